@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from splitnets import split_network
+from fusednets import split_network
 
 from buildtool.graph.fusions import fusions
 from buildtool.graph.tflite.writer import write_model

@@ -1,46 +1,164 @@
-"""Split networks: blocks of slim branches, whose ends a 1x1 convolution mixes before the next block."""
+"""A tiny network to split, data made in a moment, and a process that is killed while it searches.
+
+`python splitnets.py FOLDER` runs one search after the other, each in a child process: the first in
+FOLDER/whole without disturbance, the others in FOLDER/killed, each but the last killed by SIGKILL.
+"""
 
 from __future__ import annotations
 
-from netbuilder import NetBuilder
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
 
-from buildtool.graph.rewrite import rewrite
-from buildtool.graph.types import Graph, OpKind
+import numpy as np
 
+from buildtool.split.data import Data
 
-def split_network(
-    branches: int = 4,
-    *,
-    blocks: int = 2,
-    side: int = 16,
-    channels: int = 16,
-    is_chain: bool = True,
-    residual: bool = False,
-    seed: int = 0,
-) -> Graph:
-    """A network of `blocks` blocks, each behind a fusion that the branches of the next one read in slices.
-
-    `is_chain`: each branch's end is joined to those before it as soon as it is there; else all are at once.
-    """
-    net = NetBuilder(seed)
-    image = net.input((1, side, side, 3))
-    sources: tuple[int, ...] = (image,) * branches
-    slim = channels // branches
-    for block in range(blocks):
-        made = _block(net, sources, slim, is_chain, residual)
-        fused = net.conv(made, channels)
-        sources = net.split(fused, branches)
-        if block + 1 == blocks:
-            made = net.concat([net.conv(x, slim, kernel=(3, 3), same=True) for x in sources])
-    return rewrite(net.graph([net.dense(net.mean(made), 4)]))
+SIZE = 8
 
 
-def _block(net: NetBuilder, sources: tuple[int, ...], slim: int, is_chain: bool, residual: bool) -> int:
-    """Branches, joined: that is how they are written one behind the other."""
-    ends: list[int] = []
-    for x in sources:
-        y = net.conv(x, slim, kernel=(3, 3), same=True)
-        z = net.conv(y, slim, kernel=(3, 3), same=True)
-        end = net.elementwise(OpKind.ADD, z, y) if residual else z
-        ends = [net.concat([*ends, end])] if ends and is_chain else [*ends, end]
-    return ends[0] if is_chain else net.concat(ends)
+def data(images: int = 96, classes: int = 2) -> Data:
+    """Images whose class says which side is bright; the same ones in every process."""
+    random = np.random.default_rng(7)
+    y = np.arange(images) % classes
+    x = random.integers(0, 120, (images, SIZE, SIZE, 3))
+    for index, label in enumerate(y):
+        x[index, :, label * SIZE // classes : (label + 1) * SIZE // classes] += 100
+    half = images * 2 // 3
+    pixels = x.astype(np.uint8)
+    return Data(
+        pixels[:half], y[:half], pixels[half:], y[half:], tuple(f"class {index}" for index in range(classes))
+    )
+
+
+def network(classes: int = 2, channels: int = 4, dropout: bool = False) -> Any:
+    """Two blocks of a convolution with batch normalisation, which forgets fast, and one dense layer."""
+    import keras
+    from keras import layers
+
+    tensor = first = keras.Input((SIZE, SIZE, 3), name="image")
+    for block in (1, 2):
+        start = keras.initializers.HeNormal(block)
+        tensor = layers.Conv2D(
+            channels, 3, padding="same", use_bias=False, kernel_initializer=start, name=f"block{block}_conv"
+        )(tensor)
+        tensor = layers.BatchNormalization(momentum=0.5, name=f"block{block}_bn")(tensor)
+        tensor = layers.ReLU(name=f"block{block}_relu")(tensor)
+        tensor = layers.MaxPooling2D(2, name=f"block{block}_pool")(tensor)
+    tensor = layers.Flatten(name="flatten")(tensor)
+    if dropout:
+        tensor = layers.Dropout(0.3, seed=5, name="dropout")(tensor)
+    start = keras.initializers.GlorotUniform(3)
+    tensor = layers.Dense(classes, "softmax", kernel_initializer=start, name="classes")(tensor)
+    return keras.Model(first, tensor, name="tiny")
+
+
+class Verdict:
+    """Every choice meets the goals."""
+
+    ok, why = True, ""
+
+
+def run_search(folder: Path) -> Any:
+    """The search on the tiny network, with records and networks in a folder."""
+    from buildtool.split.blocks import find_blocks
+    from buildtool.split.records import Records
+    from buildtool.split.search import search
+    from buildtool.split.settings import Settings
+
+    base = network(dropout=True)
+    settings = Settings(fine_epochs=2, batch=16)
+    return search(
+        base,
+        find_blocks(base)[:1],
+        data(),
+        settings,
+        (2,),
+        100.0,
+        lambda choice: Verdict(),
+        Records(folder / "records.json"),
+        lambda text: None,
+        with_others=False,
+    )
+
+
+# ---- kills -----------------------------------------------------------------------------------------
+
+
+def kill() -> None:
+    """Ends this process as the system does where memory is short."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def killed_at_step(count: int) -> None:
+    """From now on, this process is killed in a step of a training, counted over all of them."""
+    from buildtool.split.batches import Batches
+
+    plain, steps = Batches.__getitem__, [0]
+
+    def get(self: Batches, step: int) -> Any:
+        steps[0] += 1
+        return kill() if steps[0] == count else plain(self, step)
+
+    Batches.__getitem__ = get  # type: ignore[method-assign]
+
+
+def killed_at_write(count: int, name: str) -> None:
+    """From now on, this process is killed when so many files with `name` in theirs are half written."""
+    plain, writes = os.replace, [0]
+
+    def replace(source: Any, target: Any, *args: Any, **options: Any) -> Any:
+        if name in Path(target).name:
+            writes[0] += 1
+            if writes[0] == count:
+                kill()
+        return plain(source, target, *args, **options)
+
+    os.replace = replace  # what Path.replace calls
+
+
+def told_epochs(path: Path) -> None:
+    """From now on, each epoch that ends adds its number to a file."""
+    from buildtool.split import checkpoints
+
+    plain = checkpoints.write
+
+    def write(where: Path, key: str, state: Any) -> None:
+        with path.open("a") as file:
+            file.write(f" {state.epochs}")
+        plain(where, key, state)
+
+    checkpoints.write = write
+
+
+KILLS = (
+    lambda: killed_at_step(6),  # in the second epoch of the first training
+    lambda: killed_at_write(1, "records.json"),  # its network is there, its record is not
+    lambda: killed_at_write(2, ".checkpoint.npz"),  # at the end of the second training's last epoch
+)
+
+
+def main() -> None:
+    """Runs the searches, and prints how each of them ended, 0 or -9, and which epochs it trained."""
+    from buildtool.split import backend
+
+    backend.prepare()
+    root = Path(sys.argv[1])
+    epochs = root / "epochs.txt"
+    for folder, disturbance in (("whole", None), *(("killed", one) for one in KILLS), ("killed", None)):
+        epochs.write_text("")
+        child = os.fork()  # TensorFlow has begun no thread yet
+        if child == 0:
+            told_epochs(epochs)
+            if disturbance is not None:
+                disturbance()
+            run_search(root / folder)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        print(f"{folder} {os.waitstatus_to_exitcode(status)}:{epochs.read_text()}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from fusednets import split_network
 from plan_nets import make_target
-from splitnets import split_network
 
 from buildtool.errors import PlanError
 from buildtool.graph.fusions import fusions, with_sliced_fusions
@@ -67,6 +67,7 @@ def test_without_rows_in_place_their_operators_are_planned_as_any_other(in_place
     assert not any(r.ops == tuple(range(one.first, one.last + 1)) for r in plan.regions)
 
 
+@pytest.mark.slow
 def test_both_forms_of_a_network_are_planned_and_the_better_one_is_taken():
     prepared = _prepared(split_network(4), objective=Objective.RAM)
     graph, plan = chosen(prepared)
@@ -77,6 +78,7 @@ def test_both_forms_of_a_network_are_planned_and_the_better_one_is_taken():
     assert plan.arena_bytes <= listed[0].plan.arena_bytes < alone[0].plan.arena_bytes
 
 
+@pytest.mark.slow
 def test_a_point_that_only_the_other_form_has_is_listed():
     """Of a network whose fusions are far from its peak both forms have points."""
     prepared = _prepared(split_network(2))
