@@ -70,6 +70,8 @@ def _ready(lanes: Branches, lane: Lane, read: Read) -> str:
 
 def _needed(lanes: Branches, index: int, name: str) -> Lines:
     """Declares the rows that are needed of what a lane makes (INPUT: of the input)."""
+    if index in lanes.exits:
+        return [f"const int32_t {name} = need_{lanes.lanes[-1].position};"]
     found: dict[str, int] = {}
     for reader in lanes.lanes:
         for read in reader.reads:

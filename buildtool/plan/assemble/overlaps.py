@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.distinct import distinct
+from buildtool.graph.fusions import Fusion, fusions
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.types import Graph, Op
 from buildtool.plan.schedule.overlap import distance
@@ -72,6 +73,10 @@ def of_region(
     never whole.
     """
     roots, ops = alias_roots(graph), run.region.ops
+    fusion = next((one for one in fusions(graph) if (one.first, one.last) == (ops[0], ops[-1])), None)
+    if fusion is not None:
+        yield from _of_fusion(graph, run, fusion)
+        return
     result = roots[graph.ops[ops[-1]].outputs[0]]
     read = {roots[t] for p in ops for t in graph.ops[p].inputs if t in roots}
     dying = [t for t in sorted(read - {result}) if t not in kept and last_reads.get(t, -1) in ops]
@@ -84,6 +89,14 @@ def of_region(
         apart = min((d for d in known if d is not None), default=None)
         if apart is not None and apart < graph.tensors[result].size:
             yield RegionOverlap(ops[-1], t, result, apart)
+
+
+def _of_fusion(graph: Graph, run: Run, fusion: Fusion) -> Iterator[RegionOverlap]:
+    """Each slice may take the place of the branch's end that has its shape."""
+    for number, (part, result) in enumerate(zip(fusion.parts, fusion.results, strict=True), 1):
+        apart = region_distance(graph, run.steps, part, result, run.region.ops)
+        if apart is not None and apart < graph.tensors[result].size:
+            yield RegionOverlap(fusion.first + number, part, result, apart)
 
 
 def _distance_of_rows(

@@ -1,5 +1,7 @@
 """Operators that advance together over rows: a group whose branches fork from one tensor and join again.
 
+A group may end in several tensors, of which the last operator makes one: see `exits`.
+
 Every operator keeps the rows of its output that others of the group still read. To make rows of the
 last operator the group asks for its input a few rows at a time (as many as one step of the last one
 goes down it); whenever it has got them, every operator, in the graph's order, makes what it can of
@@ -9,7 +11,7 @@ nothing is computed twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from buildtool.errors import PlanError
@@ -51,17 +53,19 @@ class Branches:
     """A group of Scheme.BRANCHES: a lane an operator, in the graph's order.
 
     `pace`: rows of its input (`height` in all) that it asks for at a time; `step`: rows of its output
-    that it makes in one go.
+    that it makes in one go. `exits`: the lanes before the last one that no lane reads; they make as many
+    rows as the last one does.
     """
 
     lanes: tuple[Lane, ...]
     height: int
     pace: int
     step: int
+    exits: frozenset[int] = frozenset()
 
     def wanted(self, rows_out: int) -> list[int]:
         """Per lane, the rows needed for the first `rows_out` rows of the last one; then of the input."""
-        need = [0] * (len(self.lanes) + 1)
+        need = [rows_out if lane in self.exits else 0 for lane in range(len(self.lanes) + 1)]
         need[-2] = rows_out
         for index in range(len(self.lanes) - 1, -1, -1):
             for read in self.lanes[index].reads:
@@ -110,11 +114,27 @@ class Progress:
                 yield index, start, end
 
 
+def exits(graph: Graph, ops: Sequence[int]) -> tuple[int, ...]:
+    """Of a group's operators those that feed none of the others, the last one apart, and may do so.
+
+    They have as many rows as the last one, and something outside of the group reads them.
+    """
+    *before, last = ops
+    height, readers, inside = rows(graph, graph.ops[last]), graph.consumers(), frozenset(ops)
+    return tuple(
+        position
+        for position in before
+        if (outside := readers.get(graph.ops[position].outputs[0], ()))
+        and inside.isdisjoint(outside)
+        and rows(graph, graph.ops[position]) == height
+    )
+
+
 def branches(graph: Graph, group: Group, tensor: int) -> Branches:
     """The lanes of a group that is fed through `tensor`.
 
-    Raises PlanError where an operator feeds none of the others, and where paths from one tensor to the
-    group's output differ in their strides.
+    Raises PlanError where an operator feeds none of the others and is no exit, and where paths from one
+    tensor to the group's outputs differ in their strides.
     """
     made = {graph.ops[p].outputs[0]: i for i, p in enumerate(group.ops)}
     lanes = []
@@ -128,18 +148,19 @@ def branches(graph: Graph, group: Group, tensor: int) -> Branches:
         )
         lanes.append(Lane(position, rows(graph, op), reads))
     height = graph.tensors[tensor].nhwc[1]
-    pace = _stride(graph, lanes, height) * group.rows_per_step
-    return Branches(tuple(lanes), height, pace, group.rows_per_step)
+    ending = frozenset(group.ops.index(position) for position in exits(graph, group.ops))
+    pace = _stride(graph, lanes, height, ending) * group.rows_per_step
+    return Branches(tuple(lanes), height, pace, group.rows_per_step, ending)
 
 
-def _stride(graph: Graph, lanes: list[Lane], input_height: int) -> int:
+def _stride(graph: Graph, lanes: list[Lane], input_height: int, ending: Collection[int]) -> int:
     """Rows of the input that one row of the output goes down, the same along every path.
 
     Where an operator's rows follow a table, paths are alike if they have as many rows; it is then the mean.
     """
     if any(isinstance(read.axis, AxisTable) for lane in lanes for read in lane.reads):
         return max(1, -(-input_height // lanes[-1].height))
-    strides: dict[int, int] = {len(lanes) - 1: 1}
+    strides: dict[int, int] = dict.fromkeys((*ending, len(lanes) - 1), 1)
     for index in range(len(lanes) - 1, -1, -1):
         place = graph.ops[lanes[index].position].place
         if index not in strides:

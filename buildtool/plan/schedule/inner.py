@@ -13,9 +13,10 @@ from typing import TypeVar
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph, Op
 from buildtool.plan.schedule.axis import Axis, AxisTable, tabled, union
+from buildtool.plan.schedule.branches import exits
 from buildtool.plan.schedule.receptive import accumulates, axes, by_rows, columns, row_inputs, rows, streams
 from buildtool.plan.schedule.resizing import UNEVEN
-from buildtool.plan.types import Group
+from buildtool.plan.types import Group, Scheme
 from buildtool.target.types import KernelVariant
 
 Axes = tuple[Axis, Axis]  # rows, columns
@@ -46,15 +47,18 @@ def whole_tensors(graph: Graph, group: Group) -> frozenset[int]:
 def needs(graph: Graph, group: Group) -> Mapping[int, Axes]:
     """Tensor (any that the group reads row by row, or makes) -> its axes to the group's output.
 
-    Raises PlanError for a group with an operator that feeds none of the others, and where two paths
-    from one tensor differ in their strides.
+    Of branches that end in several tensors (see `exits`), to any of them. Raises PlanError for a group with
+    another operator that feeds none of the others, and where two paths from one tensor differ in their
+    strides.
     """
-    return known(graph, "needs", group.ops, lambda: _needs(graph, group))
+    ending = exits(graph, group.ops) if group.scheme is Scheme.BRANCHES else ()
+    return known(graph, "needs", (group.ops, ending), lambda: _needs(graph, group, ending))
 
 
-def _needs(graph: Graph, group: Group) -> dict[int, Axes]:
+def _needs(graph: Graph, group: Group, ending: Sequence[int]) -> dict[int, Axes]:
     last = graph.ops[group.ops[-1]]
     found: dict[int, Axes] = {last.outputs[0]: (Axis(), Axis())}
+    found.update((graph.ops[position].outputs[0], (Axis(), Axis())) for position in ending)
     for position in reversed(group.ops):
         op = graph.ops[position]
         if op.outputs[0] not in found:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
+from buildtool.graph.fusions import fusions
 from buildtool.graph.liveness import alias_roots, state_of
 from buildtool.graph.macs import op_macs
 from buildtool.graph.topology import Topology
@@ -20,7 +21,7 @@ from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.axis import Axis, AxisTable
 from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.receptive import accumulates, axes, by_rows, columns, row_inputs, rows
-from buildtool.plan.types import Group, Region
+from buildtool.plan.types import Group, Region, Scheme
 from buildtool.target import catalogue
 from buildtool.target.types import Costs, KernelVariant
 
@@ -171,8 +172,37 @@ class Elements:
 
     @cached_property
     def _by_rows(self) -> tuple[bool, ...]:
-        ops, kernels = self.graph.ops, self.kernels
-        return tuple(by_rows(self.graph, ops[p], kernels[p]) for p in self.positions)
+        return tuple(self._can_run_by_rows(p) and e not in self.fused for e, p in enumerate(self.positions))
+
+    def _can_run_by_rows(self, position: int) -> bool:
+        return by_rows(self.graph, self.graph.ops[position], self.kernels[position])
+
+    @cached_property
+    def fused(self) -> Mapping[int, range]:
+        """Element of a fusion by slices -> all its elements, which run as one region and in no other way.
+
+        Where constants are brought into the arena, or outputs may not lie over rows, there are none.
+        """
+        if self.loaded or self.in_place != InPlace.ROWS:
+            return {}
+        number = {position: element for element, position in enumerate(self.positions)}
+        found = {}
+        for one in fusions(self.graph):
+            if all(map(self._can_run_by_rows, range(one.first, one.last + 1))):
+                elements = range(number[one.first], number[one.last] + 1)
+                found.update(dict.fromkeys(elements, elements))
+        return found
+
+    def region_of(self, element: int) -> Region:
+        """An element that runs over all rows in one step; of a fusion by slices, the whole of it, by rows."""
+        elements = self.fused.get(element)
+        if elements is None:
+            return Region((Group((self.positions[element],)),))
+        return Region((Group(tuple(self.positions[e] for e in elements), Scheme.BRANCHES, 1),))
+
+    def begins(self, element: int) -> bool:
+        """Whether an element is not a later one of a fusion by slices."""
+        return element not in self.fused or self.fused[element].start == element
 
     def accumulates(self, element: int) -> bool:
         """Whether an element is a global pooling, which can be fed row by row."""
@@ -215,8 +245,14 @@ class Elements:
 
     @cached_property
     def cost(self) -> tuple[float, ...]:
-        """Element -> the target's estimate while it runs alone, all rows in one step."""
-        return tuple(self.model.region(Region((Group((p,)),)), self.image) for p in self.positions)
+        """Element -> the target's estimate while it runs alone, all rows in one step.
+
+        That of a fusion by slices is the first element's.
+        """
+        return tuple(
+            self.model.region(self.region_of(e), self.image) if self.begins(e) else 0.0
+            for e in range(len(self.positions))
+        )
 
     def input_rows(self, element: int) -> int:
         """Rows of the tensor that drives an element."""

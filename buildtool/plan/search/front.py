@@ -16,9 +16,11 @@ group reads besides its input, across a stride of its own, is whole. A group of 
 MOST_OPERATORS, none of whose tensors but the last is read by another than the next, makes STEPS rows
 in one go, of HAND_OFFS pixels or whole rows, and repeats at most MOST_REPETITION of its work. Of the
 points, groups make more rows in one go only where that saves work. Branches between a fork and the join
-of all that it feeds are one group (see `sections`). What enlarges an image (or makes it less by a table
-of rows, see `schedule.resizing`) is a group by itself, or among branches, of one row a step. Where a later
-block leaves out rows of branches, the bytes inside of them are those of a group that makes all.
+of all that it feeds are one group (see `sections`). A fusion in slices is a region by itself, in which its
+operators run by rows together (see `graph.fusions` and `Elements.fused`). What enlarges an image (or makes
+it less by a table of rows, see `schedule.resizing`) is a group by itself, or among branches, of one row a
+step. Where a later block leaves out rows of branches, the bytes inside of them are those of a group that
+makes all.
 """
 
 from __future__ import annotations
@@ -429,10 +431,14 @@ class Front:
             yield index
 
     def _lean(self, way: Way) -> tuple[Region, ...]:
-        return tuple(region.region(self.elements) for region in way.regions)
+        return tuple(region.region(self.elements) for region in self._whole_regions(way))
 
     def _cheap(self, way: Way) -> tuple[Region, ...]:
-        return tuple(self._polished(region, way.bytes) for region in way.regions)
+        return tuple(self._polished(region, way.bytes) for region in self._whole_regions(way))
+
+    def _whole_regions(self, way: Way) -> Iterator[Candidate]:
+        """A way's regions; of those that are elements of a fusion by slices, which run as one, the first."""
+        return (region for region in way.regions if self.elements.begins(region.first))
 
     def _polished(self, region: Candidate, most_bytes: int) -> Region:
         """A region whose blocks run in the cheapest forms within `most_bytes`."""

@@ -21,7 +21,7 @@ from buildtool.plan.search.cuts import Cuts
 from buildtool.plan.search.lower_bound import INFINITE, LowerBounds, Weights
 from buildtool.plan.search.row_profiles import RowProfiles
 from buildtool.plan.search.tables import BlockForm, Tables
-from buildtool.plan.types import Group, Region
+from buildtool.plan.types import Region
 
 
 class Links(NamedTuple):
@@ -46,7 +46,7 @@ class Candidate(NamedTuple):
     def region(self, e: Elements) -> Region:
         """The region in the plan's terms."""
         if not self.block_forms:
-            return Region((Group((e.positions[self.first],)),))
+            return e.region_of(self.first)
         return Region(tuple(block_form.form.group for block_form in self.block_forms))
 
 

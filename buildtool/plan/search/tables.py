@@ -447,8 +447,17 @@ class Tables:
 
     @cached_property
     def wholes(self) -> tuple[int, ...]:
-        """Element -> bytes while it runs alone, all rows in one step."""
-        return tuple(self._whole(element) for element in range(self.count))
+        """Element -> bytes while it runs alone, all rows in one step; of a fusion by slices, all of it."""
+        fused = self.e.fused
+        return tuple(
+            self._whole_fusion(fused[e]) if e in fused else self._whole(e) for e in range(self.count)
+        )
+
+    def _whole_fusion(self, elements: range) -> int:
+        """Each slice lies where a branch's end lay, and a row of the joined map is beside them."""
+        _, row = self.rows[elements.start]
+        scratch = max(self.e.scratch[element] for element in elements)
+        return self.live[elements.start] + round_up(row, self.e.alignment) + scratch
 
     def _whole(self, element: int) -> int:
         made = [self.e.roots[t] for t in self.e.op(element).outputs]

@@ -139,7 +139,8 @@ def peers_of(prepared: Prepared, peers: bool) -> list[Peer | Refusal]:
     for strategy in strategies:
         options = replace(prepared.options, strategy=strategy, hand_off=None)
         try:
-            _, plan = chosen(replace(prepared, options=options, bounded=False))
+            alone = replace(prepared, graphs=prepared.unsliced, options=options, bounded=False, sliced=False)
+            _, plan = chosen(alone)
             known = figures(plan)
             known["estimated_ms"] = estimated_ms(plan.cost, prepared.target)
             found.append({"strategy": strategy, **known})

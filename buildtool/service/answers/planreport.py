@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from buildtool.errors import BuildtoolError
+from buildtool.graph.fusions import fusions
+from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import ConvAttrs, Graph, Op, OpKind, PoolAttrs
 from buildtool.modes import Image, Objective, Strategy
 from buildtool.plan.codec import digest
@@ -203,9 +205,15 @@ def _within(made: Planned, options: PlanOptions, f: float) -> Beside:
     return _other(made, replace(options, max_f=most), f"F <= {most:.3f}")
 
 
+def _plain(made: Planned, options: PlanOptions) -> Graph:
+    """The plan's network; for other strategies without fusions in slices, a form that is there for `best`."""
+    sliced = fusions(made.graph) and options.strategy != Strategy.BEST
+    return rewrite(made.source) if sliced else made.graph
+
+
 def _other(made: Planned, options: PlanOptions, setting: str) -> Beside:
     try:
-        plan = plan_of_every_kind(made.graph, made.target, options, made.session)
+        plan = plan_of_every_kind(_plain(made, options), made.target, options, made.session)
     except BuildtoolError as error:
         return {
             "strategy": options.strategy,

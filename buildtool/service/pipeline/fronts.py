@@ -21,6 +21,7 @@ from buildtool.service.pipeline.slow_weights import least_loading_cost, with_lea
 if TYPE_CHECKING:
     from buildtool.plan.search.choose import Limits
     from buildtool.plan.search.front import Front, Settings
+    from buildtool.plan.search.front import Point as SearchPoint
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,11 @@ def points(
     allowed = limits(prepared, ram)
     room = ram if filled else None
     made: list[Point] = []
-    for graph in prepared.graphs:
+    for graph in prepared.graphs[len(prepared.unsliced) :]:  # it mostly has what the others need not be asked
         made += _of_one_order(graph, prepared, below, room)
+    known = tuple(made)
+    for graph in prepared.unsliced:
+        made += _of_one_order(graph, prepared, below, room, known)
     made += _with_second_passes(prepared, below, room, made)
     found = [p for p in made if allowed.allow(p.plan)]
     if not found and prepared.options.max_cost is not None:
@@ -56,11 +60,13 @@ def points(
     return tuple(kept)
 
 
-def _of_one_order(graph: Graph, prepared: Prepared, below: float, room: int | None) -> Iterator[Point]:
+def _of_one_order(
+    graph: Graph, prepared: Prepared, below: float, room: int | None, known: Sequence[Point] = ()
+) -> Iterator[Point]:
     """All that is looked at: the search's front, and the plan of whole operators.
 
-    A point whose calls and loads alone cost as much as `below` is not placed. `room`: bytes that buffers of
-    constants may fill (None: as few as can be).
+    A point whose calls and loads alone cost as much as `below` is not placed, nor one that a `known` plan
+    beats. `room`: bytes that buffers of constants may fill (None: as few as can be).
     """
     from buildtool.plan.search.paths import Search
 
@@ -84,6 +90,8 @@ def _of_one_order(graph: Graph, prepared: Prepared, below: float, room: int | No
         loads = least_loading_cost(graph, target)
         indices = found.cheaper(math.inf, Search(found.cost_cuts), lambda: below - loads)
     for index in indices:
+        if _is_beaten(found.points[index], known):
+            continue
         prepared.session.tell(f"placing plan {index + 1} of {len(found.points)}")
         made = placed(found.plan(index), found.points[index].live_bytes)
         yield made
@@ -98,6 +106,11 @@ def _of_one_order(graph: Graph, prepared: Prepared, below: float, room: int | No
             yield placed(plan)
 
 
+def _is_beaten(point: SearchPoint, known: Iterable[Point]) -> bool:
+    """Whether a plan that is known needs no more memory than a point at the least, and does no more work."""
+    return any(one.plan.arena_bytes <= point.live_bytes and one.plan.macs <= point.work for one in known)
+
+
 def _with_second_passes(
     prepared: Prepared, below: float, room: int | None, known: Sequence[Point]
 ) -> Iterator[Point]:
@@ -110,8 +123,8 @@ def _with_second_passes(
         for index, point in enumerate(found.points)
     )
     placed = list(known)
-    for live, work, number, index in listed:
-        if any(point.plan.arena_bytes <= live and point.plan.macs <= work for point in placed):
+    for live, _, number, index in listed:
+        if _is_beaten(fronts[number].points[index], placed):
             continue
         graph, bare = fronts[number].graph, fronts[number].plan(index)
         if room is None:

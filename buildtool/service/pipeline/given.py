@@ -12,6 +12,7 @@ from itertools import zip_longest
 
 from buildtool.errors import Hint, PlanError
 from buildtool.graph.digest import topology_digest
+from buildtool.graph.fusions import with_sliced_fusions
 from buildtool.graph.secondpass import with_second_passes
 from buildtool.graph.types import Graph
 from buildtool.modes import CostUnit, Image
@@ -143,8 +144,9 @@ def _ordered_for(plan: Plan, graph: Graph) -> Graph:
 
 
 def _orders(graph: Graph) -> Iterator[Graph]:
-    """Every order that planning may have chosen; those after the first take a search."""
+    """Every form that planning may have chosen: in slices, and in orders that take a search."""
     yield graph
+    yield with_sliced_fusions(graph)
     from buildtool.graph.flow import flow_of
     from buildtool.graph.order import in_order, reorder
     from buildtool.graph.orderchains import least_peak_of_chains

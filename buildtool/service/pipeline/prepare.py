@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import msgpack
 
 from buildtool.errors import UsageError, suggest
+from buildtool.graph.fusions import with_sliced_fusions
 from buildtool.graph.types import Graph
-from buildtool.modes import Objective, Order, Strategy
+from buildtool.modes import InPlace, Objective, Order, Strategy
 from buildtool.service.pipeline import passes
 from buildtool.service.pipeline.cost_units import within_cost
 from buildtool.service.pipeline.models import Model, Named, load_model, read_graph
@@ -41,7 +42,8 @@ class Prepared:
     that is asked for and differs. `options` have a limit of milliseconds as one on the cost, too. `bounded`:
     whether the board's memory is a limit. `order_status`: of the
     best order, see `graph.order.Order`; None where it was not asked for. `twice`: whether plans with second
-    passes count.
+    passes count. `sliced`: whether the last graph is one more form of the first, its fusions in slices (see
+    `graph.fusions`), which is there for strategy `best` alone.
     """
 
     path: str
@@ -52,6 +54,12 @@ class Prepared:
     session: Session = field(default_factory=Session, compare=False)
     order_status: str | None = None
     twice: bool = True
+    sliced: bool = False
+
+    @property
+    def unsliced(self) -> tuple[Graph, ...]:
+        """`graphs` without the form for strategy `best`."""
+        return self.graphs[:-1] if self.sliced and len(self.graphs) > 1 else self.graphs
 
     @cached_property
     def every_graph(self) -> tuple[Graph, ...]:
@@ -110,7 +118,24 @@ def prepare(network: Network, target: Target, options: PlanOptions, session: Ses
         for one in (other.graph, chains):
             if topology_digest(one) not in map(topology_digest, graphs):
                 graphs = (*graphs, one)
-    return Prepared(network.model.path, graphs, target, options, session=session, order_status=status)
+    other_form = _with_sliced_fusions(network.graph, target, options)
+    return Prepared(
+        network.model.path,
+        (*graphs, *other_form),
+        target,
+        options,
+        session=session,
+        order_status=status,
+        sliced=bool(other_form),
+    )
+
+
+def _with_sliced_fusions(graph: Graph, target: Target, options: PlanOptions) -> tuple[Graph, ...]:
+    """The form of a network in which slices may take the places of branches, where it has one."""
+    if options.strategy != Strategy.BEST or options.in_place != InPlace.ROWS or loads_weights(target.board):
+        return ()
+    sliced = with_sliced_fusions(graph)
+    return () if sliced is graph else (sliced,)
 
 
 def _best_order(graph: Graph, session: Session, *, of_chains: bool = False) -> graph_order.Order:

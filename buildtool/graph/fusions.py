@@ -1,0 +1,215 @@
+"""Fusions by slices: branches that are joined, mixed by a 1x1 convolution, and read in slices of channels.
+
+The channels of a convolution's output do not depend on each other. So one convolution for each slice
+computes the same bytes, and the map that all slices were taken from is never there. Where every slice has
+the shape of a branch's end, the concatenation and these convolutions can advance row by row together:
+each slice then takes the place of a branch's end, and only one row of the joined map is in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from buildtool.graph.numbering import graph_of
+from buildtool.graph.quantrules import same_quantization
+from buildtool.graph.types import (
+    ALIAS_KINDS,
+    AxisAttrs,
+    ConvAttrs,
+    Graph,
+    Op,
+    OpKind,
+    Pad,
+    Quantization,
+    SliceAttrs,
+    Tensor,
+)
+
+
+class Fusion(NamedTuple):
+    """Operators [first, last]: a concatenation, and a 1x1 convolution of it for each of its parts.
+
+    `parts` die there, and each has the shape of the output in `results` with the same number.
+    """
+
+    first: int
+    last: int
+    parts: tuple[int, ...]
+    results: tuple[int, ...]
+
+
+def fusions(graph: Graph) -> tuple[Fusion, ...]:
+    """The fusions by slices that stand in a network, in order."""
+    if "fusions" not in graph.facts:
+        found = (_fusion(graph, position) for position in range(len(graph.ops)))
+        graph.facts["fusions"] = tuple(one for one in found if one is not None)
+    known: tuple[Fusion, ...] = graph.facts["fusions"]
+    return known
+
+
+def _fusion(graph: Graph, first: int) -> Fusion | None:
+    op, readers = graph.ops[first], graph.consumers()
+    if not _joins_channels(graph, op) or op.outputs[0] in graph.outputs:
+        return None
+    last = first + len(op.inputs)
+    if len(op.inputs) < 2 or readers.get(op.outputs[0], ()) != tuple(range(first + 1, last + 1)):
+        return None
+    convolutions = graph.ops[first + 1 : last + 1]
+    if not all(_is_pointwise(graph, one) and one.inputs[0] == op.outputs[0] for one in convolutions):
+        return None
+    results = tuple(one.outputs[0] for one in convolutions)
+    if not _take_places(graph, op.inputs, results) or not _die_at(graph, op.inputs, first):
+        return None
+    return Fusion(first, last, op.inputs, results)
+
+
+def _joins_channels(graph: Graph, op: Op) -> bool:
+    """Whether the operator joins channels of an image of several rows."""
+    shape = graph.tensors[op.outputs[0]].shape
+    joins = op.kind is OpKind.CONCATENATION and op.attrs == AxisAttrs(3)
+    return joins and len(shape) == 4 and shape[0] == 1 and shape[1] > 1
+
+
+def _is_pointwise(graph: Graph, op: Op) -> bool:
+    """Whether each pixel of the operator's output is a convolution of all channels of one pixel."""
+    if op.kind is not OpKind.CONV_2D or not isinstance(op.attrs, ConvAttrs):
+        return False
+    filters = graph.tensors[op.inputs[1]]
+    pixel = filters.shape[1:] == (1, 1, graph.tensors[op.inputs[0]].shape[-1])
+    return pixel and filters.is_constant and op.attrs.stride == (1, 1) and op.attrs.pad == Pad()
+
+
+def _take_places(graph: Graph, parts: Sequence[int], results: Sequence[int]) -> bool:
+    """Whether every result has the shape and the type of a part."""
+    forms = [[(graph.tensors[t].shape, graph.tensors[t].dtype) for t in some] for some in (parts, results)]
+    return forms[0] == forms[1]
+
+
+def _die_at(graph: Graph, parts: Sequence[int], position: int) -> bool:
+    """Whether operators make all the tensors, for this one alone."""
+    readers, makers = graph.consumers(), graph.producers()
+    aliases = {t for op in graph.ops if op.kind in ALIAS_KINDS for t in (*op.inputs, *op.outputs)}
+    return len(set(parts)) == len(parts) and all(
+        t in makers and t not in graph.outputs and t not in aliases and readers[t] == (position,)
+        for t in parts
+    )
+
+
+# ---- making them -------------------------------------------------------------------------------------
+
+
+class _Wide(NamedTuple):
+    """A 1x1 convolution that is read in slices: where it stands, what it joins, its slices by channel."""
+
+    position: int
+    parts: tuple[int, ...]
+    joins: frozenset[int]  # positions of the concatenations
+    slices: tuple[int, ...]  # positions
+
+
+def with_sliced_fusions(graph: Graph) -> Graph:
+    """The network with a convolution for each slice of its fusions; itself where it has no fusion to slice.
+
+    Concatenations of concatenations become one. Names and bytes of all tensors that are left stay.
+    """
+    wide = {one.position: one for p in range(len(graph.ops)) if (one := _wide(graph, p)) is not None}
+    if not wide:
+        return graph
+    gone = {p for one in wide.values() for p in (*one.joins, *one.slices)}
+    tensors, ops = list(graph.tensors), list[Op]()
+    for position, op in enumerate(graph.ops):
+        if position in wide:
+            ops += _sliced(graph, wide[position], tensors)
+        elif position not in gone:
+            ops.append(op)
+    return graph_of(graph.name, tensors, ops, graph.inputs, graph.outputs, graph.states)
+
+
+def _wide(graph: Graph, position: int) -> _Wide | None:
+    op, readers, makers = graph.ops[position], graph.consumers(), graph.producers()
+    made = op.outputs[0]
+    if not _is_pointwise(graph, op) or made in graph.outputs or op.inputs[0] not in makers:
+        return None
+    join = makers[op.inputs[0]]
+    if not _joins_channels(graph, graph.ops[join]) or readers[op.inputs[0]] != (position,):
+        return None
+    slices = sorted(readers.get(made, ()), key=lambda p: _channels(graph, p).start)
+    if len(slices) < 2 or any(len(_channels(graph, p)) == 0 for p in slices):
+        return None
+    joins = frozenset(_joins(graph, join))
+    parts = tuple(_parts(graph, join, joins))
+    results = [graph.ops[p].outputs[0] for p in slices]
+    last_joins = {t: p for t in parts for p in readers[t]}
+    fits = _take_places(graph, parts, results) and set(last_joins.values()) <= joins
+    if not fits or not all(_die_at(graph, [t], p) for t, p in last_joins.items()):
+        return None
+    return _Wide(position, parts, joins, tuple(slices))
+
+
+def _channels(graph: Graph, position: int) -> range:
+    """The channels that an operator takes of its input, side by side; none where it does anything else."""
+    op = graph.ops[position]
+    if op.kind not in (OpKind.SLICE, OpKind.STRIDED_SLICE) or not isinstance(op.attrs, SliceAttrs):
+        return range(0)
+    source, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
+    kept = op.attrs.extent[:3] == source.shape[:3] and result.shape == op.attrs.extent
+    if not kept or op.attrs.stride != (1, 1, 1, 1) or not same_quantization(source.quant, result.quant):
+        return range(0)
+    start = op.attrs.begin[3]
+    return range(start, start + op.attrs.extent[3])
+
+
+def _joins(graph: Graph, position: int) -> Iterator[int]:
+    """A concatenation, and those before it whose parts it could join itself without a byte that differs."""
+    yield position
+    op, makers = graph.ops[position], graph.producers()
+    for t in op.inputs:
+        before = makers.get(t)
+        alone = graph.consumers().get(t) == (position,) and t not in graph.outputs
+        if before is None or not alone or not _joins_channels(graph, graph.ops[before]):
+            continue
+        if same_quantization(graph.tensors[t].quant, graph.tensors[op.outputs[0]].quant):
+            yield from _joins(graph, before)
+
+
+def _parts(graph: Graph, position: int, joins: frozenset[int]) -> Iterator[int]:
+    """What a concatenation and those before it join, in the order of channels."""
+    makers = graph.producers()
+    for t in graph.ops[position].inputs:
+        if makers.get(t) in joins:
+            yield from _parts(graph, makers[t], joins)
+        else:
+            yield t
+
+
+def _sliced(graph: Graph, wide: _Wide, tensors: list[Tensor]) -> Iterator[Op]:
+    """The operators of a fusion by slices; new constants are added to `tensors`."""
+    op = graph.ops[wide.position]
+    join = graph.ops[graph.producers()[op.inputs[0]]]
+    yield replace(join, inputs=wide.parts)
+    for position in wide.slices:
+        channels, result = _channels(graph, position), graph.ops[position].outputs
+        constants = []
+        for t in op.inputs[1:]:
+            constants.append(len(tensors) if t >= 0 else t)
+            if t >= 0:
+                tensors.append(_some_of(graph.tensors[t], channels))
+        yield replace(op, inputs=(op.inputs[0], *constants), outputs=result)
+
+
+def _some_of(constant: Tensor, channels: range) -> Tensor:
+    """Some output channels of a convolution's filters or biases."""
+    some = slice(channels.start, channels.stop)
+    name = f"{constant.name} ({channels.start} to {channels.stop - 1})"
+    data = constant.data
+    assert data is not None  # filters and biases are constants
+    taken = np.ascontiguousarray(data[some])
+    taken.flags.writeable = False
+    quant = constant.quant
+    if quant is not None and len(quant.scales) > 1:
+        quant = Quantization(quant.scales[some], quant.zero_points[some], quant.axis)
+    return Tensor(name, taken.shape, constant.dtype, quant, taken)
