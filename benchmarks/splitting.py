@@ -86,6 +86,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--max-drop", type=float, default=MAX_DROP, help="points")
     parser.add_argument("--factors", type=int, nargs="+", default=FACTORS, help="rising, from 2 on")
     parser.add_argument("--board", action="append", help=f"default: {', '.join(BOARDS)}")
+    parser.add_argument("--recorded", action="store_true", help="train no candidate: what is recorded so far")
     given = parser.parse_args()
     if not given.counts and given.data is None:
         parser.error("--data names the data set; --counts needs none")
@@ -161,6 +162,7 @@ def network_page(
         figures=figures,
         first=given.first,
         with_others=not given.no_others,
+        only_recorded=given.recorded,
     )
     yield f"## {name}, {given.width:g} of its channels"
     yield ""

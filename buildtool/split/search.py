@@ -34,6 +34,7 @@ CHECKPOINT = ".checkpoint.npz"  # ends the names of what a training goes on from
 SHARED = 3  # convolutions that the shared baseline has whole, as the paper's
 FACTORS = (2, 4, 6, 8)
 MAX_DROP = 0.5  # points
+NOT_TRAINED = "not trained yet"
 
 
 class Verdict(Protocol):
@@ -62,12 +63,14 @@ def search(
     figures: Callable[[Choice], Figures] = lambda choice: {},
     first: First = "slice",
     with_others: bool = True,
+    only_recorded: bool = False,
 ) -> Found:
     """Searches the split of a trained Keras network; see the top of this file.
 
     `max_drop` in points. `admits`: whether a choice meets the goals; it is asked before anything is trained.
     A candidate is trained where it meets them, or would with the largest factors in all later blocks.
-    Networks lie beside the records, in `networks`. What is recorded is not trained again.
+    Networks lie beside the records, in `networks`. What is recorded is not trained again. `only_recorded`:
+    nothing is trained, and a block's search ends at what is not recorded.
     """
     if not factors or min(factors) < 2 or list(factors) != sorted(set(factors)):
         text = f"the factors {', '.join(map(str, factors))} are not rising numbers above 1"
@@ -75,6 +78,7 @@ def search(
     if not 0 <= max_drop <= 100:
         raise UsageError(f"{max_drop} is not a number of points from 0 to 100", option="max_drop")
     run = _Run(base, blocks, data, settings, tuple(factors), admits, records, progress, figures, with_others)
+    run.only_recorded = only_recorded
     current = original = run.original(Choice.whole(len(blocks), first))
     steps = []
     for block in blocks:
@@ -115,6 +119,7 @@ class _Run:
         with_others: bool,
     ) -> None:
         self.trained: list[Candidate] = []
+        self.only_recorded = False
         self._base = base
         self._blocks = blocks
         self._data = data
@@ -160,6 +165,8 @@ class _Run:
             why = block.reason or f"it allows factors up to {block.largest}"
             return Step(block.index, None, (), 1, why), current
         what = f"block {block.index + 1} of {len(self._blocks)}"
+        if not self._may_have(current, current.choice, 1):
+            return Step(block.index, None, (), 1, NOT_TRAINED), current
         baseline = kept = self._train(current, current.choice, 1, f"{what}, baseline")
         tried: list[Tried] = []
         for factor in allowed:
@@ -167,6 +174,9 @@ class _Run:
             if why := self._hopeless(choice, block.index):
                 tried.append(Tried(choice, factor, None, None, False, why))
                 continue
+            if not self._may_have(current, choice, 1):
+                tried.append(Tried(choice, factor, None, None, False, NOT_TRAINED))
+                break
             candidate = self._train(current, choice, 1, f"{what}, K = {factor}")
             drop = round(100 * (baseline.accuracy - candidate.accuracy), 9)  # 0.5 points are 0.5
             is_kept = drop <= max_drop
@@ -199,6 +209,9 @@ class _Run:
         found: dict[str, Candidate] = {}
         refused: dict[str, str] = {}
         for name, choice in _other_choices(chosen.choice, steps, self._blocks, self._factors).items():
+            if not self._may_have(original, choice, times):
+                refused[name] = NOT_TRAINED
+                continue
             try:
                 found[name] = self._train(original, choice, times, f"for comparison: {name}")
             except (UsageError, UnsupportedError) as error:  # their branches cannot be joined like this
@@ -206,10 +219,18 @@ class _Run:
             self._compared = max(0, self._compared - times)
         return found, refused
 
+    def _key(self, before: Candidate, choice: Choice, settings: Settings) -> str:
+        return key_of({"before": before.key, "choice": choice.key(), "settings": settings.data()})
+
+    def _may_have(self, before: Candidate, choice: Choice, times: int) -> bool:
+        """Whether a network may be trained, or is recorded."""
+        key = self._key(before, choice, self._settings.fine_tuning(times))
+        return not self.only_recorded or self._records.get(key) is not None
+
     def _train(self, before: Candidate, choice: Choice, times: int, what: str) -> Candidate:
         """The network of a choice, trained on from the one before, or taken from the records."""
         settings = self._settings.fine_tuning(times)
-        key = key_of({"before": before.key, "choice": choice.key(), "settings": settings.data()})
+        key = self._key(before, choice, settings)
         path = self._folder / f"{key[:16]}.keras"
         record = self._records.get(key)
         if record is None or not path.is_file():

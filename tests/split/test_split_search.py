@@ -167,6 +167,20 @@ def test_a_second_run_trains_only_what_is_new(lab: Lab) -> None:
     assert len(lab.trained) == 6
 
 
+def test_what_is_recorded_can_be_looked_at_without_training(lab: Lab) -> None:
+    nothing = lab.run(only_recorded=True)
+    assert lab.trained == []
+    assert [step.why for step in nothing.steps[:2]] == ["not trained yet"] * 2
+    assert nothing.chosen == nothing.original
+    whole = lab.run(factors=(2,))
+    lab.trained.clear()
+    found = lab.run(only_recorded=True)
+    assert lab.trained == []
+    assert [(one.factor, one.why) for one in found.steps[0].tried] == [(2, ""), (4, "not trained yet")]
+    assert found.steps[0].kept == whole.steps[0].kept == 2
+    assert found.steps[1].baseline == whole.steps[1].baseline
+
+
 def test_what_cannot_meet_the_goals_is_not_trained(lab: Lab) -> None:
     """Only the first block split by 4 or more, and the second one by 4, meets them."""
 
@@ -262,8 +276,8 @@ def test_a_comparison_that_cannot_be_built_is_said(lab: Lab, monkeypatch: pytest
 def test_progress_says_the_block_and_the_time_left(lab: Lab) -> None:
     lab.run()
     assert lab.said[0] == "block 1 of 3, baseline: epoch 1"
-    assert lab.said[1].startswith("block 1 of 3, K = 2: epoch 1; ")
-    assert lab.said[1].endswith(" at most for all blocks")
+    assert lab.said[1].startswith("block 1 of 3, K = 2: epoch 1; at most ")
+    assert lab.said[1].endswith(" for all networks")
 
 
 @pytest.mark.parametrize("factors", [(), (1, 2), (4, 2), (2, 2)])
