@@ -81,8 +81,9 @@ def test_a_folder_that_cannot_be_used_changes_no_output(model, kept, capsys, mon
         assert "BUILDTOOL_CACHE=off" in capsys.readouterr().err
 
 
-def test_a_disk_that_is_full_changes_no_output(model, kept, capsys):
+def test_a_disk_that_is_full_changes_no_output(model, kept, capsys, monkeypatch):
     """No file may have a byte: what the system says then is what it says of a full disk."""
+    monkeypatch.setenv("COLUMNS", "100")  # else as wide as the terminal that one of the two has
     cold = planned(capsys, model, "--no-cache")
     code = """
 import resource, signal, sys
