@@ -111,7 +111,7 @@ def _operator(network: Network, step: Step, loads: loading.Loading, index: int) 
     cut = next((load for load in network.plan.loads if load.op == step.op and load.channels), None)
     call = Call(
         graph,
-        op,
+        op.as_seen,
         kernel,
         network.target,
         lambda t: network.address(t, step.op),
@@ -169,7 +169,7 @@ _SHAPES_SHOWN = 2
 
 def _shapes(graph: Graph, op: Op) -> str:
     """Activations in and out: "1x8x8x3 -> 1x4x4x16"; the first ones where there are many."""
-    activations = [t for t in op.inputs if t >= 0 and not graph.tensors[t].is_constant]
+    activations = [t for t in op.as_seen.inputs if t >= 0 and not graph.tensors[t].is_constant]
     sides = []
     for side in (activations, op.outputs):
         named = [shape(graph.tensors[t].shape) for t in side[:_SHAPES_SHOWN]]

@@ -75,9 +75,10 @@ def slices_in_place(graph: Graph, op: Op) -> bool:
     """Whether an operator may write over its input though it goes over all of it for each slice of channels.
 
     Of a depthwise convolution each channel of the output is made of the same channel of the input: as long
-    as the output lies whole pixels below the input, no slice writes over what another one reads.
+    as the output lies whole pixels below the input, no slice writes over what another one reads. In a wider
+    tensor pixels are further apart.
     """
-    if op.kind is not OpKind.DEPTHWISE_CONV_2D:
+    if op.kind is not OpKind.DEPTHWISE_CONV_2D or op.seen:
         return False
     return graph.tensors[op.inputs[0]].nhwc[3] == graph.tensors[op.outputs[0]].nhwc[3]
 

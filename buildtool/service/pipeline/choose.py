@@ -62,11 +62,11 @@ def _chosen(prepared: Prepared) -> Choice:
         except PlanError as error:
             refused.append(error)
 
-    for index, graph in enumerate(prepared.graphs):
-        plan(index, replace(prepared, graphs=(graph,), twice=False))
-    if prepared.twice and _passes_may_pay(prepared, made):
-        for index in range(len(prepared.graphs), len(prepared.every_graph)):
-            alone = replace(prepared, graphs=(prepared.every_graph[index],), twice=False)
+    for index, graph in enumerate((*prepared.graphs, *prepared.viewed)):
+        plan(index, replace(prepared, graphs=(graph,), varied=False))
+    if prepared.varied and _passes_may_pay(prepared, made):
+        for index, graph in enumerate(prepared.twice, len(prepared.graphs) + len(prepared.viewed)):
+            alone = replace(prepared, graphs=(graph,), varied=False)
             if _may_pay(alone, made):
                 plan(index, alone)
     if not made:

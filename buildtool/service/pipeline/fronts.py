@@ -43,7 +43,7 @@ def points(
     allowed = limits(prepared, ram)
     room = ram if filled else None
     made: list[Point] = []
-    for graph in prepared.graphs:
+    for graph in (*prepared.graphs, *prepared.viewed):
         made += _of_one_order(graph, prepared, below, room)
     made += _with_second_passes(prepared, below, room, made)
     found = [p for p in made if allowed.allow(p.plan)]
@@ -103,7 +103,7 @@ def _with_second_passes(
 ) -> Iterator[Point]:
     """The points of the networks with second passes, by memory; those are not placed that one known beats."""
     options, target, session = prepared.options, prepared.target, prepared.session
-    fronts = [searched(graph, prepared) for graph in prepared.every_graph[len(prepared.graphs) :]]
+    fronts = [searched(graph, prepared) for graph in prepared.twice]
     listed = sorted(
         (point.live_bytes, point.work, number, index)
         for number, found in enumerate(fronts)

@@ -1,0 +1,75 @@
+"""Networks whose slices of channels are views: every tensor equals the reference, streamed or not.
+
+Random ones run natively under sanitizers, arenas between the sanitizer's red zones and full of junk.
+"""
+
+from __future__ import annotations
+
+import pytest
+from graphs import inputs_for
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from nativebatch import TARGET, Job, differences, run
+from viewnets import sliced_networks
+
+from buildtool.emit.sources import emit
+from buildtool.graph.partviews import with_views
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
+from buildtool.plan.assemble.layerwise import plan as plan_layerwise
+from buildtool.plan.check.check import check
+from buildtool.plan.schedule.viewing import possible_views
+from buildtool.plan.search.front import Settings, front
+from buildtool.target import catalogue
+from buildtool.target.registry import load_target
+
+_batches = settings(
+    max_examples=4,
+    derandomize=True,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],  # a batch is dear: no shrinking
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@st.composite
+def _chosen(draw, batch=1):
+    """A network, settings, and a point of the front as a fraction of its points (None: layer by layer)."""
+    chosen = Settings(
+        image=draw(st.sampled_from(["overwritable", "resident", "stream"])),
+        in_place=draw(st.sampled_from(["rows", "rows", "elementwise", "none"])),
+    )
+    return draw(sliced_networks(batch=batch)), chosen, draw(st.sampled_from([None, 0.0, 0.0, 0.5, 1.0]))
+
+
+def _job(name, graph, chosen, part):
+    model = write_model(graph)
+    source = read_model(model)
+    rewritten = rewrite(source)
+    target = load_target(TARGET)
+    viewed = with_views(rewritten, possible_views(rewritten, catalogue.select_all(target, rewritten)))
+    if part is None or len(viewed.consumers().get(viewed.inputs[0], ())) != 1:
+        chosen = Settings(image="resident", in_place=chosen.in_place)
+    if part is None:
+        plan = plan_layerwise(viewed, target, in_place=chosen.in_place, image=chosen.image, enough=0)
+    else:
+        found = front(viewed, target, chosen)
+        plan = found.plan(round(part * (len(found.points) - 1)))
+    check(plan, viewed, target)
+    inputs = [inputs_for(viewed, 7 + i, pattern) for i, pattern in enumerate(("random", "extremes"))]
+    return Job(model, source, viewed, plan, emit(viewed, plan, target, name), inputs)
+
+
+def _check(drawn, folder):
+    jobs = [_job(f"n{i}", *given) for i, given in enumerate(drawn)]
+    assert sum(len(job.plan.views) for job in jobs) > len(jobs)
+    for job, runs in zip(jobs, run(jobs, folder), strict=True):
+        assert differences(job, runs) == [], (job.plan, job.source)
+
+
+@_batches
+@given(drawn=st.lists(_chosen(), min_size=12, max_size=12))
+@pytest.mark.slow
+def test_networks_with_views_are_exact(drawn, tmp_path_factory):
+    _check(drawn, tmp_path_factory.mktemp("batch"))
