@@ -136,7 +136,7 @@ def _one_to_one(call: Call) -> list[str]:
 
 def _fully_connected(call: Call) -> list[str]:
     """All of the output at once, as one row of pixels: its shape need not be that of an image."""
-    outputs, inputs = call.graph.tensors[call.op.inputs[1]].shape
+    inputs = call.graph.tensors[call.op.inputs[1]].shape[1]
     pixels = call.input().elements // inputs
 
     def row(tensor: int) -> str:
@@ -146,7 +146,7 @@ def _fully_connected(call: Call) -> list[str]:
     return [
         _window(replace(call.step, y0=0, y1=1, x0=0, x1=pixels)),
         *views.operand(call.graph, call.op.inputs[0], "in", row),
-        _view("out", call.tensor(call.op.outputs[0]), 1, pixels, outputs, call.output().dtype),
+        *views.operand(call.graph, call.op.outputs[0], "out", row),
         call.invoked({**view_arguments(["in"], "out"), **_WINDOW}),
     ]
 
@@ -155,7 +155,7 @@ def _several(call: Call) -> list[str]:
     """ADD, PRELU, SELECT_V2, ...: several operands that broadcast over the output; or a lookup of one."""
     if Argument.IN in call.kernel.call:
         return _one_to_one(call)
-    batch, oh, ow, oc = call.output().nhwc
+    batch, oh, ow, _ = call.output().nhwc
     widened = isinstance(call.op.attrs, WidenedAttrs)
     names = [f"in{n + 1}" for n in range(len(operands(call.kernel, call.graph, call.op)))]
     names = ["in1", "in2", "filling"] if widened else names
@@ -176,8 +176,7 @@ def _several(call: Call) -> list[str]:
                 return views.repeated(address, (h, w, of.nhwc[3]), oh, ow, of.dtype)
 
             lines += views.operand(call.graph, call.op.inputs[n], name, whole)
-        sink = at(call.tensor(call.op.outputs[0]), _image_bytes(call.output()))
-        lines.append(_view("out", sink, oh, ow, oc, call.output().dtype))
+        lines += _image(call, "out", call.op.outputs[0], at)
         if widened:
             return [*lines, *addition(call.graph, call.op, call.kernel, [*names, "out"], call.served())]
         lines.append(call.invoked({**view_arguments(names, "out"), **_WINDOW}))

@@ -90,7 +90,6 @@ class Loading:
         to, slot = f"arena + {buffer.offset}", buffer.size // load.slots
         now = to if load.slots == 1 else f"{to} + part * {slot}"
         then = to if load.slots == 1 else f"{to} + (1 - part) * {slot}"
-        out = network.address(op.outputs[0])
         begin = [
             "if (next > 0) {",
             f"    load_channels(&block_{load.op}, {then}, (uint32_t)c + {count}, (uint32_t)next);",
@@ -129,11 +128,15 @@ class Loading:
             view = (1, pixels, of.elements // pixels) if _dense(op.kind) else of.nhwc[1:]
             return views.whole(network.address(tensor), *view, of.dtype)
 
+        def made(tensor: int) -> str:
+            of = graph.tensors[tensor]
+            return views.whole(network.address(tensor), rows, columns, of.elements // pixels, of.dtype)
+
         return [
             *(geometry(graph, op, "geometry") if Argument.GEOMETRY in kernel.call else []),
             f"static const nn_window window = {{0, {rows}, 0, {columns}}};",
             *views.operand(graph, op.inputs[0], read, whole),
-            f"const nn_view all = {views.whole(out, rows, columns, channels, result.dtype)};",
+            *views.operand(graph, op.outputs[0], "all", made),
             *(["int32_t part = 0;"] if load.slots == 2 else []),
             f"for (int32_t c = 0; c < {channels}; c += {count}) {{",
             *("    " + line for line in body),

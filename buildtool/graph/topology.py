@@ -83,7 +83,7 @@ class Topology(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex); of networks without state, second passes or views as it was before there were any."""
+        """SHA-256 (hex); of networks without state, second passes, views as it was before there were any."""
         content: tuple[object, ...] = self
         if not self.seen:
             content = self[:-1] if self.second_passes else self[:-2] if self.states else self[:-3]

@@ -128,11 +128,13 @@ class OpKind(enum.StrEnum):
     SHIFT = "SHIFT"
     LOOKUP = "LOOKUP"
     VIEW = "VIEW"
+    JOINED = "JOINED"
 
 
-# The output is the input's bytes under another shape, or (VIEW, which planning makes of slices: see
-# `partviews`) some of the channels of the input's pixels: no code runs, both share one buffer.
-ALIAS_KINDS = frozenset({OpKind.RESHAPE, OpKind.SQUEEZE, OpKind.EXPAND_DIMS, OpKind.VIEW})
+# No code runs, input and output share one buffer. The output is the input's bytes under another shape, or, of
+# what planning makes of slices and concatenations (see `partviews`), a VIEW is some channels of the input's
+# pixels, and each input of a JOINED is some channels of the output's.
+ALIAS_KINDS = frozenset({OpKind.RESHAPE, OpKind.SQUEEZE, OpKind.EXPAND_DIMS, OpKind.VIEW, OpKind.JOINED})
 
 # Operators that update state where it lies: operand -> the output that is its new value. Both are the same
 # bytes. SHIFT drops the first elements along an axis and appends its second operand at the end.

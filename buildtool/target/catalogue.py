@@ -204,6 +204,15 @@ def takes_parts(graph: Graph, variant: KernelVariant, op: Op) -> bool:
     return viewed and Argument.WINDOW in variant.call and variant.windows is Windows.ANY
 
 
+def writes_parts(graph: Graph, variant: KernelVariant, op: Op) -> bool:
+    """Whether the operator's code writes pixels as far apart as the view of its output says."""
+    return (
+        op.kind is not OpKind.CONCATENATION
+        and takes_parts(graph, variant, op)
+        and (Argument.OUT in variant.call)
+    )
+
+
 def element_types(graph: Graph, op: Op) -> tuple[DType, DType]:
     """The types of the operator's first input and output, as `KernelVariant.types` has them."""
     first, result = (graph.tensors[t].dtype for t in (op.inputs[0], op.outputs[0]))

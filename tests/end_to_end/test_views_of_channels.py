@@ -40,15 +40,17 @@ def _chosen(draw, batch=1):
         image=draw(st.sampled_from(["overwritable", "resident", "stream"])),
         in_place=draw(st.sampled_from(["rows", "rows", "elementwise", "none"])),
     )
-    return draw(sliced_networks(batch=batch)), chosen, draw(st.sampled_from([None, 0.0, 0.0, 0.5, 1.0]))
+    part = draw(st.sampled_from([None, None, 0.0, 0.0, 0.5, 1.0]))
+    return draw(sliced_networks(batch=batch)), chosen, part, part is None and draw(st.booleans())
 
 
-def _job(name, graph, chosen, part):
+def _job(name, graph, chosen, part, joined):
     model = write_model(graph)
     source = read_model(model)
     rewritten = rewrite(source)
     target = load_target(TARGET)
-    viewed = with_views(rewritten, possible_views(rewritten, catalogue.select_all(target, rewritten)))
+    kernels = catalogue.select_all(target, rewritten)
+    viewed = with_views(rewritten, possible_views(rewritten, kernels, joined=joined))
     if part is None or len(viewed.consumers().get(viewed.inputs[0], ())) != 1:
         chosen = Settings(image="resident", in_place=chosen.in_place)
     if part is None:
@@ -73,3 +75,13 @@ def _check(drawn, folder):
 @pytest.mark.slow
 def test_networks_with_views_are_exact(drawn, tmp_path_factory):
     _check(drawn, tmp_path_factory.mktemp("batch"))
+
+
+@_batches
+@given(drawn=st.lists(_chosen(batch=2), min_size=6, max_size=6))
+@pytest.mark.slow
+def test_views_of_several_images_are_exact(drawn, tmp_path_factory):
+    _check(
+        [(graph, chosen, None, joined) for graph, chosen, _, joined in drawn],
+        tmp_path_factory.mktemp("batch"),
+    )

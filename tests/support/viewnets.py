@@ -1,4 +1,4 @@
-"""Random networks that slice and join channels: parts of parts, parts read twice, parts of different widths."""
+"""Random networks that slice and join channels: parts of parts, parts read twice, odd widths."""
 
 from __future__ import annotations
 

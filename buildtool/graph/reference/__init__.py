@@ -82,6 +82,7 @@ _RULES: dict[OpKind, Rule] = {
     OpKind.EXPAND_DIMS: shape.reshape,
     OpKind.TRANSPOSE: shape.transpose,
     OpKind.CONCATENATION: shape.concatenation,
+    OpKind.JOINED: shape.concatenation,
     OpKind.SPLIT: shape.split,
     OpKind.STRIDED_SLICE: shape.slice_,
     OpKind.SLICE: shape.slice_,

@@ -27,7 +27,7 @@ from buildtool.errors import PlanError, TargetError
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import pixel_macs, total_macs
 from buildtool.graph.numbering import is_numbered
-from buildtool.graph.partviews import views
+from buildtool.graph.partviews import parts, views
 from buildtool.graph.types import ALIAS_KINDS, Graph
 from buildtool.modes import Image
 from buildtool.plan.check.contents import check_contents
@@ -49,6 +49,7 @@ from buildtool.target.catalogue import (
     operands,
     scratch_bytes,
     takes_parts,
+    writes_parts,
 )
 from buildtool.target.digest import planning_digest
 from buildtool.target.expression import evaluate
@@ -160,6 +161,8 @@ def _check_kernels(plan: Plan, graph: Graph, target: Target) -> list[KernelVaria
             raise PlanError(f"kernel '{name}' does not serve this shape", operator=op.place)
         if op.seen and not takes_parts(graph, variant, op):
             raise PlanError(f"kernel '{name}' reads no part of a wider tensor's channels", operator=op.place)
+        if op.outputs[0] in parts(graph) and (sums_up(graph, op) or not writes_parts(graph, variant, op)):
+            raise PlanError(f"kernel '{name}' writes no part of a wider tensor's channels", operator=op.place)
         chosen.append(called(variant, op))
     return chosen
 

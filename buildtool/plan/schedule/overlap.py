@@ -26,6 +26,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from buildtool.graph.liveness import LiveRange, state_of
+from buildtool.graph.partviews import parts
 from buildtool.graph.types import (
     ALIAS_KINDS,
     AxisAttrs,
@@ -50,8 +51,8 @@ def distance(graph: Graph, op: Op, operand: int, contract: Contract) -> int | No
 
     Only what the kernel's contract and the shapes say; whether the operand dies here is up to the caller.
     """
-    if len(op.outputs) != 1:
-        return None
+    if len(op.outputs) != 1 or op.outputs[0] in parts(graph):
+        return None  # what lies between the output's pixels belongs to others
     source, result = graph.tensors[operand], graph.tensors[op.outputs[0]]
     if contract is Contract.PIXEL:
         if source.shape != result.shape:

@@ -132,7 +132,10 @@ def _keep_cost(plan: Plan, options: PlanOptions, target: Target) -> None:
 
 
 def _ordered_for(plan: Plan, graph: Graph) -> Graph:
-    """The graph in the plan's order of operators, with its second passes and views; where none is known, as it is."""
+    """The graph in the plan's order of operators, with its second passes and views.
+
+    As it is where none is known.
+    """
     for one in _orders(graph):
         try:
             twice = with_views(with_second_passes(one, plan.second_passes), plan.views)

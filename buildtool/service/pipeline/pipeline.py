@@ -58,7 +58,7 @@ def planned(
     return Planned(
         network.model,
         network.source,
-        prepared.graph_at(found.index),
+        prepared.graph_for(found.index, found.plan),
         loaded,
         found.plan,
         chosen_target,
@@ -72,7 +72,9 @@ def planned(
 def plan_of_every_kind(graph: Graph, target: Target, options: PlanOptions, session: Session) -> Plan:
     """The plan of a graph, which may have second passes or views, with those that the options ask for."""
     limited = within_cost(options, target)
-    return chosen(Prepared("", (without_views(without_second_passes(graph)),), target, limited, session=session))[1]
+    return chosen(
+        Prepared("", (without_views(without_second_passes(graph)),), target, limited, session=session)
+    )[1]
 
 
 def make_plan(graph: Graph, target: Target, options: PlanOptions, session: Session | None = None) -> Plan:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgpack
 
 from buildtool.errors import UsageError, suggest
+from buildtool.graph.partviews import with_views
 from buildtool.graph.types import Graph
 from buildtool.modes import Objective, Order, Strategy
 from buildtool.service.pipeline import passes, viewed
@@ -22,6 +23,7 @@ from buildtool.target.types import Target
 
 if TYPE_CHECKING:
     from buildtool.graph import order as graph_order
+    from buildtool.plan.types import Plan
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,8 @@ class Prepared:
 
     @cached_property
     def every_graph(self) -> tuple[Graph, ...]:
-        """`graphs`, behind them those of `viewed`, and of `graphs` each with the second passes that may pay."""
-        return (*self.graphs, *self.viewed, *self.twice)
+        """`graphs`, and behind them `twice`."""
+        return (*self.graphs, *self.twice)
 
     @cached_property
     def viewed(self) -> tuple[Graph, ...]:
@@ -71,10 +73,10 @@ class Prepared:
         found = (passes.graphs(graph, self.target, self.options, self.session) for graph in graphs)
         return tuple(chain.from_iterable(found))
 
-    def graph_at(self, index: int) -> Graph:
-        """The graph with an index in `every_graph`."""
-        known = (*self.graphs, *self.viewed)
-        return known[index] if index < len(known) else self.every_graph[index]
+    def graph_for(self, index: int, plan: Plan) -> Graph:
+        """The graph with an index in `every_graph`, with a plan's views; PlanError where it has no such."""
+        graph = self.graphs[index] if index < len(self.graphs) else self.every_graph[index]
+        return with_views(graph, plan.views)
 
     @property
     def available(self) -> int:
