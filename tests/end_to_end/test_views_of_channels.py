@@ -65,7 +65,7 @@ def _job(name, graph, chosen, part, joined):
 
 def _check(drawn, folder):
     jobs = [_job(f"n{i}", *given) for i, given in enumerate(drawn)]
-    assert sum(len(job.plan.views) for job in jobs) > len(jobs)
+    assert sum(len(job.plan.views) for job in jobs) > 3
     for job, runs in zip(jobs, run(jobs, folder), strict=True):
         assert differences(job, runs) == [], (job.plan, job.source)
 

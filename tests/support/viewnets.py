@@ -78,7 +78,17 @@ def _chained(draw: st.DrawFn, net: NetBuilder, x: int) -> int:
     return net.conv(joined, draw(st.integers(1, 8)))
 
 
-_MODULES = (_branched, _halves, _chained)
+def _fire(draw: st.DrawFn, net: NetBuilder, x: int) -> int:
+    """Operators of one tensor side by side, joined at once or in two steps: SqueezeNet, Inception."""
+    widths = draw(st.sampled_from([(4, 4), (3, 5, 1), (8, 4), (5, 7), (2, 2, 4), (1, 1, 1, 1)]))
+    ends = [net.conv(x, n, kernel=draw(_kernels), same=True) for n in widths]
+    ends[0] = net.unary(OpKind.HARD_SWISH, ends[0]) if draw(st.booleans()) else ends[0]
+    if draw(st.booleans()):
+        ends[-1] = net.pool(OpKind.MAX_POOL_2D, ends[-1], (3, 3), (1, 1), same=True)
+    return net.concat([net.concat(ends[:2]), *ends[2:]] if draw(st.booleans()) else ends)
+
+
+_MODULES = (_fire, _branched, _halves, _chained)
 
 
 @st.composite

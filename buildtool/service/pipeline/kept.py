@@ -78,6 +78,7 @@ def parts(prepared: Prepared) -> dict[str, Any]:
         "target": planning_digest(target),
         "kernels": [kernel.name if kernel else "" for kernel in kernels],
         "most_ram": prepared.ram,  # the option's and the board's
+        **({} if prepared.varied else {"varied": False}),
         **{f.name: _plain(getattr(options, f.name)) for f in dataclasses.fields(options)},
     }
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgpack
 
 from buildtool.errors import UsageError, suggest
-from buildtool.graph.partviews import with_views
+from buildtool.graph.partviews import views, with_views
 from buildtool.graph.types import Graph
 from buildtool.modes import Objective, Order, Strategy
 from buildtool.service.pipeline import passes, viewed
@@ -76,7 +76,7 @@ class Prepared:
     def graph_for(self, index: int, plan: Plan) -> Graph:
         """The graph with an index in `every_graph`, with a plan's views; PlanError where it has no such."""
         graph = self.graphs[index] if index < len(self.graphs) else self.every_graph[index]
-        return with_views(graph, plan.views)
+        return graph if views(graph) == plan.views else with_views(graph, plan.views)
 
     @property
     def available(self) -> int:
