@@ -6,17 +6,19 @@ Random ones run natively under sanitizers, arenas between the sanitizer's red zo
 from __future__ import annotations
 
 import pytest
+from boardruns import exact
 from graphs import inputs_for
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from nativebatch import TARGET, Job, differences, run
-from viewnets import sliced_networks
+from viewnets import every_view, gated_halves, sliced_networks
 
 from buildtool.emit.sources import emit
 from buildtool.graph.partviews import with_views
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import OpKind
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.check.check import check
 from buildtool.plan.schedule.viewing import possible_views
@@ -85,3 +87,16 @@ def test_views_of_several_images_are_exact(drawn, tmp_path_factory):
         [(graph, chosen, None, joined) for graph, chosen, _, joined in drawn],
         tmp_path_factory.mktemp("batch"),
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("board", ["cortex-m4", "cortex-m55", "qemu-virt-rv32v", "xcore"])
+def test_views_are_exact_on_emulated_boards(board, tmp_path):
+    file = tmp_path / "views.tflite"
+    file.write_bytes(write_model(every_view()))
+    whole = exact(str(file), board, {"strategy": "layerwise", "objective": "cost"})
+    assert {whole.made.graph.ops[p].kind for p in whole.plan.views} == {OpKind.VIEW, OpKind.JOINED}
+    halves = tmp_path / "halves.tflite"
+    halves.write_bytes(write_model(gated_halves()))
+    by_rows = exact(str(halves), board, {"objective": "ram"}).plan
+    assert by_rows.views and any(region.is_streamed for region in by_rows.regions)

@@ -88,7 +88,7 @@ def _fire(draw: st.DrawFn, net: NetBuilder, x: int) -> int:
     return net.concat([net.concat(ends[:2]), *ends[2:]] if draw(st.booleans()) else ends)
 
 
-_MODULES = (_fire, _branched, _halves, _chained)
+_MODULES = (_branched, _fire, _halves, _chained)
 
 
 @st.composite
@@ -107,3 +107,41 @@ def sliced_networks(draw: st.DrawFn, modules: int = 3, batch: int = 1) -> Graph:
     if draw(st.booleans()):
         x = net.dense(net.mean(x), 4)
     return net.graph([x, *outputs])
+
+
+def every_view() -> Graph:
+    """Parts of all kinds in a small network: halves, odd widths, a part of a part, parts that meet again."""
+    net = NetBuilder(5, "views")
+    x = net.input((1, 24, 22, 3))
+    x = net.conv(x, 24, kernel=(3, 3), same=True, activation=Activation.RELU)  # the fullest: views are free
+    x = net.conv(net.pool(OpKind.MAX_POOL_2D, x, (2, 2), (2, 2)), 16)
+    first, second = net.split(x, 2)
+    ends = [
+        net.conv(first, 8, kernel=(3, 3), same=True),
+        net.conv(second, 0, kernel=(3, 3), same=True, depth_multiplier=1),
+        net.elementwise(OpKind.ADD, first, second),
+        net.conv(first, 8),
+    ]
+    x = net.concat(ends)
+    odd = [taken(net, x, *of) for of in ((0, 5), (5, 7), (12, 3), (15, 17))]
+    ends = [
+        net.pool(OpKind.AVERAGE_POOL_2D, net.conv(odd[0], 4), (2, 2), (2, 2)),
+        net.conv(odd[1], 6, kernel=(3, 3), stride=(2, 2), same=True),
+        net.pool(OpKind.MAX_POOL_2D, odd[2], (3, 3), (2, 2), same=True),
+        net.conv(taken(net, odd[3], 1, 12), 0, kernel=(3, 3), stride=(2, 2), same=True, depth_multiplier=1),
+    ]
+    ends[0] = net.pad(ends[0], ((0, 0), (0, 0), (0, 1), (0, 0)))
+    x = net.concat(ends)
+    gate = net.unary(OpKind.HARD_SWISH, taken(net, x, 4, 16))
+    x = net.conv(net.elementwise(OpKind.MUL, taken(net, x, 0, 16), gate), 10)
+    return net.graph([net.dense(net.mean(x), 5), taken(net, x, 2, 3)])
+
+
+def gated_halves(size: int = 20) -> Graph:
+    """Gated linear units one after the other: streamed, each reads both halves of a ring's rows."""
+    net = NetBuilder(3, "halves")
+    x = net.conv(net.input((1, size, size, 3)), 8, kernel=(3, 3), same=True)
+    for _ in range(3):
+        first, second = net.split(net.conv(x, 16, kernel=(3, 3), same=True), 2)
+        x = net.elementwise(OpKind.MUL, first, net.unary(OpKind.LOGISTIC, second))
+    return net.graph([net.dense(net.mean(x), 10)])
