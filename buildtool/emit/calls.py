@@ -12,6 +12,7 @@ from buildtool.emit.invocation import invocation, view_arguments
 from buildtool.emit.strided import MAX_RANK, Copy, copies, matmul, reduction
 from buildtool.emit.widened import addition
 from buildtool.errors import UnsupportedError
+from buildtool.graph.partviews import parts
 from buildtool.graph.types import (
     PAIR_KINDS,
     STATEFUL,
@@ -103,6 +104,16 @@ def _view(name: str, address: str, height: int, width: int, channels: int, dtype
     return f"const nn_view {name} = {views.whole(address, height, width, channels, dtype)};"
 
 
+def _image(call: Call, name: str, tensor: int, at: Callable[[str, int], str]) -> list[str]:
+    """Declares the view of one image of a tensor; `at`: see `_batched`."""
+
+    def whole(t: int) -> str:
+        of = call.graph.tensors[t]
+        return views.whole(at(call.tensor(t), _image_bytes(of)), *of.nhwc[1:], of.dtype)
+
+    return views.operand(call.graph, tensor, name, whole)
+
+
 def _image_bytes(tensor: Tensor) -> int:
     return tensor.nhwc[1] * tensor.row_bytes
 
@@ -110,16 +121,12 @@ def _image_bytes(tensor: Tensor) -> int:
 def _one_to_one(call: Call) -> list[str]:
     """A kernel from one view to another."""
     (source_tensor,) = operands(call.kernel, call.graph, call.op)
-    taken = call.graph.tensors[source_tensor]
-    batch, ih, iw, ic = taken.nhwc
-    _, oh, ow, oc = call.output().nhwc
+    batch = call.graph.tensors[source_tensor].nhwc[0]
 
     def body(at: Callable[[str, int], str]) -> list[str]:
-        source = at(call.tensor(source_tensor), _image_bytes(taken))
-        sink = at(call.tensor(call.op.outputs[0]), _image_bytes(call.output()))
         return [
-            _view("in", source, ih, iw, ic, taken.dtype),
-            _view("out", sink, oh, ow, oc, call.output().dtype),
+            *_image(call, "in", source_tensor, at),
+            *_image(call, "out", call.op.outputs[0], at),
             call.invoked({**view_arguments(["in"], "out"), **_WINDOW}),
         ]
 
@@ -129,12 +136,17 @@ def _one_to_one(call: Call) -> list[str]:
 
 def _fully_connected(call: Call) -> list[str]:
     """All of the output at once, as one row of pixels: its shape need not be that of an image."""
-    outputs, inputs = call.graph.tensors[call.op.inputs[1]].shape
+    inputs = call.graph.tensors[call.op.inputs[1]].shape[1]
     pixels = call.input().elements // inputs
+
+    def row(tensor: int) -> str:
+        of = call.graph.tensors[tensor]
+        return views.whole(call.tensor(tensor), 1, pixels, of.elements // pixels, of.dtype)
+
     return [
         _window(replace(call.step, y0=0, y1=1, x0=0, x1=pixels)),
-        _view("in", call.tensor(call.op.inputs[0]), 1, pixels, inputs, call.input().dtype),
-        _view("out", call.tensor(call.op.outputs[0]), 1, pixels, outputs, call.output().dtype),
+        *views.operand(call.graph, call.op.inputs[0], "in", row),
+        *views.operand(call.graph, call.op.outputs[0], "out", row),
         call.invoked({**view_arguments(["in"], "out"), **_WINDOW}),
     ]
 
@@ -143,7 +155,7 @@ def _several(call: Call) -> list[str]:
     """ADD, PRELU, SELECT_V2, ...: several operands that broadcast over the output; or a lookup of one."""
     if Argument.IN in call.kernel.call:
         return _one_to_one(call)
-    batch, oh, ow, oc = call.output().nhwc
+    batch, oh, ow, _ = call.output().nhwc
     widened = isinstance(call.op.attrs, WidenedAttrs)
     names = [f"in{n + 1}" for n in range(len(operands(call.kernel, call.graph, call.op)))]
     names = ["in1", "in2", "filling"] if widened else names
@@ -152,18 +164,19 @@ def _several(call: Call) -> list[str]:
         lines = []
         for n, name in enumerate(names):
             tensor = call.input(n)
-            own_batch, h, w, c = tensor.nhwc
+            own_batch, h, w, _ = tensor.nhwc
             if own_batch not in (1, batch) or (own_batch == batch and batch > 1 and len(tensor.shape) > 4):
                 _check_leading(call, tensor)
-            image = _image_bytes(tensor) if own_batch > 1 else 0
-            address = at(call.tensor(call.op.inputs[n]), image)
-            if (h, w) == (oh, ow):
-                lines.append(_view(name, address, oh, ow, c, tensor.dtype))
-            else:
-                view = views.repeated(address, (h, w, c), oh, ow, tensor.dtype)
-                lines.append(f"const nn_view {name} = {view};")
-        sink = at(call.tensor(call.op.outputs[0]), _image_bytes(call.output()))
-        lines.append(_view("out", sink, oh, ow, oc, call.output().dtype))
+
+            def whole(t: int, h: int = h, w: int = w, each: bool = own_batch > 1) -> str:
+                of = call.graph.tensors[t]
+                address = at(call.tensor(t), _image_bytes(of) if each else 0)
+                if (h, w) == (oh, ow):
+                    return views.whole(address, oh, ow, of.nhwc[3], of.dtype)
+                return views.repeated(address, (h, w, of.nhwc[3]), oh, ow, of.dtype)
+
+            lines += views.operand(call.graph, call.op.inputs[n], name, whole)
+        lines += _image(call, "out", call.op.outputs[0], at)
         if widened:
             return [*lines, *addition(call.graph, call.op, call.kernel, [*names, "out"], call.served())]
         lines.append(call.invoked({**view_arguments(names, "out"), **_WINDOW}))
@@ -189,7 +202,9 @@ def _copy_lines(call: Call) -> list[str]:
     for n, copy in enumerate(copies(call.graph, call.op)):
         split = call.op.kind == OpKind.SPLIT
         concat = call.op.kind in (OpKind.CONCATENATION, OpKind.SHIFT)
-        source = call.tensor(call.op.inputs[n if concat else 0])
+        read = call.op.inputs[n if concat else 0]
+        lies = parts(call.graph).get(read)
+        source = call.tensor(read if lies is None else lies.whole)
         sink = call.tensor(call.op.outputs[n if split else 0])
         if len(copy.size) > MAX_RANK:
             raise UnsupportedError(

@@ -19,6 +19,7 @@ import numpy as np
 
 from buildtool.emit.packing import pack
 from buildtool.graph.digest import topology_digest
+from buildtool.graph.partviews import without_views
 from buildtool.graph.secondpass import once_positions, repeated_ops, without_second_passes
 from buildtool.graph.topology import filling
 from buildtool.graph.types import Graph, State
@@ -183,14 +184,14 @@ def _initial(state: State) -> bytes:
 def layout_digest(graph: Graph, places: ImageLayout) -> bytes:
     """What tells a layout from every other one: DIGEST_BYTES of the header.
 
-    It is that of the network without second passes, which need no constants of their own.
+    It is that of the network without second passes, which need no constants of their own, and without views.
     """
     once = once_positions(graph)
     entries = [
         [position if what == _STATE else once[position], what, *others]
         for position, what, *others in places.entries
     ]
-    layout = [VERSION, topology_digest(without_second_passes(graph)), *entries]
+    layout = [VERSION, topology_digest(without_views(without_second_passes(graph))), *entries]
     return hashlib.sha256(msgpack.packb(layout)).digest()[:DIGEST_BYTES]
 
 

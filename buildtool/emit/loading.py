@@ -81,17 +81,15 @@ class Loading:
     def in_slices(self, network: Network, load: Load, kernel: KernelVariant, index: int) -> list[str]:
         """An operator that computes its output channels slice by slice; `network` as it is then."""
         graph = network.graph
-        op = graph.ops[load.op]
+        op = graph.ops[load.op].as_seen
         buffer = network.plan.buffers[load.buffer]
         source, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
         channels, count = _channels(network, load), load.channels
         rows, columns = (1, result.elements // channels) if _dense(op.kind) else result.nhwc[1:3]
         pixels = rows * columns
-        view = (1, pixels, source.elements // pixels) if _dense(op.kind) else source.nhwc[1:]
         to, slot = f"arena + {buffer.offset}", buffer.size // load.slots
         now = to if load.slots == 1 else f"{to} + part * {slot}"
         then = to if load.slots == 1 else f"{to} + (1 - part) * {slot}"
-        given, out = network.address(op.inputs[0]), network.address(op.outputs[0])
         begin = [
             "if (next > 0) {",
             f"    load_channels(&block_{load.op}, {then}, (uint32_t)c + {count}, (uint32_t)next);",
@@ -124,12 +122,21 @@ class Loading:
             invocation(kernel, arguments),
         ]
         body += begin if load.slots == 1 else ["part = 1 - part;"]
-        height, width, depth = view
+
+        def whole(tensor: int) -> str:
+            of = graph.tensors[tensor]
+            view = (1, pixels, of.elements // pixels) if _dense(op.kind) else of.nhwc[1:]
+            return views.whole(network.address(tensor), *view, of.dtype)
+
+        def made(tensor: int) -> str:
+            of = graph.tensors[tensor]
+            return views.whole(network.address(tensor), rows, columns, of.elements // pixels, of.dtype)
+
         return [
             *(geometry(graph, op, "geometry") if Argument.GEOMETRY in kernel.call else []),
             f"static const nn_window window = {{0, {rows}, 0, {columns}}};",
-            f"const nn_view {read} = {views.whole(given, height, width, depth, source.dtype)};",
-            f"const nn_view all = {views.whole(out, rows, columns, channels, result.dtype)};",
+            *views.operand(graph, op.inputs[0], read, whole),
+            *views.operand(graph, op.outputs[0], "all", made),
             *(["int32_t part = 0;"] if load.slots == 2 else []),
             f"for (int32_t c = 0; c < {channels}; c += {count}) {{",
             *("    " + line for line in body),

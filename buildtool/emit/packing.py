@@ -70,6 +70,7 @@ def _built(build: Packing, graph: Graph, op: Op, kernel: KernelVariant) -> bytes
 
 def _of_all_channels(op: Op) -> Op:
     """The operator as its kernel knows it: a filling of channels has the quantisation of what it fills up."""
+    op = op.as_seen
     if not isinstance(op.attrs, WidenedAttrs):
         return op
     return replace(op, inputs=op.inputs[:2], attrs=ElementwiseAttrs(op.attrs.activation))

@@ -19,6 +19,7 @@ from buildtool.emit.states import state_memory
 from buildtool.emit.streamed import streamed_region, whole_image
 from buildtool.emit.turns import Turns
 from buildtool.errors import PlanError
+from buildtool.graph.partviews import parts
 from buildtool.graph.secondpass import repeated_ops
 from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.plan.schedule.timeline import Timeline
@@ -111,7 +112,7 @@ def _operator(network: Network, step: Step, loads: loading.Loading, index: int) 
     cut = next((load for load in network.plan.loads if load.op == step.op and load.channels), None)
     call = Call(
         graph,
-        op,
+        op.as_seen,
         kernel,
         network.target,
         lambda t: network.address(t, step.op),
@@ -120,13 +121,20 @@ def _operator(network: Network, step: Step, loads: loading.Loading, index: int) 
         network.scratch_bytes(step.op),
         step,
     )
-    traces = [
-        f"NN_TRACE_TENSOR({t}, {network.address(t)}, {graph.tensors[t].size});"
-        for t in op.outputs
-        if t in network.holders or t in network.states
-    ]
+    traces = [_trace(network, t) for t in op.outputs if t in network.holders or t in network.states]
     body = lines(call) if cut is None else loads.in_slices(network, cut, kernel, index)
     return [f"NN_MARK_BEGIN({step.op});", *body, "NN_MARK_END();", *traces]
+
+
+def _trace(network: Network, tensor: int) -> str:
+    """The statement that hands out a whole tensor, which may lie in another one's pixels."""
+    tensors, lies = network.graph.tensors, parts(network.graph).get(tensor)
+    of = tensors[tensor]
+    if lies is None:
+        return f"NN_TRACE_TENSOR({tensor}, {network.address(tensor)}, {of.size});"
+    pitch, first = tensors[lies.whole].pixel_bytes, lies.first * of.dtype.size
+    address = f"{network.address(lies.whole)} + {first}" if first else network.address(lies.whole)
+    return f"NN_TRACE_PART({tensor}, {address}, {of.size}, {of.pixel_bytes}, {pitch});"
 
 
 def _moves_before(network: Network) -> list[list[Move]]:
@@ -169,7 +177,7 @@ _SHAPES_SHOWN = 2
 
 def _shapes(graph: Graph, op: Op) -> str:
     """Activations in and out: "1x8x8x3 -> 1x4x4x16"; the first ones where there are many."""
-    activations = [t for t in op.inputs if t >= 0 and not graph.tensors[t].is_constant]
+    activations = [t for t in op.as_seen.inputs if t >= 0 and not graph.tensors[t].is_constant]
     sides = []
     for side in (activations, op.outputs):
         named = [shape(graph.tensors[t].shape) for t in side[:_SHAPES_SHOWN]]

@@ -17,6 +17,7 @@ from buildtool.emit.network import Network
 from buildtool.emit.turns import Turns
 from buildtool.emit.widened import addition
 from buildtool.errors import UnsupportedError
+from buildtool.graph.partviews import parts
 from buildtool.graph.types import OpKind, WidenedAttrs
 from buildtool.plan.schedule.axis import Axis, AxisTable
 from buildtool.plan.schedule.receptive import accumulates, axes, columns, moves_channels
@@ -80,7 +81,7 @@ def _geometries(network: Network, region: Region) -> list[str]:
         op = network.graph.ops[position]
         kernel = network.kernels[position]
         if kernel and Argument.GEOMETRY in kernel.call and not accumulates(network.graph, op):
-            lines += geometry(network.graph, op, f"geometry_{position}")
+            lines += geometry(network.graph, op.as_seen, f"geometry_{position}")
     return lines
 
 
@@ -88,8 +89,10 @@ def _views(network: Network, region: Region) -> list[str]:
     """A view of every tensor that the region touches, whole or a ring."""
     graph = network.graph
     lines = []
-    touched = dict.fromkeys(t for p in region.ops for t in (*_operands(network, p), *graph.ops[p].outputs))
-    for t in touched:
+    touched = [t for p in region.ops for t in (*_operands(network, p), *graph.ops[p].outputs)]
+    taken = {t: parts(graph)[t] for t in touched if t in parts(graph)}
+    wholes = dict.fromkeys(taken[t].whole if t in taken else t for t in touched)
+    for t in wholes:
         if accumulates(graph, graph.ops[region.ops[-1]]) and t in graph.ops[region.ops[-1]].outputs:
             continue
         _, height, width, channels = graph.tensors[t].nhwc
@@ -107,6 +110,11 @@ def _views(network: Network, region: Region) -> list[str]:
             lines.append(f"/* {name} */")
             whole = views.whole(address, height, width, channels, graph.tensors[t].dtype)
             lines.append(f"const nn_view tensor_{t} = {whole};")
+    for t, (wider, first) in taken.items():
+        count = graph.tensors[t].nhwc[3]
+        lines.append(f"/* Channels {first} to {first + count - 1}: {network.called(t)} */")
+        part = views.part(f"&tensor_{wider}", str(first), str(count), graph.tensors[t].dtype)
+        lines.append(f"const nn_view tensor_{t} = {part};")
     return lines
 
 
@@ -285,14 +293,14 @@ def _call(network: Network, position: int, window: str, in_part: bool = False) -
         Argument.SCRATCH_BYTES: network.scratch_bytes(position),
     }
     if isinstance(op.attrs, WidenedAttrs):
-        names = [f"tensor_{t}" for t in (*op.inputs, result)]
-        return [*begin, *addition(graph, op, kernel, names, arguments), "NN_MARK_END();", trace]
+        names = [f"tensor_{t}" for t in (*op.as_seen.inputs, result)]
+        return [*begin, *addition(graph, op.as_seen, kernel, names, arguments), "NN_MARK_END();", trace]
     return [*begin, invocation(kernel, arguments), "NN_MARK_END();", trace]
 
 
 def _joined(network: Network, position: int) -> list[str]:
     """Copies what is concatenated, part by part."""
-    op = network.graph.ops[position]
+    op = network.graph.ops[position].as_seen
     widths = [network.graph.tensors[t].nhwc[3] for t in op.inputs]
     starts = [sum(widths[:i]) for i in range(len(widths))]
     join = network.target.routine(Role.JOIN, network.kernels[position])
@@ -312,7 +320,7 @@ def _joined(network: Network, position: int) -> list[str]:
 def _accumulate(network: Network, position: int) -> list[str]:
     """Adds a part of a global pooling's input to its sums; the last part makes the output."""
     graph = network.graph
-    op = graph.ops[position]
+    op = graph.ops[position].as_seen
     _, height, width, channels = graph.tensors[op.inputs[0]].nhwc
     sums, result = network.accumulators(position), network.address(op.outputs[0])
     kernel, source = network.kernels[position], f"tensor_{op.inputs[0]}"

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from buildtool.graph.partviews import parts
 from buildtool.graph.types import (
     Graph,
     MatmulAttrs,
@@ -99,8 +100,10 @@ def _concatenation(graph: Graph, op: Op) -> list[Copy]:
     strides = row_major(graph.tensors[op.outputs[0]].shape)
     copies, start = [], 0
     for t in op.inputs:
-        shape = graph.tensors[t].shape
-        copies.append(Copy(shape, row_major(shape), strides, 0, start * strides[axis]))
+        shape, lies = graph.tensors[t].shape, parts(graph).get(t)
+        steps = row_major(shape if lies is None else graph.tensors[lies.whole].shape)
+        first = 0 if lies is None else lies.first  # the channels are the last dimension
+        copies.append(Copy(shape, steps, strides, first, start * strides[axis]))
         start += shape[axis]
     return copies
 

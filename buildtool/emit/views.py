@@ -5,7 +5,10 @@ Strides of a view are bytes, its channels are elements; of a tensor of bytes bot
 
 from __future__ import annotations
 
-from buildtool.graph.types import DType
+from collections.abc import Callable
+
+from buildtool.graph.partviews import parts
+from buildtool.graph.types import DType, Graph
 
 
 def whole(address: str, height: int, width: int, channels: int, dtype: DType) -> str:
@@ -24,6 +27,19 @@ def part(view: str, first: str, channels: str, dtype: DType) -> str:
     """A view of some of the channels of another one; `view`: C of its address."""
     numbers = f"{view}, {first}, {channels}"
     return f"nn_part({numbers})" if dtype.size == 1 else f"nn_part_wide({numbers}, {dtype.size})"
+
+
+def operand(graph: Graph, tensor: int, name: str, whole: Callable[[int], str]) -> list[str]:
+    """Declares the view `name` of a tensor, which may be some channels of another one.
+
+    `whole`: C of a view of all of a tensor that lies in memory by itself.
+    """
+    lies = parts(graph).get(tensor)
+    if lies is None:
+        return [f"const nn_view {name} = {whole(tensor)};"]
+    of = graph.tensors[tensor]
+    taken = part(f"&{name}_all", str(lies.first), str(of.nhwc[3]), of.dtype)
+    return [f"const nn_view {name}_all = {whole(lies.whole)};", f"const nn_view {name} = {taken};"]
 
 
 def trace(tensor: int, dtype: DType) -> str:

@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from buildtool.errors import ModelError
-from buildtool.graph.types import ALIAS_KINDS, Graph
+from buildtool.graph.partviews import written_in_place
+from buildtool.graph.types import ALIAS_KINDS, Graph, OpKind
 
 
 @dataclass(frozen=True)
 class LiveRange:
     """Tensors that share their bytes, and how long those must be kept.
 
-    `tensors`: the one that is computed (or fed) first, then its aliases in operator order.
+    `tensors`: the one that is computed (or fed) first, or that the others are parts of, then its aliases in
+    operator order.
     `first` to `last`: positions in Graph.ops, both included; network inputs are there from
     position 0 to the first operator that is not an alias at least, network outputs until the last
     position. `size` in bytes.
@@ -47,6 +49,7 @@ def alias_roots(graph: Graph) -> dict[int, int]:
 
 
 def _alias_roots(graph: Graph) -> dict[int, int]:
+    wider = written_in_place(graph)
     roots = {t: t for t in (*graph.inputs, *(state.before for state in graph.states))}
     for op in graph.ops:
         for t in op.inputs:
@@ -56,7 +59,7 @@ def _alias_roots(graph: Graph) -> dict[int, int]:
                     operator=op.place,
                     tensor=graph.tensors[t].name,
                 )
-        if op.kind in ALIAS_KINDS:
+        if op.kind in ALIAS_KINDS and op.kind is not OpKind.JOINED:
             source = op.inputs[0]
             if source not in roots:
                 raise ModelError(
@@ -66,8 +69,15 @@ def _alias_roots(graph: Graph) -> dict[int, int]:
                 )
             roots[op.outputs[0]] = roots[source]
         else:
-            roots.update((t, t) for t in op.outputs)
+            roots.update((t, _outermost(wider, t)) for t in op.outputs)
     return roots
+
+
+def _outermost(wider: Mapping[int, int], tensor: int) -> int:
+    """The tensor that one is written into, directly or as a part of a part; itself where it is none."""
+    while tensor in wider:
+        tensor = wider[tensor]
+    return tensor
 
 
 def state_of(graph: Graph) -> Mapping[int, int]:
@@ -101,7 +111,9 @@ def _live_ranges(graph: Graph) -> tuple[LiveRange, ...]:
     roots = alias_roots(graph)
     members: dict[int, list[int]] = {}
     for tensor, root in roots.items():
-        members.setdefault(root, []).append(tensor)
+        among = members.setdefault(root, [root])
+        if tensor != root:
+            among.append(tensor)
     begins = next((i for i, op in enumerate(graph.ops) if op.kind not in ALIAS_KINDS), 0)
     elsewhere = state_of(graph)
     first = dict.fromkeys((*graph.inputs, *(state.before for state in graph.states)), 0)
@@ -110,7 +122,8 @@ def _live_ranges(graph: Graph) -> tuple[LiveRange, ...]:
         if op.kind in ALIAS_KINDS:
             continue
         for t in op.outputs:
-            first[t] = last[t] = position
+            first.setdefault(roots[t], position)
+            last[roots[t]] = position
         for t in op.inputs:
             if t in roots:
                 last[roots[t]] = position

@@ -49,7 +49,12 @@ def graph_of(
         name,
         tuple(tensors[old] for old in order),
         tuple(
-            replace(op, inputs=tuple(new[t] for t in op.inputs), outputs=tuple(new[t] for t in op.outputs))
+            replace(
+                op,
+                inputs=tuple(new[t] for t in op.inputs),
+                outputs=tuple(new[t] for t in op.outputs),
+                seen=tuple(new[t] for t in op.seen),
+            )
             for op in ops
         ),
         tuple(new[t] for t in inputs),

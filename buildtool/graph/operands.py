@@ -10,6 +10,7 @@ def varying(graph: Graph, op: Op) -> int | None:
 
     So it is for TABLE_KINDS, and for PAIR_KINDS whose other operands are constants of one element.
     """
+    op = op.as_seen
     if op.kind in TABLE_KINDS:
         return 0
     if op.kind not in PAIR_KINDS:

@@ -57,7 +57,8 @@ def with_second_passes(graph: Graph, passes: Sequence[SecondPass]) -> Graph:
 
 def _reading(op: Op, new: Mapping[int, int]) -> Op:
     """An operator that reads other tensors."""
-    return replace(op, inputs=tuple(new.get(t, t) for t in op.inputs))
+    inputs, seen = (tuple(new.get(t, t) for t in operands) for operands in (op.inputs, op.seen))
+    return replace(op, inputs=inputs, seen=seen)
 
 
 def refuse_misplaced(graph: Graph, passes: Sequence[SecondPass]) -> None:

@@ -79,13 +79,14 @@ class Topology(NamedTuple):
     outputs: tuple[int, ...]
     states: tuple[StateTopology, ...] = ()
     second_passes: tuple[tuple[int, int, int], ...] = ()  # as in Graph: first, last, reader
+    seen: tuple[tuple[int, tuple[int, ...]], ...] = ()  # of operators that read parts: position, Op.seen
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex); of networks without state or second passes as it was before there were any."""
+        """SHA-256 (hex); of networks without state, second passes, views as it was before there were any."""
         content: tuple[object, ...] = self
-        if not self.second_passes:
-            content = self[:-1] if self.states else self[:-2]
+        if not self.seen:
+            content = self[:-1] if self.second_passes else self[:-2] if self.states else self[:-3]
         return hashlib.sha256(msgpack.packb(content)).hexdigest()
 
     def bare_graph(self) -> Graph:
@@ -97,8 +98,9 @@ class Topology(NamedTuple):
             return Tensor("", of.shape, DType(of.dtype), data=zeros if of.constant else None)
 
         attrs = {attributes: _attrs(*attributes) for attributes in {op.attributes for op in self.ops}}
+        seen = dict(self.seen)
         ops = (
-            Op(OpKind(op.kind), op.inputs, op.outputs, attrs[op.attributes], position)
+            Op(OpKind(op.kind), op.inputs, op.outputs, attrs[op.attributes], position, seen.get(position, ()))
             for position, op in enumerate(self.ops)
         )
         tensors = {of: tensor(of) for of in set(self.tensors)}
@@ -112,7 +114,9 @@ def topology(graph: Graph) -> Topology:
     """The topology of a network, whatever numbers its tensors have; it stays with the graph."""
     if "topology" not in graph.facts:
         passes = tuple((one.first, one.last, one.reader) for one in graph.second_passes)
-        graph.facts["topology"] = _topology(numbered(graph))._replace(second_passes=passes)
+        canonical = numbered(graph)
+        seen = tuple((position, op.seen) for position, op in enumerate(canonical.ops) if op.seen)
+        graph.facts["topology"] = _topology(canonical)._replace(second_passes=passes, seen=seen)
     found: Topology = graph.facts["topology"]
     return found
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -127,10 +127,14 @@ class OpKind(enum.StrEnum):
     ASSIGN_VARIABLE = "ASSIGN_VARIABLE"
     SHIFT = "SHIFT"
     LOOKUP = "LOOKUP"
+    VIEW = "VIEW"
+    JOINED = "JOINED"
 
 
-# The output is the input's bytes under another shape: no code runs, both share one buffer.
-ALIAS_KINDS = frozenset({OpKind.RESHAPE, OpKind.SQUEEZE, OpKind.EXPAND_DIMS})
+# No code runs, input and output share one buffer. The output is the input's bytes under another shape, or, of
+# what planning makes of slices and concatenations (see `partviews`), a VIEW is some channels of the input's
+# pixels, and each input of a JOINED is some channels of the output's.
+ALIAS_KINDS = frozenset({OpKind.RESHAPE, OpKind.SQUEEZE, OpKind.EXPAND_DIMS, OpKind.VIEW, OpKind.JOINED})
 
 # Operators that update state where it lies: operand -> the output that is its new value. Both are the same
 # bytes. SHIFT drops the first elements along an axis and appends its second operand at the end.
@@ -394,6 +398,13 @@ class SliceAttrs(Attrs):
 
 
 @dataclass(frozen=True)
+class ViewAttrs(SliceAttrs):
+    """VIEW: what the slice takes that it stands for; `was`: the kind of that one."""
+
+    was: OpKind = OpKind.SLICE
+
+
+@dataclass(frozen=True)
 class TileAttrs(Attrs):
     """TILE: dimension d is the input's, `multiples[d]` times one after the other."""
 
@@ -594,7 +605,9 @@ class Tensor:
 class Op:
     """An operator: indices into the graph's tensors.
 
-    `index` is its place in the file read (-1: made by a rewrite), for messages.
+    `index` is its place in the file read (-1: made by a rewrite), for messages. `seen`: its operands as its
+    kernel is told of them, where one of them is some channels only of the input at its place (see
+    `partviews`); empty: the inputs themselves.
     """
 
     kind: OpKind
@@ -602,6 +615,12 @@ class Op:
     outputs: tuple[int, ...]
     attrs: Attrs = Attrs()
     index: int = -1
+    seen: tuple[int, ...] = ()
+
+    @cached_property
+    def as_seen(self) -> Op:
+        """The operator as its kernel is told of it: its inputs are what it sees."""
+        return replace(self, inputs=self.seen, seen=()) if self.seen else self
 
     @property
     def place(self) -> str:
@@ -661,14 +680,14 @@ class Graph:
         return {t: i for i, op in enumerate(self.ops) for t in op.outputs}
 
     def consumers(self) -> Mapping[int, tuple[int, ...]]:
-        """Tensor index -> indices in `ops` of the operators that read it, in order."""
+        """Tensor index -> indices in `ops` of the operators that read it, in order; a VIEW reads nothing."""
         return self._consumers
 
     @cached_property
     def _consumers(self) -> Mapping[int, tuple[int, ...]]:
         found: dict[int, list[int]] = {}
         for i, op in enumerate(self.ops):
-            for t in dict.fromkeys(op.inputs):
+            for t in dict.fromkeys(op.inputs) if op.kind is not OpKind.VIEW else ():
                 if t >= 0:
                     found.setdefault(t, []).append(i)
         return {t: tuple(readers) for t, readers in found.items()}

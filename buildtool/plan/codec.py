@@ -13,6 +13,7 @@ import msgpack
 
 from buildtool.errors import PlanError
 from buildtool.plan.types import (
+    COPIED_SCHEMA,
     ONE_ARENA_SCHEMA,
     ONE_PASS_SCHEMA,
     SCHEMA,
@@ -24,9 +25,10 @@ _LARGEST = (1 << 63) - 1  # of any integer in a plan
 # Schema -> the last fields of a plan that its bytes leave out, as they are then.
 _LATER: dict[int, tuple[object, ...]] = {
     SCHEMA: (),
-    ONE_PASS_SCHEMA: ([],),
-    STATELESS_SCHEMA: ([], []),
-    ONE_ARENA_SCHEMA: (0, [], []),
+    COPIED_SCHEMA: ([],),
+    ONE_PASS_SCHEMA: ([], []),
+    STATELESS_SCHEMA: ([], [], []),
+    ONE_ARENA_SCHEMA: (0, [], [], []),
 }
 _DIGEST_DIGITS = 32  # hexadecimal: 16 bytes
 
@@ -34,12 +36,17 @@ _DIGEST_DIGITS = 32  # hexadecimal: 16 bytes
 def to_bytes(plan: Plan) -> bytes:
     """[schema, plan], every dataclass an array of its fields in declared order.
 
-    Each schema has a field more at the end than the one before it: `second_at`, `states`, `second_passes`. A
-    plan is of the first one that has all that it says.
+    Each schema has a field more at the end than the one before it: `second_at`, `states`, `second_passes`,
+    `views`. A plan is of the first one that has all that it says.
     """
     fields = _plain(plan)
     assert isinstance(fields, list)
-    said = {SCHEMA: plan.second_passes, ONE_PASS_SCHEMA: plan.states, STATELESS_SCHEMA: plan.second_at}
+    said = {
+        SCHEMA: plan.views,
+        COPIED_SCHEMA: plan.second_passes,
+        ONE_PASS_SCHEMA: plan.states,
+        STATELESS_SCHEMA: plan.second_at,
+    }
     schema = next((schema for schema, what in said.items() if what), ONE_ARENA_SCHEMA)
     content = [schema, fields[: len(fields) - len(_LATER[schema])]]
     try:

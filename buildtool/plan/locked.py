@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, get_args, get_origin
 
 from buildtool.errors import PlanError
+from buildtool.graph.partviews import without_views
 from buildtool.graph.secondpass import once_positions
 from buildtool.graph.types import Graph
 from buildtool.plan.codec import fields_of, plan_of
@@ -35,9 +36,9 @@ class Locked:
 def operators(graph: Graph) -> tuple[str, ...]:
     """Each operator's kind, the shape that it makes, and that of its weights: what tells networks apart.
 
-    What runs again in a second pass is there once.
+    What runs again in a second pass is there once, and a view is the slice that it stands for.
     """
-    found = []
+    graph, found = without_views(graph), []
     for op in (graph.ops[position] for position in once_positions(graph)):
         weights = [t for t in op.inputs[1:] if t >= 0 and graph.tensors[t].is_constant]
         words = [str(op.kind), *(_shape(graph, t) for t in op.outputs)]

@@ -9,7 +9,8 @@ from typing import TypeVar
 from buildtool.graph.types import SecondPass
 from buildtool.modes import CostUnit
 
-SCHEMA = 8  # the version of a plan's bytes
+SCHEMA = 9  # the version of a plan's bytes
+COPIED_SCHEMA = 8  # of plans without views
 ONE_PASS_SCHEMA = 7  # of plans without second passes
 STATELESS_SCHEMA = 6  # of plans without state either, whose bytes are as they were before there was any
 ONE_ARENA_SCHEMA = 5  # of plans in one memory, whose bytes are as they were before there were others
@@ -196,6 +197,8 @@ class Plan:
     states: tuple[Buffer, ...] = ()
     # Operators that run again: positions in `regions` and elsewhere are those of the network with them.
     second_passes: tuple[SecondPass, ...] = ()
+    # Slices of channels that run no code, as their readers read the wider tensor (see `graph.partviews`).
+    views: tuple[int, ...] = ()
 
     @property
     def state_bytes(self) -> int:

@@ -110,9 +110,22 @@ def work_lines(answer: PlanAnswer) -> Iterator[str]:
             f"         {sum(one['macs'] for one in passes):,} in second passes, which spare "
             f"{count(len(passes), 'whole tensor')} before gates: region {at}{rest}"
         )
+    yield from _views(answer)
     fewer = -sum(n for n, _ in again if n < 0)
     if fewer:
         yield f"         {fewer:,} left out: rows that nothing reads"
+
+
+def _views(answer: PlanAnswer) -> Iterator[str]:
+    """What of the channels is not copied, as it lies in the pixels of wider tensors."""
+    read = {one["operator"] for one in answer["views"] if not one["written"]}
+    joined = {one["operator"] for one in answer["views"] if one["written"]}
+    said = [
+        *([f"{count(len(read), 'slice')} read where the wider tensor lies"] if read else []),
+        *([f"{count(len(joined), 'concatenation')} written in place, part by part"] if joined else []),
+    ]
+    if said:
+        yield f"         channels not copied: {', '.join(said)}"
 
 
 def _region_of(answer: PlanAnswer, op: int) -> int:

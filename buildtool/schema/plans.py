@@ -112,6 +112,23 @@ class SecondPassView(TypedDict):
     macs: int
 
 
+class ChannelsView(TypedDict):
+    """A tensor that is some channels of each pixel of another one, whose memory it has.
+
+    `operator`: the slice or the concatenation that therefore runs no code, by its position; `written`: it is
+    a part of a concatenation, which is written there, and no slice, which is read. Channels from `first` on.
+    """
+
+    operator: int
+    written: bool
+    tensor: int
+    name: str
+    whole: int
+    whole_name: str
+    first: int
+    channels: int
+
+
 class PlanFigures(TypedDict):
     """What a plan is for, what it needs and what it costs.
 
@@ -119,7 +136,7 @@ class PlanFigures(TypedDict):
     `cost_unit`: cycles, issues or instructions (`unstated`: of an older plan). `accounting`: in words, what
     the arena's size counts. `second_at`: from this offset on buffers lie in the second memory (0: none does).
     `states`: what lives between invokes, `state_bytes` of memory of its own, which no arena has any of.
-    `second_passes`: the operators that are there twice.
+    `second_passes`: the operators that are there twice. `views`: the tensors that lie in others' pixels.
     """
 
     strategy: str
@@ -144,6 +161,7 @@ class PlanFigures(TypedDict):
     state_bytes: int
     states: list[BufferView]
     second_passes: list[SecondPassView]
+    views: list[ChannelsView]
 
 
 class PlanView(PlanFigures):

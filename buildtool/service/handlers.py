@@ -52,6 +52,7 @@ def answer(request: r.Request, session: Session) -> dict[str, Any]:
 
 def ops(request: r.Ops, session: Session) -> OpsAnswer:
     """Which operators run, and by which kernel, on the cores of every known board."""
+    from buildtool.graph.partviews import VIEW_KINDS
     from buildtool.graph.tflite import support
     from buildtool.graph.types import ALIAS_KINDS, OpKind
     from buildtool.service.pipeline.models import load_model, read_graph
@@ -63,7 +64,7 @@ def ops(request: r.Ops, session: Session) -> OpsAnswer:
         of_model = Counter(op.kind for op in source.ops)
     targets = [load_target(name) for name in board_names()]
     table: list[OperatorKernels] = []
-    for kind in OpKind:
+    for kind in (kind for kind in OpKind if kind not in VIEW_KINDS):  # which only planning makes
         if of_model is not None and kind not in of_model:
             continue
         kernels: dict[str, str] = {}

@@ -20,6 +20,7 @@ from buildtool.graph.types import (
     ALIAS_KINDS,
     TABLE_KINDS,
     AsUint8,
+    AxisAttrs,
     ConvAttrs,
     DepthwiseAttrs,
     DType,
@@ -37,7 +38,7 @@ from buildtool.graph.types import (
 from buildtool.target.catalogue_keys import THREADS, VECTOR_BITS
 from buildtool.target.expression import evaluate
 from buildtool.target.taps import taps_met
-from buildtool.target.types import Argument, Contract, Core, KernelVariant, Target
+from buildtool.target.types import Argument, Contract, Core, KernelVariant, Target, Windows
 
 _MET = ("rows_met", "rows_inside", "columns_met", "columns_inside")
 LEAST_VECTOR_BITS = 128
@@ -73,6 +74,7 @@ def features(graph: Graph, op: Op) -> dict[str, int]:
     one after the other. A dense layer's rows are columns of a one-row image. An SVDF and an LSTM
     have `_RECURRENT`; columns are an LSTM's steps.
     """
+    op = op.as_seen
     first, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     batch, ih, iw, cin = first.nhwc
     _, oh, ow, cout = result.nhwc
@@ -180,10 +182,35 @@ def called(variant: KernelVariant, op: Op) -> KernelVariant:
     """The variant with the contract that it keeps as it is called for `op`.
 
     Where it is called on parts of the channels, row by row, it computes its elements in no ascending order.
+    Where it reads some channels of a wider tensor, that one's elements are not read one after the other, and
+    what it concatenates has no lines of its own.
     """
-    if isinstance(op.attrs, WidenedAttrs) and variant.overlap is Contract.PIXEL:
+    if (isinstance(op.attrs, WidenedAttrs) or op.seen) and variant.overlap is Contract.PIXEL:
         return dataclasses.replace(variant, overlap=Contract.ROW)
+    if op.seen and variant.overlap is Contract.PARTS:
+        return dataclasses.replace(variant, overlap=Contract.NONE)
     return variant
+
+
+def takes_parts(graph: Graph, variant: KernelVariant, op: Op) -> bool:
+    """Whether the operator's code goes from pixel to pixel as the views of its operands say.
+
+    What computes whole tensors only may take it that they lie in one piece. Concatenations of channels have
+    code of their own, a copy for each part.
+    """
+    if op.kind is OpKind.CONCATENATION:
+        return op.attrs == AxisAttrs(len(graph.tensors[op.outputs[0]].shape) - 1)
+    viewed = any(argument in variant.call for argument, _ in VIEWS)
+    return viewed and Argument.WINDOW in variant.call and variant.windows is Windows.ANY
+
+
+def writes_parts(graph: Graph, variant: KernelVariant, op: Op) -> bool:
+    """Whether the operator's code writes pixels as far apart as the view of its output says."""
+    return (
+        op.kind is not OpKind.CONCATENATION
+        and takes_parts(graph, variant, op)
+        and (Argument.OUT in variant.call)
+    )
 
 
 def element_types(graph: Graph, op: Op) -> tuple[DType, DType]:
@@ -232,8 +259,9 @@ def scratch_bytes(variant: KernelVariant, graph: Graph, op: Op, columns: int | N
 def operands(variant: KernelVariant, graph: Graph, op: Op) -> tuple[int, ...]:
     """The tensors among an operator's inputs that its kernel reads as such, not as packed constants.
 
-    A kernel of one operand reads the only one that varies, wherever it stands.
+    A kernel of one operand reads the only one that varies, wherever it stands. Operands are as it sees them.
     """
+    op = op.as_seen
     if op.kind in (OpKind.CONCATENATION, OpKind.SHIFT) or isinstance(op.attrs, WidenedAttrs):
         return op.inputs
     if Argument.IN in variant.call:

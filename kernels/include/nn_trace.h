@@ -27,12 +27,24 @@ static inline void nn_trace_window(uint32_t tensor, const nn_view *view, const n
     }
 }
 
+/* A whole tensor of `bytes` bytes whose pixels of `pixel` bytes lie `pitch` bytes apart. */
+static inline void nn_trace_part(uint32_t tensor, const int8_t *data, uint32_t bytes,
+                                 uint32_t pixel, uint32_t pitch) {
+    for (uint32_t offset = 0; offset < bytes; offset += pixel) {
+        nn_trace(tensor, offset, data, pixel);
+        data += pitch;
+    }
+}
+
 #define NN_TRACE_TENSOR(tensor, data, bytes) nn_trace((tensor), 0, (data), (bytes))
+#define NN_TRACE_PART(tensor, data, bytes, pixel, pitch)                                           \
+    nn_trace_part((tensor), (data), (bytes), (pixel), (pitch))
 #define NN_TRACE_WINDOW(tensor, view, window) nn_trace_window((tensor), (view), (window), 1)
 #define NN_TRACE_WIDE(tensor, view, window, bytes)                                                 \
     nn_trace_window((tensor), (view), (window), (bytes))
 #else
 #define NN_TRACE_TENSOR(tensor, data, bytes) ((void)0)
+#define NN_TRACE_PART(tensor, data, bytes, pixel, pitch) ((void)0)
 #define NN_TRACE_WINDOW(tensor, view, window) ((void)0)
 #define NN_TRACE_WIDE(tensor, view, window, bytes) ((void)0)
 #endif

@@ -539,10 +539,11 @@ _ALONE: dict[OpKind, Callable[[], st.SearchStrategy[Graph]]] = {
 }
 
 
-# What only settling states makes: `statenets` has networks of them; and what only the rewrite makes.
+# What only settling states makes: `statenets` has networks of them; what only the rewrite or planning makes.
 STATE_KINDS = frozenset(
     {
         OpKind.LOOKUP,  # see test_rewrite_lookups.py
+        *(OpKind.VIEW, OpKind.JOINED),  # see viewnets.py
         *(OpKind.READ_VARIABLE, OpKind.ASSIGN_VARIABLE, OpKind.SHIFT),
         *(OpKind.SVDF, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM),  # see recurrentnets.py
     }

@@ -82,9 +82,11 @@ _RULES: dict[OpKind, Rule] = {
     OpKind.EXPAND_DIMS: shape.reshape,
     OpKind.TRANSPOSE: shape.transpose,
     OpKind.CONCATENATION: shape.concatenation,
+    OpKind.JOINED: shape.concatenation,
     OpKind.SPLIT: shape.split,
     OpKind.STRIDED_SLICE: shape.slice_,
     OpKind.SLICE: shape.slice_,
+    OpKind.VIEW: shape.slice_,
     OpKind.TILE: arranging.tile,
     OpKind.GATHER: arranging.gather,
     OpKind.DEPTH_TO_SPACE: arranging.depth_to_space,
@@ -168,6 +170,7 @@ def next_held(graph: Graph, values: Mapping[int, Values]) -> list[Values]:
 
 def execute_op(graph: Graph, op: Op, values: dict[int, Values]) -> list[Values]:
     """The outputs of one operator; `values` holds the activations it reads."""
+    op = op.as_seen
     operands = []
     for index in op.inputs:
         if index >= 0:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import total_macs
+from buildtool.graph.partviews import views
 from buildtool.plan.assemble.buffers import accumulators, state_buffers, tensor_buffers
 from buildtool.plan.assemble.lives import Lives, lives
 from buildtool.plan.assemble.moves import least_between
@@ -131,4 +132,5 @@ def assemble(
         moves=laid.moves,
         states=state_buffers(graph, timeline.last, alignment),
         second_passes=graph.second_passes,
+        views=views(graph),
     )

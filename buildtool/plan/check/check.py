@@ -27,6 +27,7 @@ from buildtool.errors import PlanError, TargetError
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import pixel_macs, total_macs
 from buildtool.graph.numbering import is_numbered
+from buildtool.graph.partviews import parts, views
 from buildtool.graph.types import ALIAS_KINDS, Graph
 from buildtool.modes import Image
 from buildtool.plan.check.contents import check_contents
@@ -47,6 +48,8 @@ from buildtool.target.catalogue import (
     features,
     operands,
     scratch_bytes,
+    takes_parts,
+    writes_parts,
 )
 from buildtool.target.digest import planning_digest
 from buildtool.target.expression import evaluate
@@ -127,6 +130,8 @@ def _check_identity(plan: Plan, graph: Graph, target: Target, made_for_it: bool)
         raise PlanError("the plan is for a network of another topology", hint="plan again")
     if plan.second_passes != graph.second_passes:
         raise PlanError("the plan is for other second passes than the network has", hint="plan again")
+    if plan.views != views(graph):
+        raise PlanError("the plan is for other views than the network has", hint="plan again")
     if made_for_it and plan.target != planning_digest(target):
         raise PlanError("the plan is for another board or other kernels", hint="plan again")
     if plan.image not in _IMAGES:
@@ -154,6 +159,10 @@ def _check_kernels(plan: Plan, graph: Graph, target: Target) -> list[KernelVaria
             raise PlanError(f"kernel '{name}' is not for tensors of these types", operator=op.place)
         if not evaluate(variant.when, features(graph, op)):
             raise PlanError(f"kernel '{name}' does not serve this shape", operator=op.place)
+        if op.seen and not takes_parts(graph, variant, op):
+            raise PlanError(f"kernel '{name}' reads no part of a wider tensor's channels", operator=op.place)
+        if op.outputs[0] in parts(graph) and (sums_up(graph, op) or not writes_parts(graph, variant, op)):
+            raise PlanError(f"kernel '{name}' writes no part of a wider tensor's channels", operator=op.place)
         chosen.append(called(variant, op))
     return chosen
 

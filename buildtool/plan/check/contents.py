@@ -89,6 +89,6 @@ def _check_sums(buffer: Buffer, graph: Graph) -> None:
     if not 0 <= buffer.op < len(graph.ops):
         raise PlanError(f"buffer '{buffer.name}' serves operator {buffer.op} of {len(graph.ops)}")
     op = graph.ops[buffer.op]
-    needed = _SUM_BYTES * graph.tensors[op.inputs[0]].nhwc[3]
+    needed = _SUM_BYTES * graph.tensors[op.as_seen.inputs[0]].nhwc[3]
     if buffer.size < needed:
         raise PlanError(f"it needs {needed} bytes of accumulators, it has {buffer.size}", operator=op.place)

@@ -11,6 +11,7 @@ from itertools import accumulate
 
 import numpy as np
 
+from buildtool.graph.partviews import parts
 from buildtool.graph.types import AxisAttrs, Graph, Op, OpKind, Tensor
 from buildtool.plan.check.reads import MAPPED, SLIDING, windows
 from buildtool.target.types import Contract
@@ -24,6 +25,8 @@ def unsafe(graph: Graph, op: Op, operand: int, contract: Contract, shift: int) -
     """
     if len(op.outputs) != 1:
         return "it has several outputs"
+    if op.outputs[0] in parts(graph):
+        return "its output is a part of a wider tensor"
     source, result = graph.tensors[operand], graph.tensors[op.outputs[0]]
     if contract is Contract.PIXEL:
         return _replay_elements(source, result, shift)

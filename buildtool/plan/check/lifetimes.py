@@ -53,7 +53,7 @@ def _check_order(steps: Sequence[Step], graph: Graph) -> None:
     done = dict.fromkeys(graph.inputs, -1)
     for position, op in enumerate(graph.ops):
         if op.kind in ALIAS_KINDS:
-            done[op.outputs[0]] = done.get(op.inputs[0], -1)
+            done[op.outputs[0]] = max(done.get(t, -1) for t in op.inputs)
         else:
             done.update((t, last[position]) for t in op.outputs)
     for number, step in enumerate(steps):

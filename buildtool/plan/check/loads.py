@@ -27,7 +27,7 @@ def refuse_mixed(graph: Graph, op: Op, source: Buffer, output: Buffer) -> None:
 def keeps_channels(graph: Graph, op: Op) -> bool:
     """Whether every channel of an operator's output is made of the same channel of its input alone."""
     same = graph.tensors[op.inputs[0]].nhwc[3] == graph.tensors[op.outputs[0]].nhwc[3]
-    return op.kind is OpKind.DEPTHWISE_CONV_2D and same
+    return op.kind is OpKind.DEPTHWISE_CONV_2D and same and not op.seen
 
 
 def check_loads(plan: Plan, timeline: Timeline) -> None:

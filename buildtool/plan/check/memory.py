@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.errors import PlanError
+from buildtool.graph.partviews import parts
 from buildtool.graph.types import Graph
 from buildtool.plan.check.operators import Area
 from buildtool.plan.check.reads import Span, alias_groups
@@ -27,6 +28,9 @@ class Piece:
 def pieces(graph: Graph, buffer: Buffer, tensor: int, rows: Span, columns: Span) -> Iterator[Piece]:
     """Where a window of a tensor lies in its buffer, in the longest contiguous runs."""
     described = graph.tensors[tensor]
+    if tensor in parts(graph):
+        yield from _pieces_of_part(graph, buffer, tensor, rows, columns)
+        return
     batch, height, width, channels = described.nhwc
     pixel = channels * described.dtype.size
     if not buffer.rows and (batch > 1 or (columns == (0, width) and rows == (0, height))):
@@ -48,6 +52,21 @@ def pieces(graph: Graph, buffer: Buffer, tensor: int, rows: Span, columns: Span)
             yield Piece(base + x % kept_columns * pixel, (y * width + x) * pixel, count * pixel)
             x += count
         y += 1
+
+
+def _pieces_of_part(graph: Graph, buffer: Buffer, tensor: int, rows: Span, columns: Span) -> Iterator[Piece]:
+    """The pixels of a tensor that is some channels of another one, as bytes of that one, which lies whole."""
+    within, part = parts(graph)[tensor], graph.tensors[tensor]
+    batch, height, width, _ = part.nhwc
+    pitch, first = graph.tensors[within.whole].pixel_bytes, within.first * part.dtype.size
+    pixels = (
+        range(batch * height * width)
+        if batch > 1
+        else (y * width + x for y in range(*rows) for x in range(*columns))
+    )
+    for number in pixels:
+        byte = number * pitch + first
+        yield Piece(buffer.offset + byte, byte, part.pixel_bytes)
 
 
 class Memory:

@@ -177,9 +177,13 @@ def windows(graph: Graph, op: Op) -> tuple[tuple[int, int, int], tuple[int, int,
 
 
 def alias_groups(graph: Graph) -> dict[int, int]:
-    """Activation -> the activation whose bytes it is."""
+    """Activation -> the activation whose bytes it is, or is some of."""
+    joined = {t: op.outputs[0] for op in graph.ops if op.kind is OpKind.JOINED for t in op.inputs}
     group = {t: t for t in (*graph.inputs, *(state.before for state in graph.states))}
     for op in graph.ops:
         for t in op.outputs:
-            group[t] = group.get(op.inputs[0], t) if op.kind in ALIAS_KINDS else t
+            cut = op.kind in ALIAS_KINDS and op.kind is not OpKind.JOINED
+            group[t] = group.get(op.inputs[0], t) if cut else t
+            while group[t] in joined:
+                group[t] = joined[group[t]]
     return group

@@ -19,6 +19,7 @@ import numpy as np
 from buildtool.distinct import distinct
 from buildtool.errors import PlanError
 from buildtool.graph.liveness import state_of
+from buildtool.graph.partviews import written_in_place
 from buildtool.graph.types import AxisAttrs, Op
 from buildtool.modes import Image
 from buildtool.plan.check import native
@@ -44,7 +45,8 @@ def replay(plan: Plan, timeline: Timeline, kernels: Sequence[KernelVariant | Non
     something that is not there.
     """
     _check_windows(timeline)
-    lib = native.library()
+    # what is written pixel by pixel into a wider tensor only the twin in Python goes along with
+    lib = None if written_in_place(timeline.graph) else native.library()
     if lib is not None:
         try:
             _Replay(plan, timeline, kernels, lib).run()

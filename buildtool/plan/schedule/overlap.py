@@ -26,6 +26,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from buildtool.graph.liveness import LiveRange, state_of
+from buildtool.graph.partviews import parts
 from buildtool.graph.types import (
     ALIAS_KINDS,
     AxisAttrs,
@@ -50,8 +51,8 @@ def distance(graph: Graph, op: Op, operand: int, contract: Contract) -> int | No
 
     Only what the kernel's contract and the shapes say; whether the operand dies here is up to the caller.
     """
-    if len(op.outputs) != 1:
-        return None
+    if len(op.outputs) != 1 or op.outputs[0] in parts(graph):
+        return None  # what lies between the output's pixels belongs to others
     source, result = graph.tensors[operand], graph.tensors[op.outputs[0]]
     if contract is Contract.PIXEL:
         if source.shape != result.shape:
@@ -75,9 +76,10 @@ def slices_in_place(graph: Graph, op: Op) -> bool:
     """Whether an operator may write over its input though it goes over all of it for each slice of channels.
 
     Of a depthwise convolution each channel of the output is made of the same channel of the input: as long
-    as the output lies whole pixels below the input, no slice writes over what another one reads.
+    as the output lies whole pixels below the input, no slice writes over what another one reads. In a wider
+    tensor pixels are further apart.
     """
-    if op.kind is not OpKind.DEPTHWISE_CONV_2D:
+    if op.kind is not OpKind.DEPTHWISE_CONV_2D or op.seen:
         return False
     return graph.tensors[op.inputs[0]].nhwc[3] == graph.tensors[op.outputs[0]].nhwc[3]
 

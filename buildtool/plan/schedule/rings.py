@@ -108,4 +108,4 @@ def _reads(graph: Graph, group: Group) -> tuple[tuple[int, Axis | None], ...]:
 
 def accumulator_bytes(graph: Graph, position: int) -> int:
     """Bytes of the sums of a global pooling in a streamed region."""
-    return ACCUMULATOR_BYTES * graph.tensors[graph.ops[position].inputs[0]].nhwc[3]
+    return ACCUMULATOR_BYTES * graph.tensors[graph.ops[position].as_seen.inputs[0]].nhwc[3]

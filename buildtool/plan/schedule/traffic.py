@@ -49,7 +49,7 @@ def traffic(timeline: Timeline, kernels: Sequence[KernelVariant | None], cache: 
     for position, count in pixels.items():
         if position < 0:
             continue
-        op, kernel = graph.ops[position], kernels[position]
+        op, kernel = graph.ops[position].as_seen, kernels[position]
         columns = timeline.columns.get(position)
         size = catalogue.scratch_bytes(kernel, graph, op, columns) if kernel else 0
         read, inner = _reads(graph, op, count, bool(size))

@@ -62,7 +62,8 @@ class ChainKeys:
         """All of an element that its chains' forms depend on, but for the formulas of cost."""
         e, position = self._e, self._e.positions[element]
         of, tensors, kernel = e.topology.ops[position], e.topology.tensors, e.kernels[position]
-        operands = tuple(tuple(tensors[t]) if t >= 0 else None for t in (*of.inputs, *of.outputs))
+        seen = e.graph.ops[position].seen
+        operands = tuple(tuple(tensors[t]) if t >= 0 else None for t in (*of.inputs, *of.outputs, *seen))
         beside = tuple(
             (self._distance(element, t), e.roots[t] == t, t in e.rows_read[element])
             for _, t in e.beside(element, element)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from buildtool.distinct import distinct
 from buildtool.graph.liveness import alias_roots
+from buildtool.graph.partviews import written_in_place
 from buildtool.graph.types import Graph
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.schedule import Steps
@@ -60,6 +61,9 @@ class ArenaUse:
         self.plan, self.graph = plan, graph
         self.roots = alias_roots(graph)
         self.makers = {t: p for p, op in enumerate(graph.ops) for t in op.outputs}
+        self.placing: dict[int, list[int]] = {}  # root -> the operators that write a part of it
+        for part in written_in_place(graph):
+            self.placing.setdefault(self.roots[part], []).append(self.makers[part])
         self.order = sorted(range(len(plan.buffers)), key=lambda i: plan.buffers[i].first)
         self.by_turns = {load.buffer for load in plan.loads if load.by_turns}
         self.coming = 0
@@ -89,7 +93,8 @@ class ArenaUse:
         if simple is not None:
             return simple
         root = self.roots[buffer.tensors[0]]
-        maker = groups.get(self.makers.get(root, -1))
+        made = (self.makers.get(root, -1), *self.placing.get(root, ()))
+        maker = next((groups[position] for position in made if position in groups), None)
         if buffer.kind is BufferKind.RING and maker is not None:
             inside = maker.scheme in (Scheme.HALO, Scheme.H_CACHED) and read.get(root, set()) <= {maker}
             return Use.WINDOWS if inside else Use.RINGS

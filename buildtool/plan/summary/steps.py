@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.graph.types import Graph
+from buildtool.graph.types import Graph, OpKind
 from buildtool.plan.schedule.calls import region_calls
 from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.schedule import Run, Steps
@@ -132,7 +132,8 @@ def plan_steps(
 
 def held(plan: Plan, graph: Graph) -> tuple[Held, ...]:
     """A plan's buffers, in their order."""
-    makers = {t: position for position, op in enumerate(graph.ops) for t in op.outputs}
+    running = ((position, op) for position, op in enumerate(graph.ops) if op.kind is not OpKind.JOINED)
+    makers = {t: position for position, op in running for t in op.outputs}
     return tuple(_held(position, buffer, graph, makers) for position, buffer in enumerate(plan.buffers))
 
 

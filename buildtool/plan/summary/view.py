@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from buildtool.graph.macs import op_macs
+from buildtool.graph.partviews import parts, views
 from buildtool.graph.secondpass import Repetition, repetitions
-from buildtool.graph.types import Graph
+from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.types import Buffer, Group, Plan
-from buildtool.schema.plans import BufferView, PlannedGroup, PlannedOperator, PlanView, SecondPassView
+from buildtool.schema.plans import (
+    BufferView,
+    ChannelsView,
+    PlannedGroup,
+    PlannedOperator,
+    PlanView,
+    SecondPassView,
+)
 from buildtool.session import Session
 
 
@@ -51,6 +59,28 @@ def to_json(plan: Plan, graph: Graph, session: Session | None = None) -> PlanVie
         "state_bytes": plan.state_bytes,
         "states": [_buffer(buffer, graph) for buffer in plan.states],
         "second_passes": [_repeated(one, graph) for one in repetitions(graph)],
+        "views": [
+            _channels(position, t, graph) for position in views(graph) for t in _lying(graph.ops[position])
+        ],
+    }
+
+
+def _lying(op: Op) -> tuple[int, ...]:
+    """The tensors of a view that lie in another one's pixels: what is cut, or the parts that are joined."""
+    return op.outputs if op.kind is OpKind.VIEW else op.inputs
+
+
+def _channels(position: int, tensor: int, graph: Graph) -> ChannelsView:
+    place, of = parts(graph)[tensor], graph.tensors
+    return {
+        "operator": position,
+        "written": graph.ops[position].kind is OpKind.JOINED,
+        "tensor": tensor,
+        "name": of[tensor].name,
+        "whole": place.whole,
+        "whole_name": of[place.whole].name,
+        "first": place.first,
+        "channels": of[tensor].nhwc[3],
     }
 
 

@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from buildtool.errors import BuildtoolError
+from buildtool.graph.partviews import without_views
 from buildtool.graph.secondpass import without_second_passes
 from buildtool.modes import CostUnit
 from buildtool.plan.summary.fit import excess_bytes, rooms
@@ -70,7 +71,7 @@ def _alone(made: Planned, name: str) -> AloneView:
     """The plan that the options ask for with all of the arena in one memory; the least one that there is."""
     board = dataclasses.replace(made.target.board, arena=name, second="")
     target = dataclasses.replace(made.target, board=board)
-    once = without_second_passes(made.graph)
+    once = without_views(without_second_passes(made.graph))
     try:
         _, plan = nearest(Prepared("", (once,), target, made.options, session=made.session))
     except BuildtoolError as error:

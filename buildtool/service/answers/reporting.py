@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from buildtool.emit.image import ImageLayout, image_layout
 from buildtool.emit.names import shape
 from buildtool.errors import BuildtoolError, PlanError, to_data
 from buildtool.graph.liveness import alias_roots
+from buildtool.graph.types import ALIAS_KINDS, Graph
 from buildtool.modes import Objective, Strategy
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.summary.memory import ArenaUse
@@ -123,7 +125,7 @@ def _layers(made: Planned, summary: Summary, layout: ImageLayout) -> list[Report
     """A line an operator, in the order of execution."""
     graph, plan = made.graph, made.plan
     roots = alias_roots(graph)
-    makers = {t: position for position, op in enumerate(graph.ops) for t in op.outputs}
+    makers = _makers(graph, roots)
     scratch: Counter[int] = Counter()
     for buffer in plan.buffers:
         if buffer.kind in (BufferKind.SCRATCH, BufferKind.ACCUMULATOR):
@@ -135,7 +137,7 @@ def _layers(made: Planned, summary: Summary, layout: ImageLayout) -> list[Report
     for number, region in enumerate(summary.regions):
         for position, alive, work in region.operators:
             op = graph.ops[position]
-            read = [makers.get(roots[t], -1) for t in op.inputs if t in roots]
+            read = [maker for t in op.inputs if t in roots for maker in makers.get(roots[t], (-1,))]
             rows.append(
                 {
                     "position": position,
@@ -156,6 +158,15 @@ def _layers(made: Planned, summary: Summary, layout: ImageLayout) -> list[Report
                 }
             )
     return rows
+
+
+def _makers(graph: Graph, roots: Mapping[int, int]) -> dict[int, list[int]]:
+    """Root -> the operators that make it: several of what is written part by part."""
+    found: dict[int, list[int]] = {}
+    for position, op in enumerate(graph.ops):
+        for t in op.outputs if op.kind not in ALIAS_KINDS else ():
+            found.setdefault(roots[t], []).append(position)
+    return found
 
 
 def _steps(made: Planned) -> list[RegionSteps]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from buildtool.errors import Hint, PlanError, Value, suggest
+from buildtool.graph.partviews import written_in_place
 from buildtool.graph.types import Graph
 from buildtool.modes import Objective, Strategy
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.summary.fit import excess_bytes, holds
 from buildtool.plan.types import Plan
-from buildtool.service.pipeline import kept, passes, strategies
+from buildtool.service.pipeline import kept, passes, strategies, viewed
 from buildtool.service.pipeline.cost_units import shown_cost
 from buildtool.service.pipeline.fronts import (
     layerwise,
@@ -42,7 +43,7 @@ def chosen(prepared: Prepared) -> Placed:
     and takes the other one only where it is better.
     """
     found = choice(prepared)
-    return prepared.graph_at(found.index), found.plan
+    return prepared.graph_for(found.index, found.plan), found.plan
 
 
 def choice(prepared: Prepared) -> Choice:
@@ -63,16 +64,54 @@ def _chosen(prepared: Prepared) -> Choice:
             refused.append(error)
 
     for index, graph in enumerate(prepared.graphs):
-        plan(index, replace(prepared, graphs=(graph,), twice=False))
-    if prepared.twice and _passes_may_pay(prepared, made):
-        for index in range(len(prepared.graphs), len(prepared.every_graph)):
-            alone = replace(prepared, graphs=(prepared.every_graph[index],), twice=False)
+        plan(index, replace(prepared, graphs=(graph,), varied=False))
+    nearer: list[PlanError] = []
+    whole = min((found.plan for found in made), key=lambda plan: _merit(plan, prepared), default=None)
+    for index, graph in enumerate(prepared.unsliced if prepared.varied else ()):
+        alone = replace(prepared, graphs=(graph,), varied=False)
+        made += (Choice(index, *one) for one in _with_views(alone, whole, nearer))
+    if prepared.varied and _passes_may_pay(prepared, made):
+        for index, graph in enumerate(prepared.twice, len(prepared.graphs)):
+            alone = replace(prepared, graphs=(graph,), varied=False)
             if _may_pay(alone, made):
                 plan(index, alone)
     if not made:
-        raise refused[-1].at(path=prepared.path)
+        raise min((refused[-1], *nearer), key=_suggested).at(path=prepared.path)
     # min keeps the first of equals: the given order
     return min(made, key=lambda found: _merit(found.plan, prepared))
+
+
+def _with_views(
+    prepared: Prepared, whole: Plan | None, refused: list[PlanError]
+) -> Iterator[tuple[Plan, float]]:
+    """Plans with views that need no more memory than `whole`, the best one without; each with its factor.
+
+    Where parts that are written in place need more, those are copied that are there when most is.
+    """
+    (graph,) = prepared.graphs
+    room = math.inf
+    if whole is not None and not excess_bytes(prepared.target.board, whole):
+        room = whole.arena_bytes
+    for one in viewed.graphs(graph, prepared.target, prepared.options):
+        trying: Graph | None = one
+        while trying is not None:
+            alone = replace(prepared, graphs=(trying,))
+            start_factor(alone)
+            try:
+                plan = _of_one_order(alone)
+            except PlanError as error:
+                refused.append(error)
+                break
+            if plan.arena_bytes <= room:
+                yield plan, plan_factor(alone)
+                break
+            trying = viewed.lighter(graph, trying, plan, prepared.session)
+
+
+def _suggested(error: PlanError) -> float:
+    """The bytes that an error says would do."""
+    found = (value for hint in error.hints for option, value in hint.settings if option == "ram")
+    return min((value for value in found if isinstance(value, int)), default=math.inf)
 
 
 def _passes_may_pay(prepared: Prepared, made: Sequence[Choice]) -> bool:
@@ -127,16 +166,18 @@ def _merit(plan: Plan, prepared: Prepared) -> tuple[float, ...]:
 def _of_one_order(prepared: Prepared) -> Plan:
     """The plan of one order of the operators, checked if the board has room for it."""
     (graph,), options = prepared.graphs, prepared.options
-    planner = _PLANNERS[options.strategy]
+    # Where parts are written in place, tensors have several makers, which no region has.
+    strategy = Strategy.LAYERWISE if written_in_place(graph) else options.strategy
+    planner = _PLANNERS[strategy]
     if prepared.target.board.second:
         made = spread(prepared, planner)
     elif not loads_weights(prepared.target.board):
         made = planner(prepared)
-    elif options.strategy == Strategy.BEST:
+    elif strategy == Strategy.BEST:
         made = _best_with_loads(prepared)
     else:
         made = _loaded(planner(prepared), prepared)
-    if options.strategy != Strategy.BEST:
+    if strategy != Strategy.BEST:
         _keep_limits(made, prepared)
     if holds(prepared.target.board, made):
         kept.checked(made, graph, prepared)
@@ -285,7 +326,7 @@ def _dearer(plan: Plan, prepared: Prepared) -> dict[str, Value]:
 
 
 def _other_ways(options: PlanOptions) -> list[Hint]:
-    found = [suggest(strategy="best")]
+    found = [suggest(strategy="best")] if options.strategy != Strategy.BEST else []
     return [suggest("they are searched", segments=None), *found] if options.segments else found
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from buildtool.graph.partviews import written_in_place
 from buildtool.graph.types import Graph
 from buildtool.modes import Image, Objective, Strategy
 from buildtool.plan.types import Plan
@@ -47,7 +48,7 @@ def points(
     for graph in prepared.graphs[len(prepared.unsliced) :]:  # it mostly has what the others need not be asked
         made += _of_one_order(graph, prepared, below, room)
     known = tuple(made)
-    for graph in prepared.unsliced:
+    for graph in (*prepared.unsliced, *prepared.viewed):
         made += _of_one_order(graph, prepared, below, room, known)
     made += _with_second_passes(prepared, below, room, made)
     found = [p for p in made if allowed.allow(p.plan)]
@@ -81,7 +82,7 @@ def _of_one_order(
 
     if options.image != Image.STREAM:
         yield placed(layerwise(graph, prepared))
-    if options.strategy != Strategy.BEST:
+    if options.strategy != Strategy.BEST or written_in_place(graph):
         return
     found = searched(graph, prepared)
     prepared.session.tell("searching for plans")
@@ -116,7 +117,7 @@ def _with_second_passes(
 ) -> Iterator[Point]:
     """The points of the networks with second passes, by memory; those are not placed that one known beats."""
     options, target, session = prepared.options, prepared.target, prepared.session
-    fronts = [searched(graph, prepared) for graph in prepared.every_graph[len(prepared.graphs) :]]
+    fronts = [searched(graph, prepared) for graph in prepared.twice]
     listed = sorted(
         (point.live_bytes, point.work, number, index)
         for number, found in enumerate(fronts)
@@ -143,7 +144,7 @@ def _cheapest(graph: Graph, prepared: Prepared, allowed: Limits) -> Iterator[Poi
 
     by_cost = replace(allowed, objective=Objective.COST)
     options, target = prepared.options, prepared.target
-    if options.strategy != Strategy.BEST:
+    if options.strategy != Strategy.BEST or written_in_place(graph):
         return
     bare = plan_within(graph, target, settings(graph, prepared), by_cost, prepared.session)
     if bare is not None:
@@ -200,14 +201,16 @@ def front_factor(prepared: Prepared) -> float:
     """By how much the points may miss the exact front where a budget ended its search; else 1."""
     if prepared.options.strategy != Strategy.BEST:
         return 1.0
-    return max(searched(graph, prepared).factor for graph in prepared.every_graph)
+    graphs = (graph for graph in prepared.every_graph if not written_in_place(graph))
+    return max(searched(graph, prepared).factor for graph in graphs)
 
 
 def start_factor(prepared: Prepared) -> None:
     """Forgets what earlier plans have proven: `plan_factor` is then that of the plan made next."""
     if prepared.options.strategy == Strategy.BEST:
         for graph in prepared.graphs:
-            searched(graph, prepared).space.cost_factors.clear()
+            if not written_in_place(graph):
+                searched(graph, prepared).space.cost_factors.clear()
 
 
 def plan_factor(prepared: Prepared) -> float:
@@ -217,7 +220,8 @@ def plan_factor(prepared: Prepared) -> float:
     from buildtool.plan.search.choose import search_factor
 
     most = limits(prepared, prepared.ram)
-    return max(search_factor(searched(graph, prepared), most) for graph in prepared.graphs)
+    graphs = (graph for graph in prepared.graphs if not written_in_place(graph))
+    return max((search_factor(searched(graph, prepared), most) for graph in graphs), default=1.0)
 
 
 def settings(graph: Graph, prepared: Prepared) -> Settings:

@@ -13,6 +13,7 @@ from itertools import zip_longest
 from buildtool.errors import Hint, PlanError
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.fusions import with_sliced_fusions
+from buildtool.graph.partviews import with_views
 from buildtool.graph.secondpass import with_second_passes
 from buildtool.graph.types import Graph
 from buildtool.modes import CostUnit, Image
@@ -132,10 +133,13 @@ def _keep_cost(plan: Plan, options: PlanOptions, target: Target) -> None:
 
 
 def _ordered_for(plan: Plan, graph: Graph) -> Graph:
-    """The graph in the plan's order of operators, with its second passes; as it is where none is known."""
+    """The graph in the plan's order of operators, with its second passes and views.
+
+    As it is where none is known.
+    """
     for one in _orders(graph):
         try:
-            twice = with_second_passes(one, plan.second_passes)
+            twice = with_views(with_second_passes(one, plan.second_passes), plan.views)
         except PlanError:
             continue
         if topology_digest(twice) == plan.topology:

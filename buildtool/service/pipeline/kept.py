@@ -34,7 +34,7 @@ MOST_CHECKED = 4096  # plans whose digests a session knows to be legal
 
 @dataclass(frozen=True)
 class Choice:
-    """The plan that was chosen: for the graph with this `index` in `Prepared.every_graph`.
+    """The plan that was chosen: for the graph with this `index` in `Prepared.every_graph`, with its views.
 
     `factor`: see `fronts.plan_factor`.
     """
@@ -78,6 +78,7 @@ def parts(prepared: Prepared) -> dict[str, Any]:
         "target": planning_digest(target),
         "kernels": [kernel.name if kernel else "" for kernel in kernels],
         "most_ram": prepared.ram,  # the option's and the board's
+        **({} if prepared.varied else {"varied": False}),
         **{f.name: _plain(getattr(options, f.name)) for f in dataclasses.fields(options)},
     }
 
@@ -133,7 +134,7 @@ def _checked(data: bytes, prepared: Prepared) -> Choice:
     if not isinstance(factor, float) or not factor >= 1.0 or not isinstance(plan_bytes, bytes):
         raise ValueError("not a choice")
     plan = from_bytes(plan_bytes)
-    checked(plan, prepared.graph_at(index), prepared)
+    checked(plan, prepared.graph_for(index, plan), prepared)
     if prepared.ram is not None and plan.arena_bytes > prepared.ram:
         raise ValueError("a plan over the limit")
     return Choice(index, plan, factor)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from buildtool.graph.partviews import without_views
 from buildtool.graph.secondpass import without_second_passes
 from buildtool.graph.types import Graph
 from buildtool.plan.types import Plan
@@ -57,7 +58,7 @@ def planned(
     return Planned(
         network.model,
         network.source,
-        prepared.graph_at(found.index),
+        prepared.graph_for(found.index, found.plan),
         loaded,
         found.plan,
         chosen_target,
@@ -69,13 +70,15 @@ def planned(
 
 
 def plan_of_every_kind(graph: Graph, target: Target, options: PlanOptions, session: Session) -> Plan:
-    """The plan of a graph, which may have second passes, with those that the options ask for."""
+    """The plan of a graph, which may have second passes or views, with those that the options ask for."""
     limited = within_cost(options, target)
-    return chosen(Prepared("", (without_second_passes(graph),), target, limited, session=session))[1]
+    return chosen(
+        Prepared("", (without_views(without_second_passes(graph)),), target, limited, session=session)
+    )[1]
 
 
 def make_plan(graph: Graph, target: Target, options: PlanOptions, session: Session | None = None) -> Plan:
     """The plan of a graph that is at hand, its operators in the order that they have."""
     limited = within_cost(options, target)
-    alone = Prepared("", (graph,), target, limited, session=session or Session(), twice=False)
+    alone = Prepared("", (graph,), target, limited, session=session or Session(), varied=False)
     return chosen(alone)[1]

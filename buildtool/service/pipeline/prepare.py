@@ -11,9 +11,10 @@ import msgpack
 
 from buildtool.errors import UsageError, suggest
 from buildtool.graph.fusions import with_sliced_fusions
+from buildtool.graph.partviews import views, with_views
 from buildtool.graph.types import Graph
 from buildtool.modes import InPlace, Objective, Order, Strategy
-from buildtool.service.pipeline import passes
+from buildtool.service.pipeline import passes, viewed
 from buildtool.service.pipeline.cost_units import within_cost
 from buildtool.service.pipeline.models import Model, Named, load_model, read_graph
 from buildtool.service.pipeline.options import PlanOptions
@@ -23,6 +24,7 @@ from buildtool.target.types import Target
 
 if TYPE_CHECKING:
     from buildtool.graph import order as graph_order
+    from buildtool.plan.types import Plan
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,9 @@ class Prepared:
     `path` is for messages. `graphs`: the network's operators in the given order, and in the best ones where
     that is asked for and differs. `options` have a limit of milliseconds as one on the cost, too. `bounded`:
     whether the board's memory is a limit. `order_status`: of the
-    best order, see `graph.order.Order`; None where it was not asked for. `twice`: whether plans with second
-    passes count. `sliced`: whether the last graph is one more form of the first, its fusions in slices (see
-    `graph.fusions`), which is there for strategy `best` alone.
+    best order, see `graph.order.Order`; None where it was not asked for. `varied`: whether plans of the
+    network's other forms count, with views and with second passes. `sliced`: whether the last graph is one
+    more form of the first, its fusions in slices (see `graph.fusions`): for strategy `best` alone.
     """
 
     path: str
@@ -53,7 +55,7 @@ class Prepared:
     bounded: bool = True
     session: Session = field(default_factory=Session, compare=False)
     order_status: str | None = None
-    twice: bool = True
+    varied: bool = True
     sliced: bool = False
 
     @property
@@ -63,15 +65,26 @@ class Prepared:
 
     @cached_property
     def every_graph(self) -> tuple[Graph, ...]:
-        """`graphs`, and behind them each with the second passes that may pay, which takes a search."""
-        if not self.twice:
-            return self.graphs
-        found = (passes.graphs(graph, self.target, self.options, self.session) for graph in self.graphs)
-        return (*self.graphs, *chain.from_iterable(found))
+        """`graphs`, and behind them `twice`."""
+        return (*self.graphs, *self.twice)
 
-    def graph_at(self, index: int) -> Graph:
-        """The graph with an index in `every_graph`."""
-        return self.graphs[index] if index < len(self.graphs) else self.every_graph[index]
+    @cached_property
+    def viewed(self) -> tuple[Graph, ...]:
+        """The graphs with views in the place of slices of channels, where any can be."""
+        found = (viewed.graphs(graph, self.target, self.options) for graph in self.unsliced if self.varied)
+        return tuple(chain.from_iterable(found))
+
+    @cached_property
+    def twice(self) -> tuple[Graph, ...]:
+        """The graphs with the second passes that may pay, which takes a search."""
+        graphs = self.graphs if self.varied else ()
+        found = (passes.graphs(graph, self.target, self.options, self.session) for graph in graphs)
+        return tuple(chain.from_iterable(found))
+
+    def graph_for(self, index: int, plan: Plan) -> Graph:
+        """The graph with an index in `every_graph`, with a plan's views; PlanError where it has no such."""
+        graph = self.graphs[index] if index < len(self.graphs) else self.every_graph[index]
+        return graph if views(graph) == plan.views else with_views(graph, plan.views)
 
     @property
     def available(self) -> int:

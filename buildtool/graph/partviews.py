@@ -1,0 +1,170 @@
+"""Views of channels: slices and concatenations that run no code, as kernels read and write parts of pixels.
+
+A network with views is an ordinary network in which
+
+- some slices of channels are VIEWs: aliases of the tensor that they are cut from. Whoever read the output of
+  the slice reads that tensor (`Op.inputs`), and its kernel is told that it reads the slice's output
+  (`Op.seen`), by a view whose pixels lie as far apart as those of the wider tensor;
+- some concatenations of channels are JOINED: the parts' makers write each part where it belongs in the
+  output.
+
+It computes the same values, and its tensors and operators have the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from buildtool.errors import PlanError
+from buildtool.graph.types import ALIAS_KINDS, AxisAttrs, Graph, Op, OpKind, SliceAttrs, ViewAttrs
+
+SLICES = frozenset({OpKind.SLICE, OpKind.STRIDED_SLICE})
+VIEW_KINDS = frozenset({OpKind.VIEW, OpKind.JOINED})
+
+
+class Part(NamedTuple):
+    """Where a tensor lies that is some channels of every pixel of another one: from channel `first` on."""
+
+    whole: int
+    first: int
+
+
+def with_views(graph: Graph, positions: Sequence[int]) -> Graph:
+    """`graph`, which has none, with views in the place of the slices and concatenations at some positions.
+
+    PlanError for positions of what moves no channels, or whose tensors have to be in memory by themselves.
+    """
+    if not positions:
+        return graph
+    wider: dict[int, int] = {}
+    chosen, ops = frozenset(positions), []
+    refuse_misplaced(graph, positions)
+    for position, op in enumerate(graph.ops):
+        if position in chosen and op.kind is OpKind.CONCATENATION:
+            ops.append(replace(op, kind=OpKind.JOINED))
+        elif position in chosen:
+            (source,) = op.inputs
+            wider[op.outputs[0]] = wider.get(source, source)
+            ops.append(_view_of(op))
+        elif wider.keys() & set(op.inputs):
+            inputs = tuple(wider.get(t, t) for t in op.inputs)
+            ops.append(replace(op, inputs=inputs, seen=op.inputs))
+        else:
+            ops.append(op)
+    return replace(graph, ops=tuple(ops))
+
+
+def _view_of(op: Op) -> Op:
+    assert isinstance(op.attrs, SliceAttrs)
+    taken = op.attrs
+    return replace(op, kind=OpKind.VIEW, attrs=ViewAttrs(taken.begin, taken.stride, taken.extent, op.kind))
+
+
+def without_views(graph: Graph) -> Graph:
+    """The network as it is where all channels are copied."""
+    if not views(graph):
+        return graph
+    return replace(graph, ops=tuple(_copied(op) for op in graph.ops))
+
+
+def _copied(op: Op) -> Op:
+    if isinstance(op.attrs, ViewAttrs):
+        taken = op.attrs
+        return replace(op, kind=taken.was, attrs=SliceAttrs(taken.begin, taken.stride, taken.extent))
+    return replace(op, kind=OpKind.CONCATENATION) if op.kind is OpKind.JOINED else op.as_seen
+
+
+def views(graph: Graph) -> tuple[int, ...]:
+    """The positions of a network's views."""
+    return tuple(position for position, op in enumerate(graph.ops) if op.kind in VIEW_KINDS)
+
+
+def parts(graph: Graph) -> Mapping[int, Part]:
+    """Tensor that is a view, or is written as a part -> the tensor whose channels it is, which is neither."""
+    if "parts" not in graph.facts:
+        found: dict[int, Part] = {}
+        for op in graph.ops:
+            if isinstance(op.attrs, ViewAttrs):
+                (source,) = op.inputs
+                found[op.outputs[0]] = _within(found, source, op.attrs.begin[-1])
+        for op in reversed(graph.ops):
+            if op.kind is OpKind.JOINED:
+                found.update((t, _within(found, op.outputs[0], first)) for t, first in _places(graph, op))
+        graph.facts["parts"] = found
+    known: Mapping[int, Part] = graph.facts["parts"]
+    return known
+
+
+def _within(known: Mapping[int, Part], tensor: int, first: int) -> Part:
+    """The channels of a tensor from `first` on, as channels of what that one is a part of."""
+    below = known.get(tensor, Part(tensor, 0))
+    return Part(below.whole, below.first + first)
+
+
+def _places(graph: Graph, op: Op) -> Iterator[tuple[int, int]]:
+    """The operands of a concatenation of channels, each with its first channel of the output."""
+    first = 0
+    for t in op.inputs:
+        yield t, first
+        first += graph.tensors[t].shape[-1]
+
+
+def written_in_place(graph: Graph) -> Mapping[int, int]:
+    """Tensor that is written as a part of a JOINED's output -> that output, which may be such a part, too."""
+    if "written in place" not in graph.facts:
+        joined = (op for op in graph.ops if op.kind is OpKind.JOINED)
+        graph.facts["written in place"] = {t: op.outputs[0] for op in joined for t in op.inputs}
+    known: Mapping[int, int] = graph.facts["written in place"]
+    return known
+
+
+def takes_channels(graph: Graph, op: Op) -> bool:
+    """Whether an operator takes some neighbouring channels of every pixel, and does nothing else."""
+    if op.kind not in SLICES or not isinstance(op.attrs, SliceAttrs):
+        return False
+    source, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
+    if source.is_constant or len(source.shape) < 2 or source.shape[:-1] != result.shape[:-1]:
+        return False
+    return op.attrs.extent == result.shape and set(op.attrs.stride) == {1}
+
+
+def joins_channels(graph: Graph, op: Op) -> bool:
+    """Whether an operator concatenates channels that other operators make for it alone.
+
+    What makes a part is an operator that runs, or a concatenation whose parts are such.
+    """
+    rank = len(graph.tensors[op.outputs[0]].shape)
+    if op.kind is not OpKind.CONCATENATION or op.attrs != AxisAttrs(rank - 1) or rank < 2:
+        return False
+    makers, readers, kept = graph.producers(), graph.consumers(), lasting(graph)
+    return all(
+        t in makers
+        and t not in kept
+        and op.inputs.count(t) == 1
+        and len(readers[t]) == 1
+        and graph.ops[makers[t]].kind not in ALIAS_KINDS - {OpKind.JOINED}
+        and len(graph.ops[makers[t]].outputs) == 1
+        for t in op.inputs
+    )
+
+
+def refuse_misplaced(graph: Graph, positions: Iterable[int]) -> None:
+    """PlanError unless views may stand at some positions, which have to ascend."""
+    before, states = -1, {t for state in graph.states for t in (state.before, state.after)}
+    for position in positions:
+        if not before < position < len(graph.ops):
+            raise PlanError(f"a view in the place of operator {position} of {len(graph.ops)}")
+        before, op = position, graph.ops[position]
+        taken = takes_channels(graph, op)
+        if not taken and not joins_channels(graph, op):
+            raise PlanError("is a view in the plan, but moves more than channels", operator=op.place)
+        if op.outputs[0] in (lasting(graph) if taken else states):
+            raise PlanError("is a view in the plan, but lives to the end", operator=op.place)
+
+
+def lasting(graph: Graph) -> frozenset[int]:
+    """The tensors that the application reads, or the next invoke: they lie in memory by themselves."""
+    states = (t for state in graph.states for t in (state.before, state.after))
+    return frozenset((*graph.outputs, *states))
