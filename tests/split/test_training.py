@@ -105,15 +105,19 @@ def keras() -> Any:
 
 
 @pytest.mark.slow
-def test_a_training_learns_and_says_how_far_it_is(keras: Any, tmp_path: Path) -> None:
+def test_a_training_learns_and_says_how_far_it_is(
+    keras: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "_SECONDS_BETWEEN", 0.0)
     model, said = splitnets.network(dropout=True), []
     settings = dataclasses.replace(SETTINGS, epochs=4, flip=False, shift=0.0)
     found = training.train(model, DATA, settings, tmp_path / "kept.npz", said.append)
     assert found.accuracy == 1.0
     assert found.epochs == 4
     assert training.accuracy(model, DATA.test_x, DATA.test_y, settings) == 1.0
-    assert said[0].startswith("epoch 1 of 4: ")
-    assert said[0].endswith(" left")
+    assert said[0].startswith("epoch 1 of 4: ") and said[0].endswith(" right")
+    assert said[1].startswith("epoch 1 of 4: ") and said[1].endswith(" left")
+    assert said[-1].startswith("epoch 4 of 4: ") and said[-1].endswith(" 0 s left")
     again, other = splitnets.network(dropout=True), []
     assert training.train(again, DATA, settings, tmp_path / "kept.npz", other.append).accuracy == 1.0
     assert other == []  # it was done

@@ -1,9 +1,9 @@
 """The command `split`, ended by signals at every stage, and begun again until it is done.
 
-`python splitkills.py FOLDER [MOMENT]...` runs it in FOLDER/whole without disturbance, then in FOLDER/ended:
-at each moment (or those named) by each signal, then to its end. Each run is a child process; its exit status
-and its last line of standard error are printed. The network that is trained first is a tiny one in the place
-of vgg16.
+`python splitkills.py FOLDER [MOMENT]...` runs it in FOLDER/whole without disturbance, then in FOLDER/ended,
+ended at each moment by one signal (at those named by every signal), then to its end. Each run is a child
+process; its exit status and its last line of standard error are printed. The network that is trained first is
+a tiny one in the place of vgg16.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ import splitnets
 WORDS = (
     "split vgg16 --data data.npz --board host --factors 2 --max-drop 100 --epochs 2 --fine-tune 2 --batch 16"
 )
-SIGNALS = (signal.SIGKILL, signal.SIGINT)
-TERMINATED = ("pricing", "training a candidate", "converting, at some time", "running firmware")
+SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 SOON = 0.05  # seconds into a stage that takes longer
 
 
@@ -128,11 +127,11 @@ def main() -> None:
     arrays = {name: getattr(data, name) for name in ("train_x", "train_y", "test_x", "test_y")}
     np.savez("data.npz", **arrays)
     print("whole", "-", run(root, "whole", lambda: None), sep="|", flush=True)
-    wanted = sys.argv[2:] or moments()
-    for name, ending in moments().items():
-        if name not in wanted:
+    wanted = sys.argv[2:]
+    for at, (name, ending) in enumerate(moments().items()):
+        if wanted and name not in wanted:
             continue
-        for number in (*SIGNALS, *([signal.SIGTERM] if name in TERMINATED else [])):
+        for number in SIGNALS if wanted else SIGNALS[at % len(SIGNALS) :][:1]:
             said = run(root, "ended", lambda ending=ending, number=number: ending(number))  # type: ignore[misc]
             print(name, number.name, said, sep="|", flush=True)
     print("again", "-", run(root, "ended", lambda: None), sep="|", flush=True)
