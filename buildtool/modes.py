@@ -126,6 +126,13 @@ class Reads(enum.StrEnum):
     BOTH = "both"  # both are searched
 
 
+class Compared(enum.StrEnum):
+    """Which networks are trained for comparison with a split one."""
+
+    ALL = "all"  # the original trained as long, one factor smaller, naive, shared
+    NONE = "none"
+
+
 class Optimiser(enum.StrEnum):
     """What changes a network's weights, where one is trained."""
 

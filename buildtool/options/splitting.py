@@ -6,7 +6,7 @@ import enum
 from typing import Any
 
 from buildtool.errors import UsageError
-from buildtool.modes import Flip, Optimiser, Reads
+from buildtool.modes import Compared, Flip, Optimiser, Reads
 from buildtool.options.parsers import (
     MOST_BATCH,
     limit,
@@ -222,6 +222,15 @@ SPLITTING: tuple[Option, ...] = (
         "Share of the training images that candidates are judged by, and not trained with.",
         some,
         "0.1",
+    ),
+    _own(
+        "comparisons",
+        "WHICH",
+        "Networks that are trained for comparison: all (the original, a smaller split, one without fusion, a "
+        "shared one), or none.",
+        mode(Compared),
+        "all",
+        values=_values(Compared),
     ),
     _own(
         "images",

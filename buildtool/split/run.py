@@ -211,6 +211,7 @@ def _searched(
         progress,
         figures=figures,
         first=first,
+        with_others=wanted.compares,
     )
 
 

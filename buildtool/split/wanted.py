@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from buildtool.errors import UsageError, suggest
-from buildtool.modes import Flip, Reads
+from buildtool.modes import Compared, Flip, Reads
 from buildtool.options.pixels import Normalise
 from buildtool.options.splitting import NETWORKS
 from buildtool.service.requests import Values
@@ -48,7 +48,8 @@ class Wanted:
 
     `network`: a .keras file, or a name of NETWORKS, to which `width` and `size` (rows, columns) belong.
     `firsts`: what a branch's first convolution reads; each is searched. `images`: test images that go through
-    the int8 network and the firmware. `max_drop` is in points.
+    the int8 network and the firmware. `max_drop` is in points. `compares`: whether networks are trained for
+    comparison.
     """
 
     network: str
@@ -62,6 +63,7 @@ class Wanted:
     size: int = 32
     settings: Settings = field(default_factory=Settings)
     images: int = IMAGES
+    compares: bool = True
     out: Path = field(default_factory=lambda: Path(OUT))
 
     @property
@@ -94,6 +96,7 @@ def wanted(request: Mapping[str, object], out: str | Path = OUT) -> Wanted:
         values.get("image_size", 32),
         _settings(values),
         values.get("images", IMAGES),
+        values.get("comparisons", Compared.ALL) is Compared.ALL,
         folder,
     )
 

@@ -107,6 +107,7 @@ VALUES: dict[str, object] = {
     "flip": "none",
     "shift": 0.0,
     "held_out": 0.2,
+    "comparisons": "none",
     "images": 10,
 }
 EVERY_KIND = (*KINDS, "split")  # which the command answers itself

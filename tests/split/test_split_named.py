@@ -15,7 +15,9 @@ import splitnets
 from needs import needs_package
 
 pytestmark = pytest.mark.slow
-WORDS = "--width 0.0625 --epochs 1 --fine-tune 1 --factors 2 --max-drop 100 --images 8 --json"
+WORDS = (
+    "--width 0.0625 --epochs 1 --fine-tune 1 --factors 2 --max-drop 100 --comparisons none --images 8 --json"
+)
 NAME = "größe 'small'"  # of the output folder
 
 
@@ -44,6 +46,7 @@ def check(found: dict[str, Any], blocks: int) -> None:
     by_block, side_by_side, _ = found["tables"]
     assert [row["kept"] for row in by_block["rows"]] == [2] * blocks
     rows = {row["network"]: row for row in side_by_side["rows"]}
+    assert list(rows) == ["given", "I"]
     assert rows["given"]["flash"] > rows["given"]["weights"] > rows["I"]["weights"]
 
 
