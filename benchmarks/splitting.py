@@ -258,11 +258,11 @@ def compared(base: Any, found: Found) -> Iterator[str]:
             f"{per_cent(one.test)} | {parameters:,} | {macs:,} |"
         )
     yield ""
-    baseline = found.others.get("original", found.original)
-    yield (
-        f"The chosen network loses {found.drop:.2f} points of the test images against the original, and "
-        f"{100 * (baseline.test - found.chosen.test):.2f} against the original trained as long."
-    )
+    text = f"The chosen network loses {found.drop:.2f} points of the test images against the original"
+    if "original" in found.others:
+        longer = 100 * (found.others["original"].test - found.chosen.test)
+        text += f", and {longer:.2f} against the original trained as long"
+    yield f"{text}."
     yield ""
 
 
