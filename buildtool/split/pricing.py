@@ -7,7 +7,7 @@ one that no plan of the front brings within the goals is never trained.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import keras
 
     from buildtool.graph.types import Graph
+    from buildtool.plan.types import Plan
+    from buildtool.service.pipeline.prepare import Prepared
     from buildtool.session import Session
     from buildtool.split.types import Block
 
@@ -176,7 +178,6 @@ def price_of_file(path: Path, board: str | Path, session: Session) -> Price:
     from buildtool.client.files import Located
     from buildtool.emit.image import image_layout
     from buildtool.modes import Strategy
-    from buildtool.service.pipeline.choose import chosen
     from buildtool.service.pipeline.cost_units import estimated_ms
     from buildtool.service.pipeline.fronts import points
     from buildtool.service.pipeline.prepare import load_network, prepare
@@ -191,11 +192,8 @@ def price_of_file(path: Path, board: str | Path, session: Session) -> Price:
     prepared = prepare(load_network(request.model, session), target, options, session)
     graph = prepared.graphs[0]
     found = [(point.graph, point.plan) for point in points(prepared, None)]
-    layerwise: int | None = None
-    with contextlib.suppress(BuildtoolError):  # mostly it costs the least, and may not be on the front
-        one_by_one = replace(options, strategy=Strategy.LAYERWISE, hand_off=None)
-        found.append(chosen(replace(prepared, options=one_by_one, bounded=False)))
-        layerwise = found[-1][1].arena_bytes
+    with contextlib.suppress(BuildtoolError):  # mostly one of these costs the least, and is not on the front
+        found += _layer_by_layer(prepared)
     weights = image_layout(graph, catalogue.select_all(target, graph)).size
     ways = {
         Point(p.arena_bytes, p.f, p.cost, estimated_ms(p.cost, target), code_bytes(g, p, target, session))
@@ -204,7 +202,7 @@ def price_of_file(path: Path, board: str | Path, session: Session) -> Price:
     return Price(
         board=target.board.name,
         ram=tuple(sorted(ways, key=lambda p: (p.bytes, p.cost))),
-        layerwise=layerwise,
+        layerwise=min((p.arena_bytes for _, p in found if p.strategy == Strategy.LAYERWISE), default=None),
         flash=weights,
         macs=found[0][1].macs_layerwise,
         unit=str(target.cost_unit),
@@ -212,6 +210,17 @@ def price_of_file(path: Path, board: str | Path, session: Session) -> Price:
         flash_there=weights_room(target.board),
         code_there=None if any(way.code is None for way in ways) else room(target.board, weights),
     )
+
+
+def _layer_by_layer(prepared: Prepared) -> Iterator[tuple[Graph, Plan]]:
+    """The plans layer by layer with the least cost and with the least memory, whether the board has it."""
+    from buildtool.modes import Objective, Strategy
+    from buildtool.service.pipeline.choose import chosen
+
+    for objective in (Objective.COST, Objective.RAM):
+        options = replace(prepared.options, strategy=Strategy.LAYERWISE, objective=objective, hand_off=None)
+        alone = replace(prepared, graphs=prepared.unsliced, options=options, bounded=False, sliced=False)
+        yield chosen(alone)
 
 
 class Pricer:
