@@ -258,10 +258,10 @@ def compared(base: Any, found: Found) -> Iterator[str]:
             f"{per_cent(one.test)} | {parameters:,} | {macs:,} |"
         )
     yield ""
-    text = f"The chosen network loses {found.drop:.2f} points of the test images against the original"
+    text = f"Drop of the chosen network, in points of the test images: {found.drop:.2f} against the original"
     if "original" in found.others:
         longer = 100 * (found.others["original"].test - found.chosen.test)
-        text += f", and {longer:.2f} against the original trained as long"
+        text += f", {longer:.2f} against the original trained as long"
     yield f"{text}."
     yield ""
 
