@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from buildtool.graph.numbering import graph_of
+from buildtool.graph.partviews import takes_channels
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.types import (
     ALIAS_KINDS,
@@ -153,14 +154,13 @@ def _wide(graph: Graph, position: int) -> _Wide | None:
 def _channels(graph: Graph, position: int) -> range:
     """The channels that an operator takes of its input, side by side; none where it does anything else."""
     op = graph.ops[position]
-    if op.kind not in (OpKind.SLICE, OpKind.STRIDED_SLICE) or not isinstance(op.attrs, SliceAttrs):
+    if not takes_channels(graph, op) or not isinstance(op.attrs, SliceAttrs):
         return range(0)
     source, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
-    kept = op.attrs.extent[:3] == source.shape[:3] and result.shape == op.attrs.extent
-    if not kept or op.attrs.stride != (1, 1, 1, 1) or not same_quantization(source.quant, result.quant):
+    if not same_quantization(source.quant, result.quant):
         return range(0)
-    start = op.attrs.begin[3]
-    return range(start, start + op.attrs.extent[3])
+    start = op.attrs.begin[-1]
+    return range(start, start + op.attrs.extent[-1])
 
 
 def _joins(graph: Graph, position: int) -> Iterator[int]:

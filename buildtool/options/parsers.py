@@ -103,12 +103,17 @@ def _bytes(value: object) -> int | None:
     return None if number is None else number * _UNITS[unit]
 
 
-def limit(name: str, value: object) -> float:
-    """A number above 0."""
-    number = math.nan
+def real(value: object) -> float:
+    """A number, or text that is one; NaN for anything else."""
     if isinstance(value, int | float | str) and not isinstance(value, bool):
         with contextlib.suppress(ValueError, OverflowError):
-            number = float(value)
+            return float(value)
+    return math.nan
+
+
+def limit(name: str, value: object) -> float:
+    """A number above 0."""
+    number = real(value)
     if not 0 < number < math.inf:
         raise refuse(name, value, "a number above 0, such as 1.1")
     return number

@@ -12,6 +12,7 @@ from buildtool.options.parsers import (
     limit,
     location,
     mode,
+    real,
     refuse,
     size,
     text,
@@ -39,12 +40,7 @@ def network(name: str, value: object) -> str:
 
 def points(name: str, value: object) -> float:
     """Points of accuracy, 0 or more."""
-    found = -1.0
-    if isinstance(value, int | float | str) and not isinstance(value, bool):
-        try:
-            found = float(value)
-        except (ValueError, OverflowError):
-            found = -1.0
+    found = real(value)
     if not 0 <= found <= 100:
         raise refuse(name, value, "a number of points from 0 to 100, such as 0.5")
     return found
@@ -79,12 +75,7 @@ def width(name: str, value: object) -> float:
 
 def share(name: str, value: object) -> float:
     """A share, from 0 to below 1."""
-    found = -1.0
-    if isinstance(value, int | float | str) and not isinstance(value, bool):
-        try:
-            found = float(value)
-        except (ValueError, OverflowError):
-            found = -1.0
+    found = real(value)
     if not 0 <= found < 1:
         raise refuse(name, value, "a share from 0 to below 1, such as 0.1")
     return found

@@ -58,7 +58,8 @@ class Point:
 class Price:
     """What a structure takes of a board.
 
-    `ram`: the plans that no other beats in memory and work, and the one layer by layer, least memory first;
+    `ram`: the plans that no other beats in memory and work, and those layer by layer with the least cost and
+    with the least memory; the least memory comes first;
     `layerwise`: bytes of the arena where operators run one after the other (None: no such plan);
     `flash`: bytes of the weight image; `macs`: of one invoke; `unit`: of all costs. `ram_there`,
     `flash_there`, `code_there`: what the board has for arena, weights, and code beside them (None: code is
@@ -219,8 +220,7 @@ def _layer_by_layer(prepared: Prepared) -> Iterator[tuple[Graph, Plan]]:
 
     for objective in (Objective.COST, Objective.RAM):
         options = replace(prepared.options, strategy=Strategy.LAYERWISE, objective=objective, hand_off=None)
-        alone = replace(prepared, graphs=prepared.unsliced, options=options, bounded=False, sliced=False)
-        yield chosen(alone)
+        yield chosen(prepared.by_itself(options))
 
 
 class Pricer:

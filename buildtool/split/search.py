@@ -77,8 +77,19 @@ def search(
         raise UsageError(text, option="factors", hint="for example 2,4,6,8")
     if not 0 <= max_drop <= 100:
         raise UsageError(f"{max_drop} is not a number of points from 0 to 100", option="max_drop")
-    run = _Run(base, blocks, data, settings, tuple(factors), admits, records, progress, figures, with_others)
-    run.only_recorded = only_recorded
+    run = _Run(
+        base,
+        blocks,
+        data,
+        settings,
+        tuple(factors),
+        admits,
+        records,
+        progress,
+        figures,
+        with_others,
+        only_recorded,
+    )
     current = original = run.original(Choice.whole(len(blocks), first))
     steps = []
     for block in blocks:
@@ -117,9 +128,9 @@ class _Run:
         progress: Progress,
         figures: Callable[[Choice], Figures],
         with_others: bool,
+        only_recorded: bool,
     ) -> None:
         self.trained: list[Candidate] = []
-        self.only_recorded = False
         self._base = base
         self._blocks = blocks
         self._data = data
@@ -129,6 +140,7 @@ class _Run:
         self._records = records
         self._progress = progress
         self._figures = figures
+        self._only_recorded = only_recorded
         self._folder = records.path.parent / "networks"
         for folder in (records.path.parent, self._folder):
             keeping.sweep(folder)
@@ -225,7 +237,7 @@ class _Run:
     def _may_have(self, before: Candidate, choice: Choice, times: int) -> bool:
         """Whether a network may be trained, or is recorded."""
         key = self._key(before, choice, self._settings.fine_tuning(times))
-        return not self.only_recorded or self._records.get(key) is not None
+        return not self._only_recorded or self._records.get(key) is not None
 
     def _train(self, before: Candidate, choice: Choice, times: int, what: str) -> Candidate:
         """The network of a choice, trained on from the one before, or taken from the records."""

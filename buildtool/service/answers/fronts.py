@@ -139,8 +139,7 @@ def peers_of(prepared: Prepared, peers: bool) -> list[Peer | Refusal]:
     for strategy in strategies:
         options = replace(prepared.options, strategy=strategy, hand_off=None)
         try:
-            alone = replace(prepared, graphs=prepared.unsliced, options=options, bounded=False, sliced=False)
-            _, plan = chosen(alone)
+            _, plan = chosen(prepared.by_itself(options))
             known = figures(plan)
             known["estimated_ms"] = estimated_ms(plan.cost, prepared.target)
             found.append({"strategy": strategy, **known})

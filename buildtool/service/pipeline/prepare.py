@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -67,6 +67,10 @@ class Prepared:
     def every_graph(self) -> tuple[Graph, ...]:
         """`graphs`, and behind them `twice`."""
         return (*self.graphs, *self.twice)
+
+    def by_itself(self, options: PlanOptions) -> Prepared:
+        """The problem of another strategy, whether its plan fits the board or not."""
+        return replace(self, graphs=self.unsliced, options=options, bounded=False, sliced=False)
 
     @cached_property
     def viewed(self) -> tuple[Graph, ...]:
