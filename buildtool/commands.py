@@ -15,7 +15,7 @@ from buildtool import console
 from buildtool.asking import ask, inputs
 from buildtool.errors import UsageError
 from buildtool.options.spelling import spelled, spelled_name
-from buildtool.outfiles import keep_inputs, write_changed
+from buildtool.outfiles import keep_inputs, keep_networks, write_changed
 from buildtool.outfiles import write as write_files
 
 if TYPE_CHECKING:
@@ -162,6 +162,7 @@ def build(args: argparse.Namespace) -> Result:
         return _bundle(args)
     answer: BuildAnswer = ask(args)
     keep_inputs(_below(args.out, answer["files"]), inputs(args))
+    keep_networks(answer["files"], Path(args.out))
     written = write_files(answer["files"], Path(args.out))
     return {**answer, "files": written}, report.text(answer, args.out, written), 0
 
@@ -188,6 +189,7 @@ def emit(args: argparse.Namespace) -> Result:
     answer: EmitAnswer = ask(args)
     rules = [(Path(name), None) for name in (args.stamp, args.depfile) if name]
     keep_inputs([*_below(args.out, answer["files"]), *rules], answer["depends"])
+    keep_networks(answer["files"], Path(args.out))
     rule = None
     if args.depfile:
         rule = args.depfile, depfile.depfile(args.stamp, [*answer["depends"], *code_files()])

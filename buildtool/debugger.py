@@ -38,9 +38,6 @@ def write(answer: DebugAnswer, folder: Path) -> None:
         _script(answer): _lines(["set confirm off", *sources, *answer["commands"]]),
     }
     write_files({**answer["files"], **scripts}, folder)
-    image = folder / answer["image"]
-    if answer["image"] in answer["files"]:
-        image.chmod(image.stat().st_mode | 0o111)
     for name in answer["outputs"]:
         with suppress(FileNotFoundError):
             (folder / name).unlink()

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from buildtool.errors import UsageError
+
+_ELF = b"\x7fELF"
+_ARENA = "_arena.json"  # ends the name of the file that says which network the others are of
 
 
 def write(files: Mapping[str, bytes], folder: Path) -> list[str]:
@@ -60,6 +64,39 @@ def keep_inputs(written: Iterable[tuple[Path, bytes | None]], read: Iterable[str
         names.add(name)
 
 
+def keep_networks(files: Mapping[str, bytes], folder: Path) -> None:
+    """Raises UsageError where `files` of one network would replace those of another in `folder`.
+
+    Two models may get one name in C, as `a-b.tflite` and `a_b.tflite` do. A file that cannot be read, or that
+    names no network, keeps nothing from being written.
+    """
+    for name, data in files.items():
+        if name.endswith(_ARENA):
+            refuse_another(
+                _network(folder / name), json.loads(data)["network"], folder, name.removesuffix(_ARENA)
+            )
+
+
+def refuse_another(old: str | None, new: str, folder: Path, net: str) -> None:
+    """Raises UsageError where `old` (None: there is none) is another network than `new`; both are `net`."""
+    if old not in (None, new):
+        raise UsageError(
+            f"the folder has the network '{old}', and '{new}' is called '{net}' in C as well: "
+            "its files would replace the other's",
+            path=str(folder),
+            hint="name the new one (--name), write it to a folder of its own, or remove the old one's files",
+        )
+
+
+def _network(path: Path) -> str | None:
+    """The network that the file at `path` says its neighbours are of; None where it says nothing."""
+    try:
+        found = json.loads(path.read_bytes())["network"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return found if isinstance(found, str) else None
+
+
 def _holds(path: Path, data: bytes) -> bool:
     """Whether a regular file has this content."""
     try:
@@ -90,6 +127,9 @@ class _Set:
             self._parts[path] = part
             with part.open("xb") as file:
                 file.write(data)
+            if data.startswith(_ELF):
+                mode = part.stat().st_mode
+                part.chmod(mode | (mode & 0o444) >> 2)  # whoever may read a program may run it
 
     def publish(self) -> None:
         """Gives all of them their names."""

@@ -21,7 +21,7 @@ from buildtool.bundles.readme import readme
 from buildtool.bundles.sections import sections
 from buildtool.bundles.types import Folder
 from buildtool.errors import UsageError
-from buildtool.outfiles import write_changed
+from buildtool.outfiles import refuse_another, write_changed
 from buildtool.schema import SCHEMA
 from buildtool.schema.builds import BundleAnswer, BundledNetwork
 
@@ -37,6 +37,8 @@ def put(answer: BundleAnswer, out: Path) -> tuple[list[str], list[str]]:
     """
     with _alone(out):
         known = _known(out)
+        if (old := known.get(answer["net"])) is not None:
+            refuse_another(old["network"], answer["network"]["network"], out, answer["net"])
         others = {net: network for net, network in known.items() if net != answer["net"]}
         _refuse_another_core(answer, others, out)
         _refuse_other_kernels(answer, others, out)

@@ -7,10 +7,11 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from buildtool.changes.embedded import data_of
 from buildtool.changes.floors import FIGURES as SHARES
@@ -18,11 +19,14 @@ from buildtool.changes.floors import PERCENT, shares
 from buildtool.changes.sizetree import LEVELS, Part
 from buildtool.errors import BuildtoolError, UsageError
 
-MOST_BYTES = 1 << 28  # of a file
+MOST_BYTES = 1 << 26  # of a file
+_HEAD_BYTES = 1 << 12  # that show whether a file can be one of these
 MOST = 1 << 63  # of a figure
 _HINT = (
     "a report, an answer that `buildtool plan|profile|validate|build|sizes --json` printed, or a locked plan"
 )
+_SPACE = b"\xef\xbb\xbf \t\r\n"
+_BEGINNINGS = (b"{", b"<", b"")  # of JSON, of a report's page, of an empty file
 Number = int | float
 
 
@@ -93,10 +97,10 @@ class Figures:
 
 def read(path: str) -> Figures:
     """The figures of a file; UsageError for one that is none of those above."""
-    data = _data(path)
-    content = _content(path, data)
+    text = data(path)
+    content = _content(path, text)
     if content.get("format") is not None:
-        return _locked(path, data)
+        return _locked(path, text)
     if "error" in content:
         raise UsageError("the command that wrote it failed: it has an error and no answer", path=path)
     return of_answer(path, content)
@@ -110,17 +114,40 @@ def of_answer(path: str, content: Mapping[str, Any]) -> Figures:
         raise _strange(path) from None
 
 
-def _data(path: str) -> bytes:
-    """The file's bytes, read once: it may be a pipe."""
+def data(path: str) -> bytes:
+    """The bytes of a file that may hold an answer, read once: it may be a pipe that somebody writes to.
+
+    Reads no further than its beginning where that shows another kind of file. Raises UsageError for a file
+    that cannot be read, or is too large.
+    """
     try:
-        with Path(path).open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
+        with _reading(path) as file:
+            found = file.read(_HEAD_BYTES)
+            if found.lstrip(_SPACE)[:1] in _BEGINNINGS:
+                found += file.read(MOST_BYTES + 1 - len(found))
     except OSError as error:
         what = f"cannot read the file: {error.strerror}"
         raise UsageError(what, path=path, hint="check the path") from None
-    if len(data) > MOST_BYTES:
-        raise UsageError(f"the file has more than {MOST_BYTES} bytes", path=path)
-    return data
+    except ValueError:  # a null character
+        raise UsageError("cannot read the file: this is not a path", path=repr(path)) from None
+    if len(found) > MOST_BYTES:
+        raise UsageError(f"the file has more than {MOST_BYTES:,} bytes", path=path)
+    return found
+
+
+def _reading(path: str) -> BinaryIO:
+    """Opens a file for reading. Raises UsageError for a pipe that nobody writes to: it would be waited for."""
+    if not Path(path).is_fifo():
+        return Path(path).open("rb")
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    os.set_blocking(handle, True)  # a read waits for a writer that is there, and ends where there is none
+    file = os.fdopen(handle, "rb")
+    if not file.peek(1):
+        file.close()
+        raise UsageError(
+            "nothing writes to this pipe", path=path, hint="start its writer first, or name a file"
+        )
+    return file
 
 
 def _content(path: str, data: bytes) -> dict[str, Any]:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
         RowDifference,
     )
 
-MOST_BYTES = 1 << 28  # of a profile's file
 _HINT = "what `buildtool profile MODEL --board B --json` printed, for the same network and options"
 
 
@@ -70,12 +69,7 @@ def _row(row: RowChange) -> RowDifference:
 def read_profile(path: str) -> Mapping[str, Any]:
     """The answer to `profile` that a file has; UsageError for another file."""
     try:
-        with Path(path).open("rb") as file:
-            content = json.loads(file.read(MOST_BYTES).decode("utf-8-sig"))
-    except OSError as error:
-        raise UsageError(
-            f"cannot read the file: {error.strerror}", path=path, hint="check the path"
-        ) from None
+        content = json.loads(figures.data(path).decode("utf-8-sig"))
     except (ValueError, RecursionError):
         raise UsageError("not a JSON file", path=path, hint=_HINT) from None
     if not isinstance(content, dict) or not isinstance(content.get("per_operator"), list):

@@ -222,8 +222,9 @@ class SecondArena(TypedDict, total=False):
 class BundledNetwork(SecondArena):
     """A network as other build systems compile it; paths are relative to the folder that it is written to.
 
-    `core` are the flags that select the core, `exact` those that any compiler needs for the reference's
-    bytes, `defines` (NAME or NAME=VALUE) what the kernels have to know of the core. `sources` are the
+    `network` is its name, as the model's file or `--name` has it. `core` are the flags that select the core,
+    `exact` those that any compiler needs for the reference's bytes, `defines` (NAME or NAME=VALUE) what the
+    kernels have to know of the core. `sources` are the
     network's own C files, `kernels` those that it shares with other networks. `weights` is the image,
     `assembly` links it and is assembled with its folder among the include folders; `array` is the same as C,
     compiled in the place of `assembly` where NN_WEIGHTS_IN_C is defined. `include` is for the application,
@@ -232,6 +233,7 @@ class BundledNetwork(SecondArena):
     are all.
     """
 
+    network: str
     board: str
     core: list[str]
     exact: list[str]

@@ -212,13 +212,14 @@ def emit(request: r.Emit, session: Session) -> EmitAnswer:
     from buildtool.service.pipeline.needs import refuse_unless_fits
 
     made = planned_or_given(request.model, request.target, request.options, request.lock, session)
-    sources = emitted(made, request.name or made.model.name)
+    name = request.name or made.model.name
+    sources = emitted(made, name)
     refuse_unless_fits(made, len(sources.image.data))
     return {
         "net": sources.net,
         "files": {
             **sources.files,
-            **arena_map(sources.net, made.plan, made.graph, session),
+            **arena_map(sources.net, name, made.plan, made.graph, session),
             f"{sources.net}.plan": to_bytes(made.plan),
         },
         "c_files": list(sources.c_files),
@@ -267,7 +268,8 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
     from buildtool.target.registry import plugin
 
     made = planned_or_given(request.model, request.target, request.options, request.lock, session)
-    sources = emitted(made, request.name or made.model.name)
+    name = request.name or made.model.name
+    sources = emitted(made, name)
     refuse_unless_fits(made, len(sources.image.data))
     board = made.target.board
     family = plugin(board)
@@ -283,7 +285,7 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
         refuse_unless_enough(elf, board, sources.net)
     files = {
         **sources.files,
-        **arena_map(sources.net, made.plan, made.graph, session),
+        **arena_map(sources.net, name, made.plan, made.graph, session),
         f"{sources.net}.plan": to_bytes(made.plan),
         f"{sources.net}.elf": elf,
         f"{sources.net}.map": table,

@@ -1,11 +1,15 @@
 """What changed between two answers: figures, layers, limits; and files that are no answers."""
 
 import json
+import os
+import subprocess
+import sys
+import tracemalloc
 
 import pytest
 
 from buildtool import cli
-from buildtool.changes import compare, figures, limits
+from buildtool.changes import compare, figures, limits, reports
 from buildtool.errors import BuildtoolError, UsageError
 from buildtool.report import changes as report
 
@@ -263,3 +267,31 @@ def test_a_report_has_the_figures_of_its_plan(answers):
     totals = {change.name: change for change in between(answers, "old.json", "report.json").totals}
     assert all(totals[name].growth == 0 for name in ("ram", "weights", "macs", "f", "cost"))
     assert "inputs" not in totals
+
+
+def test_a_pipe_is_read_where_something_writes_to_it_and_refused_where_nothing_does(answers, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(UsageError, match="nothing writes to this pipe"):
+        figures.read(str(pipe))
+    text = (answers / "old.json").read_bytes()
+    with subprocess.Popen([sys.executable, "-c", f"open({str(pipe)!r}, 'wb').write({text!r})"]) as writer:
+        while True:  # until the writer has come
+            try:
+                found = figures.read(str(pipe))
+                break
+            except UsageError as error:
+                assert "nothing writes" in error.text
+        assert writer.wait() == 0
+    assert found.totals == figures.read(str(answers / "old.json")).totals
+
+
+@pytest.mark.parametrize("read", [figures.read, reports.read_profile])
+def test_of_a_file_without_an_end_only_the_beginning_is_read(read):
+    with pytest.raises(UsageError, match="not a JSON file"):
+        read("/dev/zero")
+    tracemalloc.start()
+    with pytest.raises(UsageError):
+        read("/dev/urandom")
+    assert tracemalloc.get_traced_memory()[1] < 1 << 18
+    tracemalloc.stop()

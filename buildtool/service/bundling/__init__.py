@@ -39,22 +39,24 @@ def answer(request: Bundle, session: Session) -> BundleAnswer:
             hint=suggest(cmsis_nn=None),
         )
     made = planned_or_given(request.model, request.target, request.options, request.lock, session)
-    sources = emitted(made, request.name or made.model.name)
+    name = request.name or made.model.name
+    sources = emitted(made, name)
     refuse_unless_fits(made, len(sources.image.data))
     net, plan, core = sources.net, made.plan, made.target.board.core
     own = {
-        **{name: data for name, data in sources.files.items() if name != _HARNESS},
-        **arena_map(net, plan, made.graph, session),
+        **{file: data for file, data in sources.files.items() if file != _HARNESS},
+        **arena_map(net, name, plan, made.graph, session),
         f"{net}.plan": to_bytes(plan),
     }
     folder, compiled = f"{NETWORKS}/{net}", [*kernel_sources(plan, made.target), *apart()]
     kernels, headers = _kernel_files(made.target, own.values(), compiled)
     licensed = licenses(made.target, {**kernels, **headers})
-    files = {f"{folder}/{name}": data for name, data in own.items()}
-    files |= {name: path.read_bytes() for name, path in {**kernels, **headers}.items()} | licensed.texts
+    files = {f"{folder}/{file}": data for file, data in own.items()}
+    files |= {file: path.read_bytes() for file, path in {**kernels, **headers}.items()} | licensed.texts
     text = own[f"{net}.h"].decode()
     array = f"{folder}/{net}_weights.c"
     network: BundledNetwork = {
+        "network": name,
         "board": made.target.board.name,
         "core": list(core.cflags),
         "exact": list(EXACT),
@@ -67,13 +69,13 @@ def answer(request: Bundle, session: Session) -> BundleAnswer:
         "weights_bytes": len(sources.image.data),
         "streamed": f" {net}_set_row_source(" in text,
         "loaded": bool(plan.loads),
-        "sources": [f"{folder}/{name}" for name in sources.c_files],
+        "sources": [f"{folder}/{file}" for file in sources.c_files],
         "kernels": list(kernels),
         "weights": f"{folder}/{net}_weights.bin",
         "assembly": f"{folder}/{net}_weights.S",
         "array": array,
         "include": [folder, f"{KERNELS}/include"],
-        "include_kernels": sorted({name.rpartition("/")[0] for name in headers}),
+        "include_kernels": sorted({file.rpartition("/")[0] for file in headers}),
         "licenses": licensed.found,
         "files": sorted([*files, array]),
     }

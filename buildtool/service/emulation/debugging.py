@@ -92,7 +92,7 @@ def _built(made: Planned, sources: Sources, firmware: Firmware) -> dict[str, byt
     net = sources.net
     return {
         **sources.files,
-        **arena_map(net, made.plan, made.graph, made.session),
+        **arena_map(net, made.model.name, made.plan, made.graph, made.session),
         f"{net}.plan": to_bytes(made.plan),
         f"{net}.elf": firmware.elf.read_bytes(),
         f"{net}.map": portable(map_of(firmware.elf).read_bytes()),

@@ -168,8 +168,8 @@ def link_flags(toolchain: Toolchain, folder: Path) -> tuple[str, ...]:
     return toolchain.link_flags(folder)
 
 
-def arena_map(net: str, plan: Plan, graph: Graph, session: Session) -> dict[str, bytes]:
-    """`net`_arena.json: what lies where in the arena, and in which steps."""
+def arena_map(net: str, name: str, plan: Plan, graph: Graph, session: Session) -> dict[str, bytes]:
+    """`net`_arena.json: what lies where in the arena of the network `name`, and in which steps."""
     described = to_json(plan, graph, session)
     shown: dict[str, object] = {
         key: described[key] for key in ("arena_bytes", "alignment", "accounting", "buffers", "loads", "moves")
@@ -177,7 +177,7 @@ def arena_map(net: str, plan: Plan, graph: Graph, session: Session) -> dict[str,
     if plan.second_at:
         shown["second_at"] = plan.second_at
     text = json.dumps(
-        {"plan": digest(plan), **shown},
+        {"network": name, "plan": digest(plan), **shown},
         indent=1,
         sort_keys=True,
     )

@@ -1,0 +1,78 @@
+"""Two networks whose names become one in C, written into one folder: the first one stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from netbuilder import NetBuilder
+
+from buildtool.errors import UsageError
+from buildtool.graph.tflite.writer import write_model
+from buildtool.outfiles import keep_networks
+
+
+def save(path: Path, channels: int) -> None:
+    net = NetBuilder(channels)
+    path.write_bytes(write_model(net.graph([net.conv(net.input((1, 4, 4, 3)), channels)])))
+
+
+def buildtool(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "buildtool", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("command", [["emit"], ["build", "--bundle"]])
+def test_the_second_network_of_a_name_is_refused_and_the_first_one_stays(
+    tmp_path: Path, command: list[str]
+) -> None:
+    save(tmp_path / "a-b.tflite", 2)
+    save(tmp_path / "a_b.tflite", 3)
+    words = [*command, "--board", "cortex-m4", "--out", "out"]
+    assert buildtool(tmp_path, command[0], "a-b.tflite", *words[1:]).returncode == 0
+    before = {path: path.read_bytes() for path in sorted((tmp_path / "out").rglob("*")) if path.is_file()}
+    refused = buildtool(tmp_path, command[0], "a_b.tflite", *words[1:])
+    assert refused.returncode == 2, refused.stderr
+    assert "'a-b'" in refused.stderr and "'a_b'" in refused.stderr and "--name" in refused.stderr
+    assert before == {
+        path: path.read_bytes() for path in sorted((tmp_path / "out").rglob("*")) if path.is_file()
+    }
+    save(tmp_path / "a-b.tflite", 4)  # trained anew: the same network by another file
+    assert buildtool(tmp_path, command[0], "a-b.tflite", *words[1:]).returncode == 0
+    assert buildtool(tmp_path, command[0], "a_b.tflite", *words[1:], "--name", "second").returncode == 0
+
+
+def test_a_file_that_names_no_network_keeps_nothing_from_being_written(tmp_path: Path) -> None:
+    new = {"net_arena.json": json.dumps({"network": "net"}).encode(), "net.c": b""}
+    for old in ("", "[]", "{}", '{"network": 3}', "[" * 100_000):
+        (tmp_path / "net_arena.json").write_text(old)
+        keep_networks(new, tmp_path)
+    (tmp_path / "net_arena.json").write_text('{"network": "net!"}')
+    with pytest.raises(UsageError, match="net!"):
+        keep_networks(new, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_program_that_is_built_can_be_run(tmp_path: Path) -> None:
+    save(tmp_path / "net.tflite", 2)
+    done = buildtool(tmp_path, "build", "net.tflite", "--board", "host", "--out", "out")
+    assert done.returncode == 0, done.stderr
+    assert os.access(tmp_path / "out" / "net.elf", os.X_OK)
+    assert not (tmp_path / "out" / "net.c").stat().st_mode & 0o111
+    for command in ("validate", "profile"):
+        checked = buildtool(
+            tmp_path,
+            command,
+            "net.tflite",
+            "--board",
+            "host",
+            "--elf",
+            "out/net.elf",
+            "--plan",
+            "out/net.plan",
+        )
+        assert checked.returncode == 0, checked.stdout + checked.stderr
