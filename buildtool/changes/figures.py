@@ -136,7 +136,7 @@ def data(path: str) -> bytes:
 
 
 def _reading(path: str) -> BinaryIO:
-    """Opens a file for reading. Raises UsageError for a pipe that nobody writes to: it would be waited for."""
+    """Opens a file for reading. Raises UsageError for a pipe that nobody writes to: a read would wait."""
     if not Path(path).is_fifo():
         return Path(path).open("rb")
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)

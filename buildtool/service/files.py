@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from buildtool.errors import ModelError, UsageError
 from buildtool.options import is_absolute
@@ -36,37 +39,67 @@ class File:
 
         ModelError above `most`, before anything is read.
         """
-        try:
+        with self._errors(what):
             data = self._read(most)
+        self._compare(what, hashlib.sha256(data).hexdigest() if self.sha256 else "")
+        return data
+
+    @contextlib.contextmanager
+    def _errors(self, what: str) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
-            raise UsageError(
-                f"cannot read {what}: {_reason(error)}", path=self.path, hint="check the path"
-            ) from error
+            text = f"cannot read {what}: {_reason(error)}"
+            raise UsageError(text, path=self.path, hint="check the path") from error
         except ValueError:  # a null character
             raise UsageError(f"cannot read {what}: this is not a path", path=repr(self.path)) from None
-        if self.sha256 and hashlib.sha256(data).hexdigest() != self.sha256:
+
+    def _compare(self, what: str, sha256: str) -> None:
+        """Raises UsageError where the content is not what the client saw."""
+        if self.sha256 and sha256 != self.sha256:
             raise UsageError(
                 f"{what} changed after the request was made: its digest differs",
                 path=self.path,
                 hint="send the request again",
             )
-        return data
+
+    @contextlib.contextmanager
+    def opened(self, what: str, most: int) -> Iterator[IO[bytes]]:
+        """The content of `what` as an open file; the errors are those of `read`."""
+        if self.data is not None:
+            yield io.BytesIO(self.read(what, most))
+            return
+        with contextlib.ExitStack() as stack:
+            with self._errors(what):
+                self._check(most)
+                file = stack.enter_context(Path(self.path).open("rb"))
+                if self.sha256:
+                    self._compare(what, hashlib.file_digest(file, "sha256").hexdigest())
+                    file.seek(0)
+            yield file
 
     def _read(self, most: int) -> bytes:
         if self.data is not None:
-            size, data = len(self.data), self.data
+            data = self.data
         else:
-            path = Path(self.path)
-            size, data = path.stat().st_size, b""
-            if not path.is_file():  # a pipe's bytes could be read once only, a device's without end
-                raise UsageError("it is not a regular file", path=self.path, hint="check the path")
-            if size <= most:
-                with path.open("rb") as file:
-                    data = file.read(most + 1)  # it may have grown
-                size = len(data)
-        if size > most:
-            raise ModelError(f"the file has more than {most} bytes", path=self.path)
+            self._check(most)
+            with Path(self.path).open("rb") as file:
+                data = file.read(most + 1)  # it may have grown
+        if len(data) > most:
+            raise self._too_large(most)
         return data
+
+    def _check(self, most: int) -> None:
+        """Raises an error for a file that must not be opened, or is too large."""
+        path = Path(self.path)
+        size = path.stat().st_size
+        if not path.is_file():  # a pipe's bytes could be read once only, a device's without end
+            raise UsageError("it is not a regular file", path=self.path, hint="check the path")
+        if size > most:
+            raise self._too_large(most)
+
+    def _too_large(self, most: int) -> ModelError:
+        return ModelError(f"the file has more than {most} bytes", path=self.path)
 
 
 def _reason(error: OSError) -> str:

@@ -288,10 +288,9 @@ def test_a_pipe_is_read_where_something_writes_to_it_and_refused_where_nothing_d
 
 @pytest.mark.parametrize("read", [figures.read, reports.read_profile])
 def test_of_a_file_without_an_end_only_the_beginning_is_read(read):
+    tracemalloc.start()
     with pytest.raises(UsageError, match="not a JSON file"):
         read("/dev/zero")
-    tracemalloc.start()
-    with pytest.raises(UsageError):
-        read("/dev/urandom")
-    assert tracemalloc.get_traced_memory()[1] < 1 << 18
+    most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
+    assert most < 1 << 18

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import math
 import warnings
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,15 +19,41 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.generic]
 
 
-def parsed(data: bytes, path: str, what: str = "the input") -> Array:
-    """The array of a .npy file's bytes; nothing is allocated that is not there.
+_HINT = "numpy.save makes such a file"
 
-    `what` names it in errors. UsageError for bytes that are no such file of numbers.
+
+@dataclass(frozen=True)
+class Header:
+    """What a .npy file says of its array. `bytes`: the header's length; `by_columns`: Fortran's order."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    by_columns: bool
+    bytes: int
+
+    @property
+    def elements_bytes(self) -> int:
+        """The size of all elements."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def parsed(data: bytes, path: str, what: str = "the input") -> Array:
+    """The array of a .npy file's bytes, of which it is a view.
+
+    `what` names it in errors. Raises UsageError for bytes that are not such a file of numbers.
     """
-    hint = "numpy.save makes such a file"
     if data.startswith(b"PK"):
-        raise UsageError(f"{what} is an archive of arrays, not one array", path=path, hint=hint)
-    file = io.BytesIO(data)
+        raise UsageError(f"{what} is an archive of arrays, not one array", path=path, hint=_HINT)
+    head = header(io.BytesIO(data), len(data), path, what)
+    found = np.frombuffer(data, head.dtype, offset=head.bytes)
+    return found.reshape(head.shape, order="F" if head.by_columns else "C")
+
+
+def header(file: IO[bytes], size: int, path: str, what: str) -> Header:
+    """Reads the header of a .npy file of `size` bytes, so that the elements follow in `file`.
+
+    Raises UsageError for bytes that are not such a file of numbers, or not of the size that it says.
+    """
     try:
         with warnings.catch_warnings(action="ignore"):  # of headers that Python 2 wrote
             version = np.lib.format.read_magic(file)
@@ -36,37 +63,28 @@ def parsed(data: bytes, path: str, what: str = "the input") -> Array:
                 else np.lib.format.read_array_header_2_0
             )
             shape, by_columns, dtype = read(file)
-        count = math.prod(shape)
         if dtype.hasobject or not dtype.itemsize or min(shape, default=1) < 0:
             raise ValueError
-        body = data[file.tell() :]
-        if count * dtype.itemsize != len(body):
-            text = (
-                f"{what} is damaged: {count:,} elements of {dtype} by its header, {len(body):,} bytes follow"
-            )
-            raise UsageError(text, path=path, hint=hint)
-        return np.frombuffer(body, dtype).reshape(shape, order="F" if by_columns else "C")
-    except UsageError:
-        raise
+        head = Header(shape, dtype, by_columns, file.tell())
     except Exception:  # numpy's own reader of the header raises a dozen kinds
         text = f"{what} is not a .npy file of numbers, or a damaged one"
-        raise UsageError(text, path=path, hint=hint) from None
+        raise UsageError(text, path=path, hint=_HINT) from None
+    if head.bytes + head.elements_bytes != size:
+        follow = f"{math.prod(shape):,} elements of {dtype} by its header, {size - head.bytes:,} bytes follow"
+        raise UsageError(f"{what} is damaged: {follow}", path=path, hint=_HINT)
+    return head
 
 
-def same_shape(array: Array, tensor: Tensor) -> bool:
-    """Whether an array has a tensor's shape, dimensions of 1 aside."""
-
-    def squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(n for n in shape if n != 1)
-
-    return squeezed(array.shape) == squeezed(tensor.shape)
+def same_shape(shape: tuple[int, ...], tensor: Tensor) -> bool:
+    """Whether a shape is a tensor's, dimensions of 1 aside."""
+    return [n for n in shape if n != 1] == [n for n in tensor.shape if n != 1]
 
 
-def order_hint(array: Array, tensor: Tensor) -> str:
+def order_hint(shape: tuple[int, ...], tensor: Tensor) -> str:
     """What would help an image whose channels come first."""
-    if array.ndim not in (3, 4) or len(tensor.shape) != 4:
+    if len(shape) not in (3, 4) or len(tensor.shape) != 4:
         return ""
-    turned = np.moveaxis(array, -3, -1)
+    turned = (*shape[:-3], *shape[-2:], shape[-3])
     return "channels come last: np.moveaxis(array, -3, -1)" if same_shape(turned, tensor) else ""
 
 

@@ -106,9 +106,9 @@ class _Files:
             found = images.image(data, self.tensor, self.resize, str(path))
             return [pixels.quantised(found, self.values).reshape(self.tensor.shape)]
         array = parsed(data, str(path))
-        if not same_shape(array, self.tensor) or array.size != self.tensor.elements:
+        if not same_shape(array.shape, self.tensor) or array.size != self.tensor.elements:
             text = f"the input has shape {array.shape}, the network takes {self.tensor.shape}"
-            raise UsageError(text, path=str(path), hint=order_hint(array, self.tensor))
+            raise UsageError(text, path=str(path), hint=order_hint(array.shape, self.tensor))
         return [quantised(array.reshape(self.tensor.shape), self.tensor, str(path))]
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from buildtool.errors import UsageError
-from buildtool.service.datasets.archive import arrays_of
+from buildtool.service.datasets.archive import Member, members
 from buildtool.service.datasets.arrays import Array, parsed
 from buildtool.service.files import File
 
@@ -28,10 +29,11 @@ def of_inputs(file: File, names: Sequence[str], classes: Sequence[str] = ()) -> 
     if suffix == "csv":
         return _of_table(file, names, classes)
     if suffix in ("npy", "npz"):
-        data = file.read("the labels", MOST_BYTES)
-        array = _only(arrays_of(data, file.path, "the labels"), file.path) if suffix == "npz" else None
-        if array is None:
-            array = parsed(data, file.path, "the array of labels")
+        with file.opened("the labels", MOST_BYTES) as data:
+            if suffix == "npz":
+                member = _only(members(data, file.path, "the labels"), file.path)
+                return of_array(member, len(names), file.path, classes)
+            array = parsed(data.read(), file.path, "the array of labels")
         return of_array(array, len(names), file.path, classes)
     return _numbered(lines(file), len(names), file.path, classes)
 
@@ -49,12 +51,15 @@ def text(file: File) -> str:
         raise UsageError("the labels are no text", path=file.path, hint=_KINDS) from None
 
 
-def of_array(array: Array, count: int, path: str, classes: Sequence[str] = ()) -> tuple[int, ...]:
+def of_array(array: Array | Member, count: int, path: str, classes: Sequence[str] = ()) -> tuple[int, ...]:
     """The classes in an array of `count` whole numbers (or words, the names of classes)."""
-    hint = "labels.argmax(axis=1) if they are one-hot" if array.ndim == 2 and min(array.shape) > 1 else ""
+    shape = array.shape
+    hint = "labels.argmax(axis=1) if they are one-hot" if len(shape) == 2 and min(shape) > 1 else ""
+    if math.prod(shape) != count or hint:
+        raise _count(f"of shape {shape}", count, path, hint)
+    if isinstance(array, Member):
+        array = array.whole()
     flat = array.reshape(-1)
-    if flat.shape[0] != count or hint:
-        raise _count(f"of shape {array.shape}", count, path, hint)
     if array.dtype.kind == "U":
         return _numbered([str(word) for word in flat], count, path, classes)
     whole = np.issubdtype(array.dtype, np.integer)
@@ -65,7 +70,7 @@ def of_array(array: Array, count: int, path: str, classes: Sequence[str] = ()) -
     return _checked([int(value) for value in flat], path)
 
 
-def _only(found: Mapping[str, Array], path: str) -> Array:
+def _only(found: Mapping[str, Member], path: str) -> Member:
     """The array of labels of an archive: by its name, or the only one there is."""
     for name in LABELS:
         if name in found:

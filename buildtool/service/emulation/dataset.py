@@ -108,9 +108,13 @@ def dataset_validation(request: Validate, data: Data, session: Session) -> Datas
     model = load_model(request.model, session)
     source, graph = read_graph(model, session)
     session.tell("opening the data set")
-    given = opened(data.wanted, graph)
     each = request.sequence or 1 if graph.states else 1
-    taken = _chosen(len(given.names), data.wanted.limit, data.wanted.seed, each)
+
+    def choose(count: int) -> list[int]:
+        return _chosen(count, data.wanted.limit, data.wanted.seed, each)
+
+    given = opened(data.wanted, graph, choose)
+    taken = choose(len(given.names))
     output, no_accuracy = _output(graph, given, data)
     for at in taken:
         given.check(at)

@@ -54,10 +54,10 @@ def from_file(graph: Graph, file: File) -> list[list[Array]]:
         )
     tensor = graph.tensors[graph.inputs[0]]
     array = parsed(file.read("the input", MOST_BYTES), path)
-    if array.size != tensor.elements or not same_shape(array, tensor):
+    if array.size != tensor.elements or not same_shape(array.shape, tensor):
         raise UsageError(
             f"the input has shape {array.shape}, the network takes {tensor.shape}",
             path=path,
-            hint=order_hint(array, tensor),
+            hint=order_hint(array.shape, tensor),
         )
     return [[quantised(array.reshape(tensor.shape), tensor, path)]]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import tracemalloc
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -119,6 +121,33 @@ def test_an_archive_with_objects_or_text_is_refused() -> None:
         archive.writestr("x.npy", b"hello")
     with pytest.raises(UsageError, match=r"the array 'x' is not a \.npy file"):
         open_set(network(), File("set.npz", data=data.getvalue()))
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_only_the_inputs_that_are_chosen_are_read(
+    tmp_path: Path, save: Callable[..., None], order: str
+) -> None:
+    values = np.asarray(int8(50, 4, 6, 3), order=order)  # type: ignore[call-overload]
+    save(tmp_path / "set.npz", x=values, y=np.arange(50))
+    wanted = Wanted(File(str(tmp_path / "set.npz")))
+    found = opened(wanted, network(), lambda count: [3, 4, count - 1])
+    assert len(found.names) == 50 and found.labels == tuple(range(50))
+    for i in (3, 4, 49):
+        np.testing.assert_array_equal(found.read(i)[0], values[i : i + 1])
+    with pytest.raises(KeyError):
+        found.read(5)
+
+
+def test_an_archive_that_unpacks_to_much_takes_the_memory_of_what_is_chosen(tmp_path: Path) -> None:
+    graph = network((1, 64, 64, 3))
+    np.savez_compressed(tmp_path / "set.npz", x=np.zeros((5000, 64, 64, 3), np.int8), y=np.zeros(5000, int))
+    wanted = Wanted(File(str(tmp_path / "set.npz")))
+    tracemalloc.start()
+    opened(wanted, graph, lambda _: [7, 4000])
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 8 << 20  # of 61 MB
 
 
 # ---- pixels --------------------------------------------------------------------------------------------
