@@ -47,6 +47,10 @@ class Network:
         """Whether the image comes row by row through a call-back."""
         return self.plan.image == Image.STREAM
 
+    def takes_rows(self, region: Region) -> bool:
+        """Whether a region asks for the rows of a streamed image."""
+        return self.is_streamed and self.graph.inputs[0] in self.graph.ops[region.ops[0]].inputs
+
     @property
     def held_inputs(self) -> tuple[int, ...]:
         """The inputs that the application writes to as a whole: none where the image comes by rows."""

@@ -29,6 +29,20 @@ PROGRAM = CFUNCTYPE(c_int, c_void_p, c_uint32, c_void_p)
 READ = CFUNCTYPE(c_int, c_void_p, c_uint32, c_void_p, c_uint32)
 
 
+class Kind(ctypes.Structure):
+    """nn_image_kind."""
+
+    _fields_ = [
+        ("layout", ctypes.c_uint8 * 16),
+        *((name, c_uint32) for name in ("payload_bytes", "inputs", "outputs")),
+    ]
+
+
+def kind(layout: bytes) -> Kind:
+    """Of the images that `image` makes."""
+    return Kind((ctypes.c_uint8 * 16)(*layout), PAYLOAD, 1, 1)
+
+
 class Slots(ctypes.Structure):
     """nn_slots."""
 
@@ -133,7 +147,7 @@ class Flash:
     def picked(self, layout: bytes = MINE) -> tuple[int, bytes]:
         """Status, and the payload that is run."""
         slot = c_uint32(99)
-        status = self.library.nn_slots_pick(byref(self.description), layout, PAYLOAD, byref(slot))
+        status = self.library.nn_slots_pick(byref(self.description), byref(kind(layout)), byref(slot))
         if status != OK:
             return status, b""
         start = slot.value * self.chip.slot + 64
@@ -142,8 +156,8 @@ class Flash:
     def update(self, data: bytes, pieces: int = 100, layout: bytes = MINE) -> int:
         """The whole procedure, as an application does it: it stops at the first error."""
         state = (ctypes.c_uint8 * 128)()
-        description = byref(self.description)
-        status = self.library.nn_slots_begin(state, description, layout, PAYLOAD)
+        wanted = kind(layout)
+        status = self.library.nn_slots_begin(state, byref(self.description), byref(wanted))
         for begin in range(0, len(data), pieces):
             if status == OK:
                 part = data[begin : begin + pieces]
@@ -302,7 +316,7 @@ def test_the_page_s_program_compiles(tmp_path):
     page = (ROOT / "docs/images.md").read_text()
     (block,) = [text for text in re.findall(r"(?ms)^```c\n(.*?)^```$", page) if "nn_slots_begin" in text]
     (tmp_path / "net.h").write_text(
-        '#include "nn_image.h"\n#define NET_LAYOUT {1, 2}\n#define NET_PAYLOAD_BYTES 64U\n'
+        '#include "nn_image.h"\n#define NET_IMAGE_KIND {{1, 2}, 64, 1, 1}\n'
         "static int8_t arena[16], piece[16];\nstatic uint32_t bytes;\n"
         "int erase_block(void *, uint32_t), write_unit(void *, uint32_t, const void *);\n"
         "int receive(void *, uint32_t *);\nnn_status net_init(void *, size_t, const void *);\n"
@@ -319,7 +333,7 @@ def test_newest_goes_from_slot_to_slot():
     content = b"".join(image(n, n).ljust(chip.slot, b"\xff") for n in (6, 8, 7))
     flash = Flash(chip, library, content)
     tried, slot, found = c_uint32(0), c_uint32(0), []
-    library.nn_slots_newest.argtypes = [c_void_p, c_void_p, c_uint32, POINTER(c_uint32), POINTER(c_uint32)]
-    while library.nn_slots_newest(byref(flash.description), MINE, PAYLOAD, tried, slot) == OK:
+    library.nn_slots_newest.argtypes = [c_void_p, c_void_p, POINTER(c_uint32), POINTER(c_uint32)]
+    while library.nn_slots_newest(byref(flash.description), byref(kind(MINE)), tried, slot) == OK:
         found.append(slot.value)
     assert found == [1, 2, 0]
