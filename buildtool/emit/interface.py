@@ -94,7 +94,7 @@ nn_status {net}_init(void *memory, size_t memory_bytes,{second} const void *imag
     return status;
 }}
 
-{reset_function(network)}{_input(network)}{_output(network)}static nn_quantization quantization(int index, int first, int count) {{
+{reset_function(network)}{_addresses(network)}static nn_quantization quantization(int index, int first, int count) {{
     const nn_quantization none = {{0.0f, 0}};
     if (own_arena == NULL || index < 0 || index >= count) {{
         return none;
@@ -129,17 +129,13 @@ def _check_second(macro: str) -> str:
 """
 
 
-def _input(network: Network) -> str:
-    """The function that says where to write an input."""
+def _addresses(network: Network) -> str:
+    """The functions that say where to write an input, and where an output is."""
+    net, ended = network.net, network.after(network.plan.moves)
+    outputs = _places(f"const int8_t *{net}_output", list(map(ended.address, network.graph.outputs)))
     if not network.held_inputs:
-        return ""
-    return _places(f"int8_t *{network.net}_input", list(map(network.address, network.held_inputs)))
-
-
-def _output(network: Network) -> str:
-    """The function that says where an output is."""
-    ended = network.after(network.plan.moves)
-    return _places(f"const int8_t *{network.net}_output", list(map(ended.address, network.graph.outputs)))
+        return outputs
+    return _places(f"int8_t *{net}_input", list(map(network.address, network.held_inputs))) + outputs
 
 
 def _places(function: str, places: Sequence[str]) -> str:
@@ -176,7 +172,11 @@ def _invoke(network: Network, regions: Sequence[Sequence[str]]) -> str:
     for index, names in enumerate(regions):
         call = f"region_{index}({', '.join(names)})"
         if network.takes_rows(network.plan.regions[index]):
-            calls += [f"    const int code = {call};", "    if (code != 0) {", "        return abandon(code);"]
+            calls += [
+                f"    const int code = {call};",
+                "    if (code != 0) {",
+                "        return abandon(code);",
+            ]
             calls.append("    }")
         else:
             calls.append(f"    {call};")

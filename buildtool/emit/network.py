@@ -11,7 +11,7 @@ from buildtool.graph.types import Graph
 from buildtool.modes import Image
 from buildtool.plan.codec import digest
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.types import Buffer, BufferKind, Move, Plan
+from buildtool.plan.types import Buffer, BufferKind, Move, Plan, Region
 from buildtool.target.types import KernelVariant, Target
 
 

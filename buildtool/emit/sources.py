@@ -174,7 +174,9 @@ def _region(
     body = [*moved, *loads.prologue(index), *body]
     result, end = ("int", ["return 0;"]) if network.takes_rows(region) else ("void", [])
     taken = arenas(body)
-    head = f"static {result} region_{index}({', '.join(f'int8_t *const {name}' for name in taken) or 'void'}) {{"
+    head = (
+        f"static {result} region_{index}({', '.join(f'int8_t *const {name}' for name in taken) or 'void'}) {{"
+    )
     return taken, [*text, head, *indented([*body, *end]), "}", ""]
 
 

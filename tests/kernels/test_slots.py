@@ -21,7 +21,7 @@ from needs import needs_tool
 from paths import KERNELS, ROOT
 from runtimelib import runtime
 
-OK, IMAGE, LAYOUT, CRC, NO_SLOT, FLASH, SLOTS = 0, 2, 4, 5, 8, 9, 10
+OK, IMAGE, VERSION, LAYOUT, CRC, NO_SLOT, FLASH, SLOTS = 0, 2, 3, 4, 5, 8, 9, 10
 MINE, OTHER = bytes(range(16)), bytes(range(1, 17))
 PAYLOAD = 1040
 ERASE = CFUNCTYPE(c_int, c_void_p, c_uint32)
@@ -66,8 +66,11 @@ def image(seed: int, sequence: int = 0, layout: bytes = MINE) -> bytes:
     return head + struct.pack("<I", zlib.crc32(head)) + payload
 
 
-class Cut(Exception):
-    """The power is gone."""
+def resealed(data: bytes, place: int, change: int) -> bytes:
+    """An image with one word of its header changed, whose CRC is right again."""
+    head = bytearray(data[:60])
+    struct.pack_into("<I", head, place, struct.unpack_from("<I", head, place)[0] ^ change)
+    return bytes(head) + struct.pack("<I", zlib.crc32(head)) + data[64:]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -217,6 +220,29 @@ def test_damage_of_the_newest_image_brings_the_one_before_back():
         damaged[at] ^= 2
         flash.fill(bytes(damaged))
         assert flash.picked() == (NO_SLOT, b"")
+
+
+WORDS = {
+    **{0: IMAGE, 4: VERSION, 8: VERSION, 12: LAYOUT, 20: LAYOUT, 24: LAYOUT},
+    **dict.fromkeys(range(32, 48, 4), LAYOUT),
+    **dict.fromkeys(range(48, 60, 4), VERSION),
+}
+
+
+@pytest.mark.parametrize("change", [1, 16, 0x80000000, 0xFFFFFFFF])
+def test_a_sealed_header_that_says_something_else_neither_runs_nor_is_written(change):
+    chip, library = Chip(), runtime("gcc")
+    assert sorted(WORDS) == [place for place in range(0, 60, 4) if place not in (16, 28)]
+    for place, status in WORDS.items():
+        strange = resealed(image(2, 2), place, change)
+        flash = Flash(chip, library, image(1, 1).ljust(chip.slot, b"\xff") + strange)
+        assert flash.picked() == (OK, image(1)[64:])
+        before = flash.content()
+        assert flash.update(strange) == status
+        assert (flash.content(), flash.done) == (before, 0)
+        assert flash.update(image(4)) == OK  # over the strange one
+        assert flash.picked() == (OK, image(4)[64:])
+        assert flash.content()[:64] == image(1, 1)[:64]
 
 
 @pytest.mark.parametrize(
