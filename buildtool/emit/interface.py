@@ -94,7 +94,8 @@ nn_status {net}_init(void *memory, size_t memory_bytes,{second} const void *imag
     return status;
 }}
 
-{reset_function(network)}{_addresses(network)}static nn_quantization quantization(int index, int first, int count) {{
+{reset_function(network)}{_addresses(network)}
+static nn_quantization quantization(int index, int first, int count) {{
     const nn_quantization none = {{0.0f, 0}};
     if (own_arena == NULL || index < 0 || index >= count) {{
         return none;
@@ -135,7 +136,7 @@ def _addresses(network: Network) -> str:
     outputs = _places(f"const int8_t *{net}_output", list(map(ended.address, network.graph.outputs)))
     if not network.held_inputs:
         return outputs
-    return _places(f"int8_t *{net}_input", list(map(network.address, network.held_inputs))) + outputs
+    return _places(f"int8_t *{net}_input", list(map(network.address, network.held_inputs))) + "\n" + outputs
 
 
 def _places(function: str, places: Sequence[str]) -> str:
@@ -151,7 +152,6 @@ def _places(function: str, places: Sequence[str]) -> str:
         return NULL;
     }}
 }}
-
 """
 
 
