@@ -177,14 +177,22 @@ CHIPS = (
 )
 
 
+BESIDE = {  # what an update goes over: an older image, newer ones that no firmware of this network may run
+    "older": image(3, 7),
+    "of other inputs": resealed(image(3, 9), 20, 1),
+    "of a later version": resealed(image(3, 9), 48, 1),
+}
+
+
+@pytest.mark.parametrize("beside", BESIDE)
 @pytest.mark.parametrize(
     "chip", [CHIPS[0], *(pytest.param(chip, marks=pytest.mark.slow) for chip in CHIPS[1:])], ids=str
 )
-def test_a_cut_anywhere_leaves_a_network_that_runs(chip):
+def test_a_cut_anywhere_leaves_a_network_that_runs(chip, beside):
     """Before, after and in every operation; then the update is done again."""
     library = runtime("clang" if chip.program > 16 else "gcc")
     old, new = image(1), image(2)
-    content = image(3, 7).ljust(chip.slot, b"\0") + image(1, 8).ljust(chip.slot, b"\0")
+    content = BESIDE[beside].ljust(chip.slot, b"\0") + image(1, 8).ljust(chip.slot, b"\0")
     whole = Flash(chip, library, content)
     assert whole.picked() == (OK, old[64:])
     assert whole.update(new) == OK
