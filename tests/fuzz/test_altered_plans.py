@@ -36,11 +36,11 @@ def test_a_plan_that_forgets_any_one_of_what_it_names_is_refused():
 @pytest.mark.slow
 def test_an_altered_plan_is_refused_or_exact(tmp_path):
     told = tmp_path / "told.json"
-    command = [sys.executable, "-m", "benchmarks.fuzz", "--only", "plan", "--count", "300", "--seed", "5"]
-    command += ["--firmware", "8", "--json", str(told)]
+    command = [sys.executable, "-m", "benchmarks.fuzz", "--only", "plan", "--count", "200", "--seed", "5"]
+    command += ["--firmware", "4", "--json", str(told)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(told.read_text())
-    assert found["kinds"]["plan"]["refused"] > 200
-    assert sum(found["firmware"].values()) == 8
+    assert found["kinds"]["plan"]["refused"] > 140
+    assert sum(found["firmware"].values()) == 4
     assert set(found["firmware"]) <= {"equal to both", "equal, LiteRT takes it not"}
