@@ -16,7 +16,7 @@ _SUM_BYTES = 4  # of a global pooling's accumulator, one a channel
 
 
 def check_contents(plan: Plan, graph: Graph) -> None:
-    """Every buffer can hold what it names; every activation has one buffer, and one more with each of its moves.
+    """Every buffer can hold what it names; every activation has one buffer, and one more with each move.
 
     Which activations there are, and which of them share their bytes, the graph says alone.
     """
