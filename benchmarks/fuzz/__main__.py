@@ -57,7 +57,7 @@ def main() -> int:
             if outcome.is_bad:
                 bad.append((kind, number, outcome.what, outcome.detail))
                 print(f"{kind}:{number}: {outcome.what}: {outcome.detail}", file=sys.stderr, flush=True)
-            elif outcome.what == "accepted" and kind in ("tflite", "onnx"):
+            elif outcome.what == "accepted" and kind in ("tflite", "onnx", "plan"):
                 accepted.append((kind, number))
         print(f"{kind}: {dict(found[kind])}, {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
     print("| kind | mutants | refused | accepted | bad |\n| --- | ---: | ---: | ---: | ---: |")

@@ -19,16 +19,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.fuzz import damage, flatbuffer, protobuf, records, seeds
+from benchmarks.fuzz import damage, flatbuffer, plans, protobuf, records, seeds
 from benchmarks.fuzz.imagecheck import Checker
 from buildtool import cli
 from buildtool.errors import BuildtoolError
 from buildtool.graph.tflite.reader import read_model
 from buildtool.service.emulation.inputs import from_file
 from buildtool.service.files import File
-from buildtool.service.pipeline.given import given_plan
-from buildtool.service.pipeline.targets import TargetChoice
-from buildtool.session import Session
 from buildtool.target import family
 
 MOST_MEMORY = 256 << 20  # bytes that one file may take: they all are small
@@ -47,12 +44,17 @@ class Outcome:
         return self.what not in ("accepted", "refused")
 
 
+def _plan_mutant(data: bytes, rng: random.Random) -> bytes:
+    """By its bytes' structure, or by the plan's."""
+    return plans.mutated(data, rng) if rng.random() < 0.7 else records.plan(data, rng)
+
+
 _SCHEMA: dict[str, damage.Mutation] = {
     "tflite": flatbuffer.mutated,
     "onnx": protobuf.mutated,
     "board": damage.text_values,
     "npy": records.npy,
-    "plan": records.plan,
+    "plan": _plan_mutant,
     "image": records.image,
     "cfg": damage.text_values,
     "csv": damage.text_values,
@@ -177,8 +179,7 @@ def _graph() -> seeds.g.Graph:
 
 
 def _plan(number: int, data: bytes, folder: Path) -> Outcome:
-    model = File("net.tflite", data=seeds.tflite()[0])
-    given_plan(model, TargetChoice(seeds.BOARD), File("net.plan", data=data), Session())
+    plans.made_by(data, seeds.subjects())
     return Outcome("accepted")
 
 

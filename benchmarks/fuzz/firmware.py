@@ -1,4 +1,4 @@
-"""Accepted mutants of networks: emitted, compiled with sanitizers, run here, compared with two references.
+"""Accepted mutants of networks and plans: compiled with sanitizers, run here, compared with two references.
 
 The first reference is buildtool's own executor, the second LiteRT's kernels where they take the file. They
 may crash on such files, and run in a process of their own.
@@ -15,11 +15,13 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.fuzz import workers
+from benchmarks.fuzz import seeds, workers
 from benchmarks.fuzz.attempts import Outcome, mutant
+from benchmarks.fuzz.plans import made_by
+from buildtool.emit.sources import Sources
 from buildtool.errors import BuildtoolError, MachineError, ToolError
 from buildtool.modes import Reference
-from buildtool.service.emulation.compare import Array, difference, reference
+from buildtool.service.emulation.compare import Array, difference, referrer
 from buildtool.service.emulation.execute import built, execute
 from buildtool.service.emulation.inputs import seeded
 from buildtool.service.emulation.subject import subject
@@ -57,7 +59,7 @@ def _work(chosen: Sequence[Accepted], seed: int, place: int, folder: Path) -> Ou
     workers.without_limits()
     kind, number = chosen[place]
     try:
-        return _compared(f"net.{kind}", mutant(kind, seed, number), number)
+        return _compared(*_made(kind, mutant(kind, seed, number), number), number)
     except MachineError:
         raise
     except ToolError as error:  # a sanitizer's report is among these
@@ -68,15 +70,23 @@ def _work(chosen: Sequence[Accepted], seed: int, place: int, folder: Path) -> Ou
         return Outcome("traceback", f"{type(error).__name__}: {error}")
 
 
-def _compared(name: str, data: bytes, seed: int) -> Outcome:
+def _made(kind: str, data: bytes, seed: int) -> tuple[Planned, Sources]:
+    """A network that is planned here, or one with the plan that is given."""
+    if kind == "plan":
+        return made_by(data, seeds.subjects())
     strategy = ("layerwise", "best")[seed % 2]
-    request = Validate(File(name, data=data), TargetChoice("host"), PlanOptions(strategy=strategy))
-    made, sources = subject(request, Session())
-    inputs = seeded(made.graph, 2, seed)
+    options = PlanOptions(strategy=strategy)
+    return subject(Validate(File(f"net.{kind}", data=data), TargetChoice("host"), options), Session())
+
+
+def _compared(made: Planned, sources: Sources, seed: int) -> Outcome:
+    """Two sets of inputs, the second of which finds the state that the first has left."""
+    inputs, resets = seeded(made.graph, 2, seed), (True, False)
     with built(made, sources, ("-O1", *SANITIZERS)) as image:
-        outcome = execute(made, image, inputs)
+        outcome = execute(made, image, inputs, resets=resets)
+    refer = referrer(Reference.NUMPY, b"", made.source, made.graph)
     for number, one in enumerate(inputs):
-        want = reference(Reference.NUMPY, b"", made.source, made.graph, one)
+        want = refer(one, resets[number])
         found = difference(made.graph, number, outcome.outputs[number], want)
         if found:
             return Outcome("differs", str(found[0]))
@@ -96,8 +106,9 @@ def _litert(made: Planned, inputs: Sequence[Sequence[Array]], outputs: Sequence[
             signal.alarm(LITERT_SECONDS)
             file = tflite_file(made.model, made.source)
             same = True
+            refer = referrer(Reference.LITERT, file, made.source, made.graph)
             for number, one in enumerate(inputs):
-                want = reference(Reference.LITERT, file, made.source, made.graph, one)
+                want = refer(one, number == 0)
                 same = same and not difference(made.graph, number, outputs[number], want)
             status = _EQUAL if same else _OTHER
         finally:

@@ -16,10 +16,14 @@ sys.path.insert(0, str(ROOT / "tests/support"))
 from netbuilder import NetBuilder  # noqa: E402
 from onnxnets import Qdq  # noqa: E402
 from samplefiles import mixed  # noqa: E402
+from statenets import ring  # noqa: E402
 
+from benchmarks.fuzz.plans import Subject  # noqa: E402
+from benchmarks.fuzz.plans import subjects as plans_of  # noqa: E402
 from buildtool.graph import types as g  # noqa: E402
 from buildtool.graph.tflite.writer import write_model  # noqa: E402
 from buildtool.graph.types import Activation, DType, OpKind  # noqa: E402
+from buildtool.plan.codec import to_bytes  # noqa: E402
 
 BOARD = "cortex-m4"  # that plans are made for
 
@@ -121,17 +125,33 @@ def npy() -> list[bytes]:
     return [*made, archive.getvalue()]
 
 
+def _chain(net: NetBuilder, x: int) -> int:
+    """Blocks as of a MobileNet, which run column by column, and a head."""
+    x = net.conv(x, 6, kernel=(3, 3), stride=(2, 2), same=True)
+    for stride in (1, 2):
+        y = net.conv(x, 18, activation=Activation.RELU6)
+        y = net.conv(y, 18, kernel=(3, 3), stride=(stride, stride), same=True, depth_multiplier=1)
+        y = net.conv(y, 6)
+        x = net.elementwise(OpKind.ADD, x, y) if stride == 1 else y
+    return net.dense(net.flatten(net.pool(OpKind.AVERAGE_POOL_2D, x, (4, 3), (4, 3))), 5)
+
+
+@functools.cache
+def subjects() -> list[Subject]:
+    """What plans are made for."""
+    plain = NetBuilder(11)
+    chain = plain.graph([_chain(plain, plain.input((1, 16, 12, 3)))])
+    net = NetBuilder(12)
+    x = net.conv(net.input((1, 12, 10, 3)), 8, kernel=(3, 3), stride=(2, 2), same=True)
+    x = net.conv(ring(net, x, 10), 4, kernel=(3, 3), stride=(2, 2))
+    kept = net.graph([net.dense(net.flatten(x), 5)])
+    return plans_of(tflite(), (write_model(chain), write_model(kept)))
+
+
 @functools.cache
 def plans() -> list[bytes]:
-    """Plans of the first network of `tflite`: layer by layer, and with rings and strips."""
-    from buildtool.service import handle
-
-    model = {"name": "net.tflite", "data": tflite()[0]}
-    asked: list[dict[str, object]] = [{"strategy": "layerwise"}, {"objective": "ram", "image": "stream"}]
-    return [
-        handle({"kind": "plan", "model": model, "board": BOARD, "options": options})["plan"]
-        for options in asked
-    ]
+    """Their plans."""
+    return [to_bytes(one.plan) for one in subjects()]
 
 
 @functools.cache

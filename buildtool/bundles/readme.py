@@ -158,7 +158,7 @@ def _second(net: str, network: BundledNetwork) -> str:
 def _calls(net: str, network: BundledNetwork) -> list[str]:
     """What stands between init and the result."""
     if network["streamed"]:
-        before = [f"    {net}_set_row_source(deliver, NULL); /* `deliver` writes one row of the image */"]
+        before = [f"    {net}_set_row_source(deliver, NULL); /* it writes a row, and returns 0 */"]
     else:
         before = [f"    /* if it is NN_OK: write {net.upper()}_INPUT0_BYTES bytes to {net}_input(0) */"]
     return [

@@ -14,7 +14,7 @@ from buildtool.emit.states import reset_prototype, state_macros
 from buildtool.graph.types import DType, Tensor
 from buildtool.modes import Image
 
-INTERFACE = 1  # grows where an application has to be changed; what is added has macros of its own
+INTERFACE = 2  # grows where an application has to be changed; what is added has macros of its own
 _C_TYPES = {
     DType.INT8: "int8_t",
     DType.UINT8: "uint8_t",
@@ -90,7 +90,7 @@ extern "C" {{
 #define {macro}_PLAN {plan_number(network)}
 
 /* The arena holds every activation and all scratch. Any memory of this size and alignment will do,
- * and networks that do not run at the same time may share one. */
+ * and networks that do not run at the same time, nor inside each other, may share one. */
 #define {macro}_ARENA_BYTES {plan.arenas[0]}
 #define {macro}_ARENA_ALIGNMENT {max(plan.alignment, ALIGNMENT)}
 {stack}
@@ -113,6 +113,8 @@ extern "C" {{
 #define {macro}_OPERATORS {len(graph.ops)}
 #define {macro}_INPUTS {len(graph.inputs)}
 #define {macro}_OUTPUTS {len(graph.outputs)}
+#define {macro}_IMAGE_KIND
+    {{{macro}_LAYOUT, {macro}_PAYLOAD_BYTES, {macro}_INPUTS, {macro}_OUTPUTS}}
 {chr(10).join(sizes)}
 
 /* The weight image, where it is linked into the firmware ({net}_weights.S). */
@@ -126,7 +128,8 @@ nn_status {net}_init(void *arena, size_t arena_bytes,{second} const void *weight
  * NULL before init, and where there is no such output. */
 const int8_t *{net}_output(int index);
 
-/* Runs the network once. */
+/* Runs the network once. While it runs, what {net} calls back can call none of init, invoke and
+ * what sets its sources: they return NN_ERROR_BUSY and do nothing. */
 nn_status {net}_invoke(void);
 
 /* real = scale * (value - zero_point), read from the weight image. As macros, which change with
@@ -197,6 +200,9 @@ int8_t *{network.net}_input(int index);
 """
 
 
+_RESET = " and resets what lives between invokes"
+
+
 def _row_source_prototype(network: Network) -> str:
     macro = network.macro
     image = network.graph.tensors[network.graph.inputs[0]]
@@ -206,9 +212,11 @@ def _row_source_prototype(network: Network) -> str:
 #define {macro}_ROW_BYTES {image.row_bytes}
 
 /* The image comes row by row: an invoke calls `deliver` for rows 0, 1, 2 ... of input 0, each once,
- * in order, and as late as possible; it writes {macro}_ROW_BYTES to `data`. Rows at the bottom that
- * the network does not look at are not asked for. Set it before the first invoke. */
-void {network.net}_set_row_source(void (*deliver)(void *context, int32_t row, int8_t *data), void *context);
+ * in order, and as late as possible; it writes {macro}_ROW_BYTES to `data` and returns 0. Rows at the
+ * bottom that the network does not look at are not asked for. Anything but 0 ends the invoke, which
+ * returns it{_RESET if network.plan.states else ""}; the next one begins with row 0.
+ * Set it before the first invoke; NN_ERROR_BUSY during one. */
+nn_status {network.net}_set_row_source(nn_row_source *deliver, void *context);
 """
 
 

@@ -159,20 +159,16 @@ def weight_image(graph: Graph, kernels: Sequence[KernelVariant | None]) -> Weigh
             block = pack(graph, graph.ops[position], kernel)
         assert len(block) == size
         blocks.append(block)
-    payload = b"".join(blocks)
-    digest = layout_digest(graph, places)
-    header = MAGIC + _NUMBERS.pack(
-        VERSION,
-        HEADER_BYTES,
-        len(payload),
-        zlib.crc32(payload),
-        len(graph.inputs),
-        len(graph.outputs),
-        0,
-    )
-    head = (header + digest).ljust(HEADER_BYTES - _SEAL_BYTES, b"\0")
-    seal = zlib.crc32(head).to_bytes(_SEAL_BYTES, "little")
-    return WeightImage(head + seal + payload, digest, places)
+    payload, digest = b"".join(blocks), layout_digest(graph, places)
+    return WeightImage(_header(graph, digest, payload) + payload, digest, places)
+
+
+def _header(graph: Graph, digest: bytes, payload: bytes) -> bytes:
+    """The header as built: sealed, with 0 as its sequence and in what is reserved."""
+    ends = len(graph.inputs), len(graph.outputs)
+    numbers = _NUMBERS.pack(VERSION, HEADER_BYTES, len(payload), zlib.crc32(payload), *ends, 0)
+    head = (MAGIC + numbers + digest).ljust(HEADER_BYTES - _SEAL_BYTES, b"\0")
+    return head + zlib.crc32(head).to_bytes(_SEAL_BYTES, "little")
 
 
 def _initial(state: State) -> bytes:
@@ -195,15 +191,17 @@ def layout_digest(graph: Graph, places: ImageLayout) -> bytes:
     return hashlib.sha256(msgpack.packb(layout)).digest()[:DIGEST_BYTES]
 
 
-def header_of(data: bytes) -> tuple[bytes, int]:
-    """The layout's digest, and the payload's CRC-32, as an image's header says; ValueError for no image."""
-    start = len(MAGIC) + _NUMBERS.size
-    if len(data) < HEADER_BYTES or not data.startswith(MAGIC):
-        raise ValueError("not a weight image")
-    _, _, size, crc, *_ = _NUMBERS.unpack_from(data, len(MAGIC))
-    if size != len(data) - HEADER_BYTES:
-        raise ValueError("not a whole weight image")
-    return data[start : start + DIGEST_BYTES], crc
+def read_image(data: bytes, graph: Graph, kernels: Sequence[KernelVariant | None]) -> WeightImage:
+    """The image in `data`, as `weight_image` makes it; ValueError where any byte of its header is another.
+
+    The payload's values are not compared with the graph's: its CRC is.
+    """
+    places = image_layout(graph, kernels)
+    digest = layout_digest(graph, places)
+    header, payload = data[:HEADER_BYTES], data[HEADER_BYTES:]
+    if len(data) != places.size or header != _header(graph, digest, payload):
+        raise ValueError("not this network's weight image")
+    return WeightImage(data, digest, places)
 
 
 def pieces(graph: Graph, places: ImageLayout, position: int) -> list[tuple[int, int, int]]:

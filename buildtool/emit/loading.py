@@ -179,8 +179,9 @@ def prototype(network: Network) -> str:
         return ""
     return f"""
 /* How constants come into the arena, from flash that cannot be read in place. Without one they are
- * copied from the weights given to {network.net}_init; with one, set before it, those may be NULL. */
-void {network.net}_set_loader(nn_loader loader);
+ * copied from the weights given to {network.net}_init; with one, set before it, those may be NULL.
+ * NN_ERROR_BUSY during an invoke. */
+nn_status {network.net}_set_loader(nn_loader loader);
 """
 
 
@@ -197,13 +198,12 @@ def check_image(network: Network) -> str:
     """Of init: sets `status`."""
     if not network.plan.loads:
         return """\
-    const nn_status status =
-        nn_image_check_with(image, layout, payload_bytes, memory, memory_bytes);"""
+    const nn_status status = nn_image_check_with(image, &image_kind, memory, memory_bytes);"""
     return """\
     const nn_status status =
         image == NULL && loader.begin != NULL
-            ? nn_image_check_loaded(&loader, memory, memory_bytes, layout, payload_bytes)
-            : nn_image_check_with(image, layout, payload_bytes, memory, memory_bytes);"""
+            ? nn_image_check_loaded(&loader, memory, memory_bytes, &image_kind)
+            : nn_image_check_with(image, &image_kind, memory, memory_bytes);"""
 
 
 def read_quantization(network: Network) -> str:
@@ -225,8 +225,15 @@ def set_loader(network: Network) -> str:
     if not network.plan.loads:
         return ""
     return f"""
-void {network.net}_set_loader(nn_loader with) {{
+nn_status {network.net}_set_loader(nn_loader with) {{
+    if (running) {{
+        return NN_ERROR_BUSY;
+    }}
+    if (with.begin == NULL && weights == NULL) {{
+        own_arena = NULL; /* the weights came by the loader before */
+    }}
     loader = with;
+    return NN_OK;
 }}
 """
 

@@ -11,7 +11,7 @@ from buildtool.graph.types import Graph
 from buildtool.modes import Image
 from buildtool.plan.codec import digest
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.types import Buffer, BufferKind, Move, Plan
+from buildtool.plan.types import Buffer, BufferKind, Move, Plan, Region
 from buildtool.target.types import KernelVariant, Target
 
 
@@ -46,6 +46,10 @@ class Network:
     def is_streamed(self) -> bool:
         """Whether the image comes row by row through a call-back."""
         return self.plan.image == Image.STREAM
+
+    def takes_rows(self, region: Region) -> bool:
+        """Whether a region asks for the rows of a streamed image."""
+        return self.is_streamed and self.graph.inputs[0] in self.graph.ops[region.ops[0]].inputs
 
     @property
     def held_inputs(self) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from buildtool.emit.calls import Call, lines
 from buildtool.emit.harness import harness
 from buildtool.emit.header import banner, header, plan_check, quantization
 from buildtool.emit.image import WeightImage, weight_image
-from buildtool.emit.interface import NO_SOURCE, interface, state
+from buildtool.emit.interface import arenas, interface, state
 from buildtool.emit.layout import COLUMNS, continued, indented
 from buildtool.emit.names import identifier, shape
 from buildtool.emit.network import Network
@@ -154,22 +154,30 @@ def _move(network: Network, move: Move) -> list[str]:
 
 def _region(
     network: Network, region: Region, index: int, loads: loading.Loading, moves: Sequence[Move]
-) -> list[str]:
-    """A region's function; `network` as it is after the moves with which the region begins."""
+) -> tuple[list[str], list[str]]:
+    """The arenas that a region's function takes, and its lines.
+
+    `network` is as it is after the moves with which the region begins.
+    """
     graph = network.graph
     text, repeated = [], repeated_ops(graph)
     for position in region.ops:
         op = graph.ops[position]
         again = f"; again what operator {repeated[position]} did" if position in repeated else ""
         text.append(f"/* Operator {position}: {op.kind}, {_shapes(graph, op)}{again} */")
-    text += [f"static void region_{index}(void) {{"]
     if region.is_streamed:
         body = streamed_region(network, region, Turns(network, index))
     else:
         step = network.timeline.step(network.timeline.starts[index + 1] - 1)
         body = [*whole_image(network, region), *_operator(network, step, loads, index)]
     moved = [line for move in moves for line in _move(network, move)]
-    return [*text, *indented([*moved, *loads.prologue(index), *body]), "}", ""]
+    body = [*moved, *loads.prologue(index), *body]
+    result, end = ("int", ["return 0;"]) if network.takes_rows(region) else ("void", [])
+    taken = arenas(body)
+    head = (
+        f"static {result} region_{index}({', '.join(f'int8_t *const {name}' for name in taken) or 'void'}) {{"
+    )
+    return taken, [*text, head, *indented([*body, *end]), "}", ""]
 
 
 _SHAPES_SHOWN = 2
@@ -244,16 +252,14 @@ def _identity(network: Network) -> list[str]:
 def _source(network: Network) -> str:
     plan = network.plan
     functions: list[str] = []
+    taken: list[list[str]] = []
     loads = loading.Loading(network)
     here = network
     for index, (region, moves) in enumerate(zip(plan.regions, _moves_before(network), strict=True)):
         here = here.after(moves)
-        functions += _region(here, region, index, loads, moves)
-    calls = []
-    for index in range(len(plan.regions)):
-        calls.append(f"    region_{index}();")
-        if index + 1 < len(plan.regions):
-            calls.append("    between_regions();")
+        names, lines_ = _region(here, region, index, loads, moves)
+        taken.append(names)
+        functions += lines_
     return "\n".join(
         [
             banner(network, f"{plan.strategy} plan, {_arenas(network)}"),
@@ -274,16 +280,6 @@ def _source(network: Network) -> str:
             *([loads.declarations()] if plan.loads else []),
             *state_memory(network),
             *functions,
-            *continued(interface(network)),
-            f"nn_status {network.net}_invoke(void) {{",
-            "    if (arena == NULL) {",
-            "        return NN_ERROR_NOT_INITIALISED;",
-            "    }",
-            *(NO_SOURCE if network.is_streamed else ()),
-            "    NN_MARK_INVOKE_BEGIN();",
-            *calls,
-            "    NN_MARK_INVOKE_END();",
-            "    return NN_OK;",
-            "}",
+            *continued(interface(network, taken)),
         ]
     )

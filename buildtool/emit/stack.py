@@ -11,7 +11,7 @@ from buildtool.target.types import Routine
 _ALIGNMENT = 8  # of a stack pointer, on every core
 FRAME_FEATURES = ("functions", "views")
 _SPARE = 1  # views more than there are: room for what compilers keep beside them
-_REGION = re.compile(r"^static void region_\d+", re.MULTILINE)
+_REGION = re.compile(r"^static (?:int|void) region_\d+", re.MULTILINE)
 _VIEW = re.compile(r"^ +(?:const )?nn_view ", re.MULTILINE)
 
 

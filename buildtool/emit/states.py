@@ -84,9 +84,9 @@ def _brought(network: Network, target: str, place: int, size: int) -> list[str]:
     return [f"memcpy({target}, weights + {place}, {size});"]
 
 
-def reset_at_init(network: Network) -> str:
-    """Of init: the first values."""
-    return "        reset_state();\n" if network.plan.states else ""
+def reset_call(network: Network, indent: int) -> str:
+    """A line that gives what lives between invokes its first values; nothing where nothing does."""
+    return " " * indent + "reset_state();\n" if network.plan.states else ""
 
 
 def reset_function(network: Network) -> str:
@@ -95,10 +95,15 @@ def reset_function(network: Network) -> str:
         return ""
     return f"""\
 nn_status {network.net}_reset(void) {{
-    if (arena == NULL) {{
+    if (running) {{
+        return NN_ERROR_BUSY;
+    }}
+    if (own_arena == NULL) {{
         return NN_ERROR_NOT_INITIALISED;
     }}
+    running = 1;
     reset_state();
+    running = 0;
     return NN_OK;
 }}
 

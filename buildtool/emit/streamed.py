@@ -27,6 +27,7 @@ from buildtool.target.catalogue import operands
 from buildtool.target.types import Argument, Role, Windows
 
 _COUNTERS = 4  # declared in a line
+_ROW_SOURCE = ("nn_row_source *const deliver = row_source;", "void *const context = row_context;")
 
 
 def streamed_region(network: Network, region: Region, coming: Turns) -> list[str]:
@@ -37,7 +38,7 @@ def streamed_region(network: Network, region: Region, coming: Turns) -> list[str
     lines += rowtables.declarations(chain, source is not None)
     counted = "Rows made by each group" if source is None else "Rows made by each group, rows of the image"
     lines += [f"/* {counted}. */", *_zeros(name for link in chain for name in _counters(link))]
-    lines += _zeros(["delivered"] if source is not None else [])
+    lines += [*_zeros(["delivered"]), *_ROW_SOURCE] if source is not None else []
     lines += [*coming.declarations(), ""]
     return [*lines, *_loop(network, chain, len(chain) - 1, str(chain[-1].height), source, coming)]
 
@@ -56,23 +57,31 @@ def _zeros(names: Iterable[str]) -> list[str]:
 
 def whole_image(network: Network, region: Region) -> list[str]:
     """Takes a streamed image as a whole, for a region that runs in one step; else nothing."""
-    graph = network.graph
-    if not network.is_streamed or graph.inputs[0] not in graph.ops[region.ops[0]].inputs:
+    if not network.takes_rows(region):
         return []
-    image = graph.tensors[graph.inputs[0]]
-    height, row = image.nhwc[1], image.row_bytes
+    t = network.graph.inputs[0]
+    image = network.graph.tensors[t]
     return [
-        f"for (int32_t y = 0; y < {height}; y++) {{",
-        f"    row_source(row_context, y, {network.address(graph.inputs[0])} + y * {row});",
+        *_ROW_SOURCE,
+        f"for (int32_t y = 0; y < {image.nhwc[1]}; y++) {{",
+        *_delivered("y", f"{network.address(t)} + y * {image.row_bytes}"),
         "}",
     ]
 
 
 def _source_tensor(network: Network, region: Region) -> int | None:
     """The streamed image, if the region reads it."""
-    graph = network.graph
-    image = graph.inputs[0]
-    return image if network.is_streamed and image in graph.ops[region.ops[0]].inputs else None
+    return network.graph.inputs[0] if network.takes_rows(region) else None
+
+
+def _delivered(row: str, place: str) -> list[str]:
+    """Statements of a loop that ask for a row, and end the invoke where there is none."""
+    return [
+        f"    const int code = deliver(context, {row}, {place});",
+        "    if (code != 0) {",
+        "        return code;",
+        "    }",
+    ]
 
 
 def _geometries(network: Network, region: Region) -> list[str]:
@@ -185,7 +194,7 @@ def _delivery(network: Network, source: int, need: str) -> list[str]:
     return [
         f"while (delivered < {need}) {{",
         f"    const int32_t place = delivered % tensor_{source}.ring_rows * tensor_{source}.row_stride;",
-        f"    row_source(row_context, delivered, nn_out_data(&tensor_{source}) + place);",
+        *_delivered("delivered", f"nn_out_data(&tensor_{source}) + place"),
         "    delivered++;",
         "}",
     ]

@@ -12,7 +12,7 @@ SCENE_DEFINE_ARENA_IN(arena, ".bss.nn_arena.scene");
 static int rows, pauses;
 
 /* Called by an invoke when it needs the next row. Pixels 0 ... 255 stand for -128 ... 127. */
-static void deliver(void *context, int32_t row, int8_t *data) {
+static int deliver(void *context, int32_t row, int8_t *data) {
     (void)context;
     (void)row; /* 0, 1, 2 ...: the order in which the camera sends them */
     const uint8_t *line = camera_line();
@@ -21,6 +21,7 @@ static void deliver(void *context, int32_t row, int8_t *data) {
     }
     camera_next();
     rows++;
+    return 0;
 }
 
 /* Called between parts of an invoke: a place to feed a watchdog. */

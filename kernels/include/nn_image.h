@@ -3,7 +3,8 @@
  * A header of 64 bytes, then the payload. The layout's digest names the order, place and packing
  * of every block in the payload; it does not depend on the values, nor on the arena's plan. So a
  * retrained image of the same topology can be flashed without new firmware, and any other is
- * refused. Several of them may lie in slots, of which the newest whole one counts: see nn_slots.h.
+ * refused. Every field of the header but the sequence has one right value, and is compared with it.
+ * Several of them may lie in slots, of which the newest whole one counts: see nn_slots.h.
  */
 #ifndef NN_IMAGE_H
 #define NN_IMAGE_H
@@ -47,11 +48,18 @@ typedef struct {
     uint32_t inputs, outputs; /* the payload starts with an nn_quantization for each of them */
     uint32_t sequence;        /* 0 as built; an update of a slot counts up (see nn_slots.h) */
     uint8_t layout[NN_IMAGE_DIGEST_BYTES];
-    uint8_t padding[12];
+    uint32_t reserved[3];  /* 0; an image where they are not is of another version */
     uint32_t header_crc32; /* of the 60 bytes before it */
 } nn_image_header;
 
 NN_STATIC_ASSERT(sizeof(nn_image_header) == 64, "the header has no gaps");
+
+/* The images that a firmware can run: what their headers have to say. <NAME>_IMAGE_KIND is a
+ * network's. */
+typedef struct {
+    uint8_t layout[NN_IMAGE_DIGEST_BYTES];
+    uint32_t payload_bytes, inputs, outputs;
+} nn_image_kind;
 
 /* real = scale * (value - zero_point) */
 typedef struct {
@@ -70,8 +78,14 @@ typedef enum {
     NN_ERROR_NO_ROW_SOURCE,   /* the image comes row by row, and nothing delivers it */
     NN_ERROR_NO_SLOT,         /* no slot has an image that this firmware can run */
     NN_ERROR_FLASH,           /* a hook failed, or flash does not hold what was written to it */
-    NN_ERROR_SLOTS            /* slots that cannot be: see nn_slots.h */
+    NN_ERROR_SLOTS,           /* slots that cannot be: see nn_slots.h */
+    NN_ERROR_BUSY,            /* another call of the same network is under way; nothing was done */
+    NN_ERROR_LOWEST = -2147483647 - 1 /* codes below 0 are the application's: see nn_row_source */
 } nn_status;
+
+/* Delivers an image row by row: writes row `row` to `data`, and returns 0. Anything else ends the
+ * invoke, which returns it: a code below 0 cannot be taken for one of the network's own. */
+typedef int nn_row_source(void *context, int32_t row, int8_t *data);
 
 /* CRC-32 (IEEE 802.3, as zlib's): of `bytes` bytes at `data`, behind those whose CRC is `crc` (0:
  * none).
@@ -83,16 +97,15 @@ typedef enum {
 uint32_t nn_crc32(uint32_t crc, const void *data, uint32_t bytes, void *scratch);
 
 /* Compares the header with what the firmware was built for, and the payload with its CRC. */
-nn_status nn_image_check(const void *image, const uint8_t *layout, uint32_t payload_bytes);
+nn_status nn_image_check(const void *image, const nn_image_kind *kind);
 
 /* The same, faster where there are NN_CRC32_SCRATCH_BYTES or more of `scratch`, such as the arena.
  */
-nn_status nn_image_check_with(const void *image, const uint8_t *layout, uint32_t payload_bytes,
-                              void *scratch, size_t scratch_bytes);
+nn_status nn_image_check_with(const void *image, const nn_image_kind *kind, void *scratch,
+                              size_t scratch_bytes);
 
 /* Compares a header, wherever it came from, with what the firmware was built for. */
-nn_status nn_image_check_header(const nn_image_header *header, const uint8_t *layout,
-                                uint32_t payload_bytes);
+nn_status nn_image_check_header(const nn_image_header *header, const nn_image_kind *kind);
 
 /* Brings parts of a weight image that lies where it cannot be read in place: `begin` starts to copy
  * `bytes` bytes from byte `from` of the image to `to`, `wait` returns when all that was begun is
@@ -106,7 +119,7 @@ typedef struct {
 /* The same for such an image, which is brought part by part into `memory` (aligned to 16 bytes, 16
  * of them at least), whose contents are lost. */
 nn_status nn_image_check_loaded(const nn_loader *loader, void *memory, size_t memory_bytes,
-                                const uint8_t *layout, uint32_t payload_bytes);
+                                const nn_image_kind *kind);
 
 #ifdef __cplusplus
 }

@@ -41,25 +41,23 @@ typedef struct {
 /* The newest slot by its header, of those that are not in the set `tried` (bit 0: slot 0), to which
  * it is added. The image's contents are not read, as <net>_init checks them. NN_ERROR_NO_SLOT where
  * there is none. */
-nn_status nn_slots_newest(const nn_slots *slots, const uint8_t *layout, uint32_t payload_bytes,
-                          uint32_t *tried, uint32_t *slot);
+nn_status nn_slots_newest(const nn_slots *slots, const nn_image_kind *kind, uint32_t *tried,
+                          uint32_t *slot);
 
 /* The newest slot whose image is whole: all of it is read. */
-nn_status nn_slots_pick(const nn_slots *slots, const uint8_t *layout, uint32_t payload_bytes,
-                        uint32_t *slot);
+nn_status nn_slots_pick(const nn_slots *slots, const nn_image_kind *kind, uint32_t *slot);
 
 /* An update under way. The members are nn_slots.c's own. */
 typedef struct {
     const nn_slots *slots;
-    const uint8_t *layout;
-    uint32_t payload_bytes, sequence, slot, taken, crc;
+    const nn_image_kind *kind;
+    uint32_t sequence, slot, taken, crc;
     nn_status status;
 } nn_update;
 
 /* Begins an update of the slot that is least worth keeping, never of the one that nn_slots_pick
  * gives. No flash is changed yet. */
-nn_status nn_slots_begin(nn_update *update, const nn_slots *slots, const uint8_t *layout,
-                         uint32_t payload_bytes);
+nn_status nn_slots_begin(nn_update *update, const nn_slots *slots, const nn_image_kind *kind);
 
 /* Takes the next bytes of an image, NET_weights.bin, in pieces of any size. Once the header is
  * whole it is checked, before any block is erased: the image of another network changes nothing. */

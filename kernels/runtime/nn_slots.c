@@ -73,28 +73,27 @@ static void begin_reading(void *context, void *to, uint32_t from, uint32_t bytes
     }
 }
 
-static int is_whole(const nn_slots *slots, const uint8_t *layout, uint32_t payload_bytes,
-                    uint32_t slot) {
+static int is_whole(const nn_slots *slots, const nn_image_kind *kind, uint32_t slot) {
     one_slot one = {slots, slot * slots->slot_bytes, 0};
     if (slots->base != NULL) {
-        return nn_image_check_with((const uint8_t *)slots->base + one.start, layout, payload_bytes,
-                                   slots->memory, slots->memory_bytes) == NN_OK;
+        return nn_image_check_with((const uint8_t *)slots->base + one.start, kind, slots->memory,
+                                   slots->memory_bytes) == NN_OK;
     }
     const nn_loader loader = {begin_reading, NULL, &one};
     const nn_status status =
-        nn_image_check_loaded(&loader, slots->memory, slots->memory_bytes, layout, payload_bytes);
+        nn_image_check_loaded(&loader, slots->memory, slots->memory_bytes, kind);
     return status == NN_OK && !one.failed;
 }
 
 /* Of the slots in `left`, the newest by its header, and its number; slots->slots: there is none. */
-static uint32_t newest(const nn_slots *slots, const uint8_t *layout, uint32_t payload_bytes,
-                       uint32_t left, uint32_t *sequence) {
+static uint32_t newest(const nn_slots *slots, const nn_image_kind *kind, uint32_t left,
+                       uint32_t *sequence) {
     uint32_t found = slots->slots;
     for (uint32_t slot = 0; slot < slots->slots; slot++) {
         nn_image_header header;
         if ((left >> slot & 1U) == 0 ||
             read_flash(slots, slot * slots->slot_bytes, &header, HEADER_BYTES) != 0 ||
-            nn_image_check_header(&header, layout, payload_bytes) != NN_OK) {
+            nn_image_check_header(&header, kind) != NN_OK) {
             continue;
         }
         /* Numbers go round: the newer one is less than half of all numbers further on. */
@@ -106,17 +105,17 @@ static uint32_t newest(const nn_slots *slots, const uint8_t *layout, uint32_t pa
     return found;
 }
 
-static int has_room(const nn_slots *slots, uint32_t payload_bytes) {
-    return payload_bytes <= slots->slot_bytes - HEADER_BYTES;
+static int has_room(const nn_slots *slots, const nn_image_kind *kind) {
+    return kind->payload_bytes <= slots->slot_bytes - HEADER_BYTES;
 }
 
-nn_status nn_slots_newest(const nn_slots *slots, const uint8_t *layout, uint32_t payload_bytes,
-                          uint32_t *tried, uint32_t *slot) {
+nn_status nn_slots_newest(const nn_slots *slots, const nn_image_kind *kind, uint32_t *tried,
+                          uint32_t *slot) {
     uint32_t sequence = 0;
-    if (!are_possible(slots) || !has_room(slots, payload_bytes)) {
+    if (!are_possible(slots) || !has_room(slots, kind)) {
         return NN_ERROR_SLOTS;
     }
-    const uint32_t found = newest(slots, layout, payload_bytes, ~*tried, &sequence);
+    const uint32_t found = newest(slots, kind, ~*tried, &sequence);
     if (found == slots->slots) {
         return NN_ERROR_NO_SLOT;
     }
@@ -127,24 +126,23 @@ nn_status nn_slots_newest(const nn_slots *slots, const uint8_t *layout, uint32_t
 
 /* The newest whole slot, and its number; the slots that are newer and not whole are taken out of
  * `left`. */
-static uint32_t pick(const nn_slots *slots, const uint8_t *layout, uint32_t payload_bytes,
-                     uint32_t *left, uint32_t *sequence) {
+static uint32_t pick(const nn_slots *slots, const nn_image_kind *kind, uint32_t *left,
+                     uint32_t *sequence) {
     for (;;) {
-        const uint32_t found = newest(slots, layout, payload_bytes, *left, sequence);
-        if (found == slots->slots || is_whole(slots, layout, payload_bytes, found)) {
+        const uint32_t found = newest(slots, kind, *left, sequence);
+        if (found == slots->slots || is_whole(slots, kind, found)) {
             return found;
         }
         *left &= ~(1U << found);
     }
 }
 
-nn_status nn_slots_pick(const nn_slots *slots, const uint8_t *layout, uint32_t payload_bytes,
-                        uint32_t *slot) {
+nn_status nn_slots_pick(const nn_slots *slots, const nn_image_kind *kind, uint32_t *slot) {
     uint32_t left = ~0U, sequence = 0;
-    if (!are_possible(slots) || !has_room(slots, payload_bytes)) {
+    if (!are_possible(slots) || !has_room(slots, kind)) {
         return NN_ERROR_SLOTS;
     }
-    const uint32_t found = pick(slots, layout, payload_bytes, &left, &sequence);
+    const uint32_t found = pick(slots, kind, &left, &sequence);
     if (found == slots->slots) {
         return NN_ERROR_NO_SLOT;
     }
@@ -164,12 +162,11 @@ static uint32_t head_bytes(const nn_update *update) {
 
 /* The slot to write: one without a header that counts, or else the one that is left when all newer
  * ones are taken away. */
-static uint32_t least_worth(const nn_slots *slots, const uint8_t *layout, uint32_t payload_bytes,
-                            uint32_t kept) {
+static uint32_t least_worth(const nn_slots *slots, const nn_image_kind *kind, uint32_t kept) {
     uint32_t last = kept, sequence = 0;
     uint32_t left = kept < slots->slots ? ~(1U << kept) : ~0U;
     for (;;) {
-        const uint32_t found = newest(slots, layout, payload_bytes, left, &sequence);
+        const uint32_t found = newest(slots, kind, left, &sequence);
         if (found == slots->slots) {
             break;
         }
@@ -184,19 +181,17 @@ static uint32_t least_worth(const nn_slots *slots, const uint8_t *layout, uint32
     return last;
 }
 
-nn_status nn_slots_begin(nn_update *update, const nn_slots *slots, const uint8_t *layout,
-                         uint32_t payload_bytes) {
+nn_status nn_slots_begin(nn_update *update, const nn_slots *slots, const nn_image_kind *kind) {
     uint32_t left = ~0U, sequence = 0;
-    const nn_update none = {NULL, NULL, 0, 0, 0, 0, 0, NN_ERROR_SLOTS};
+    const nn_update none = {NULL, NULL, 0, 0, 0, 0, NN_ERROR_SLOTS};
     *update = none;
-    if (!are_possible(slots) || !has_room(slots, payload_bytes) || slots->erase == NULL ||
+    if (!are_possible(slots) || !has_room(slots, kind) || slots->erase == NULL ||
         slots->program == NULL) {
         return update->status;
     }
-    const uint32_t kept = pick(slots, layout, payload_bytes, &left, &sequence);
+    const uint32_t kept = pick(slots, kind, &left, &sequence);
     update->slots = slots;
-    update->layout = layout;
-    update->payload_bytes = payload_bytes;
+    update->kind = kind;
     update->sequence = kept < slots->slots ? sequence + 1 : 1;
     /* A header without its image is worth nothing. */
     for (uint32_t slot = 0; slot < slots->slots; slot++) {
@@ -205,7 +200,7 @@ nn_status nn_slots_begin(nn_update *update, const nn_slots *slots, const uint8_t
             return update->status = NN_OK;
         }
     }
-    update->slot = least_worth(slots, layout, payload_bytes, kept);
+    update->slot = least_worth(slots, kind, kept);
     return update->status = NN_OK;
 }
 
@@ -213,9 +208,9 @@ nn_status nn_slots_begin(nn_update *update, const nn_slots *slots, const uint8_t
 static nn_status make_room(const nn_update *update) {
     const nn_slots *slots = update->slots;
     const uint32_t start = update->slot * slots->slot_bytes;
-    const uint32_t end = HEADER_BYTES + update->payload_bytes;
+    const uint32_t end = HEADER_BYTES + update->kind->payload_bytes;
     const nn_image_header *header = (const nn_image_header *)slots->memory;
-    const nn_status status = nn_image_check_header(header, update->layout, update->payload_bytes);
+    const nn_status status = nn_image_check_header(header, update->kind);
     if (status != NN_OK) {
         return status;
     }
@@ -251,7 +246,7 @@ static nn_status take(nn_update *update, uint8_t byte, int last) {
 
 nn_status nn_slots_write(nn_update *update, const void *data, uint32_t bytes) {
     const uint8_t *from = data;
-    const uint32_t whole = HEADER_BYTES + update->payload_bytes;
+    const uint32_t whole = HEADER_BYTES + update->kind->payload_bytes;
     if (update->status == NN_OK && bytes > whole - update->taken) {
         update->status = NN_ERROR_IMAGE;
     }
@@ -271,7 +266,7 @@ nn_status nn_slots_end(nn_update *update) {
     if (update->status != NN_OK) {
         return update->status;
     }
-    const uint32_t whole = HEADER_BYTES + update->payload_bytes, head = head_bytes(update);
+    const uint32_t whole = HEADER_BYTES + update->kind->payload_bytes, head = head_bytes(update);
     uint8_t *first = head_of(update);
     nn_image_header *header = slots->memory;
     if (update->taken != whole) {

@@ -67,10 +67,11 @@ static void fill(int8_t *data, int bytes) {
     }
 }
 
-static void deliver(void *context, int32_t row, int8_t *data) {
+static int deliver(void *context, int32_t row, int8_t *data) {
     (void)context;
     (void)row;
     fill(data, NAP_ROW_BYTES);
+    return 0;
 }
 
 static void show(const int8_t *scores) {

@@ -70,6 +70,38 @@ static long init_with(size_t place, uint8_t change) {
     return status;
 }
 
+/* init with a word of the header changed, whose CRC is right again */
+static long init_sealed(uint32_t place, uint32_t change) {
+    memcpy(image, first_weights, FIRST_WEIGHTS_BYTES);
+    nn_image_header *header = (void *)image;
+    ((uint32_t *)(void *)image)[place / 4] ^= change;
+    header->header_crc32 = nn_crc32(0, header, offsetof(nn_image_header, header_crc32), NULL);
+    const nn_status status = first_init(arena, arena_bytes, image);
+    if (status != NN_OK && first_invoke() != NN_ERROR_NOT_INITIALISED) {
+        say("ran_after_refusal", (long)place);
+    }
+    return status;
+}
+
+/* Each bit by itself and some numbers, in every word before the header's CRC. */
+static void altered_headers(void) {
+    const uint32_t wholes[] = {0xFFFFFFFFU, 3, 0x01010101U, 0xFFFF0000U};
+    for (uint32_t place = 0; place < offsetof(nn_image_header, header_crc32); place += 4) {
+        long accepted = 0;
+        for (uint32_t n = 0; n < 36; n++) {
+            accepted += init_sealed(place, n < 32 ? 1U << n : wholes[n - 32]) == NN_OK;
+        }
+        char name[32];
+        sprintf(name, "accepted_at_%u", (unsigned)place);
+        say(name, accepted);
+    }
+    say("sealed_size", init_sealed(12, 16));
+    say("sealed_inputs", init_sealed(20, 1));
+    say("sealed_outputs", init_sealed(24, 1));
+    say("sealed_reserved", init_sealed(56, 1));
+    say("damaged_reserved", init_with(56, 1));
+}
+
 static void before_init(void) {
     say("invoke_before_init", first_invoke());
     say("input_before_init", first_input(0) != NULL);
@@ -105,6 +137,7 @@ static void refusals(void) {
         accepted += init_with(place, (uint8_t)(1 << place % 8)) != NN_ERROR_IMAGE_CRC;
     }
     say("flipped_bits_accepted", accepted);
+    altered_headers();
 }
 
 static void places(void) {
@@ -234,6 +267,11 @@ def test_the_statuses_are_those_of_the_header():
         ("image_crc_field", CRC),
         ("image_layout_first", LAYOUT),
         ("image_layout_last", LAYOUT),
+        ("sealed_size", LAYOUT),
+        ("sealed_inputs", LAYOUT),
+        ("sealed_outputs", LAYOUT),
+        ("sealed_reserved", VERSION),
+        ("damaged_reserved", CRC),
     ],
 )
 def test_init_tells_what_is_wrong(said, name, status):
@@ -242,6 +280,12 @@ def test_init_tells_what_is_wrong(said, name, status):
 
 def test_every_flipped_bit_of_the_payload_is_refused(said):
     assert said["flipped_bits_accepted"] == "0"
+
+
+def test_every_altered_field_of_a_sealed_header_is_refused(said):
+    """But the sequence, in which an update counts: any number is right there."""
+    accepted = {int(name.split("_")[-1]): int(n) for name, n in said.items() if "accepted_at" in name}
+    assert accepted == {place: 36 if place == 28 else 0 for place in range(0, 60, 4)}
 
 
 def test_a_refused_network_does_not_run(said):

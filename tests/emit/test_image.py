@@ -11,7 +11,7 @@ from everyop import every_operator
 from netbuilder import NetBuilder
 
 from buildtool.emit import packing
-from buildtool.emit.image import HEADER_BYTES, image_layout, weight_image
+from buildtool.emit.image import HEADER_BYTES, image_layout, read_image, weight_image
 from buildtool.emit.sources import emit
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import Graph, Quantization
@@ -44,6 +44,23 @@ def test_the_header_says_what_follows():
     assert image.data[32:48] == image.layout
     assert image.data[48:60] == bytes(12)
     assert image.data[60:64] == zlib.crc32(image.data[:60]).to_bytes(4, "little")
+
+
+def test_the_reader_takes_the_header_that_was_written_and_no_other():
+    graph = rewrite(every_operator())
+    kernels = TARGET.named(plan(graph, TARGET).kernels)
+    image = weight_image(graph, kernels)
+    assert read_image(image.data, graph, kernels) == image
+    for bit in range(8 * HEADER_BYTES):
+        changed = bytearray(image.data)
+        changed[bit // 8] ^= 1 << bit % 8
+        sealed = changed[:60] + zlib.crc32(changed[:60]).to_bytes(4, "little") + changed[64:]
+        for data in (changed, sealed) if bit < 480 else (changed,):
+            with pytest.raises(ValueError, match="weight image"):
+                read_image(bytes(data), graph, kernels)
+    for data in (image.data[:-1], image.data + b"\0", image.data[:-1] + b"\7", b""):
+        with pytest.raises(ValueError, match="weight image"):
+            read_image(data, graph, kernels)
 
 
 def test_the_payload_starts_with_the_interface_s_quantisation():
@@ -149,7 +166,8 @@ def test_another_packing_has_another_layout():
 def test_the_emitted_c_holds_the_image_s_layout():
     graph = rewrite(small())
     made = emit(graph, plan(graph, TARGET), TARGET, "net")
-    assert "layout[NN_IMAGE_DIGEST_BYTES] = NET_LAYOUT;" in made.files["net.c"].decode()
+    assert "image_kind = NET_IMAGE_KIND;" in made.files["net.c"].decode()
+    assert "{NET_LAYOUT, NET_PAYLOAD_BYTES, NET_INPUTS, NET_OUTPUTS}" in made.files["net.h"].decode()
     values = made.files["net.h"].decode().split("#define NET_LAYOUT")[1].split("{")[1].split("}")[0]
     assert bytes(map(int, values.split(","))) == made.image.layout
     assert made.files["net_weights.bin"] == made.image.data

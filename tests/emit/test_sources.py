@@ -146,11 +146,12 @@ STREAMED_USER = """\
 NET_DEFINE_ARENA(arena);
 static int8_t camera[NET_ROWS][NET_ROW_BYTES];
 
-static void deliver(void *context, int32_t row, int8_t *data) {
+static int deliver(void *context, int32_t row, int8_t *data) {
     (void)context;
     for (int i = 0; i < NET_ROW_BYTES; i++) {
         data[i] = camera[row][i];
     }
+    return 0;
 }
 
 int main(void) {

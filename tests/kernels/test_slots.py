@@ -21,12 +21,26 @@ from needs import needs_tool
 from paths import KERNELS, ROOT
 from runtimelib import runtime
 
-OK, IMAGE, LAYOUT, CRC, NO_SLOT, FLASH, SLOTS = 0, 2, 4, 5, 8, 9, 10
+OK, IMAGE, VERSION, LAYOUT, CRC, NO_SLOT, FLASH, SLOTS = 0, 2, 3, 4, 5, 8, 9, 10
 MINE, OTHER = bytes(range(16)), bytes(range(1, 17))
 PAYLOAD = 1040
 ERASE = CFUNCTYPE(c_int, c_void_p, c_uint32)
 PROGRAM = CFUNCTYPE(c_int, c_void_p, c_uint32, c_void_p)
 READ = CFUNCTYPE(c_int, c_void_p, c_uint32, c_void_p, c_uint32)
+
+
+class Kind(ctypes.Structure):
+    """nn_image_kind."""
+
+    _fields_ = [
+        ("layout", ctypes.c_uint8 * 16),
+        *((name, c_uint32) for name in ("payload_bytes", "inputs", "outputs")),
+    ]
+
+
+def kind(layout: bytes) -> Kind:
+    """Of the images that `image` makes."""
+    return Kind((ctypes.c_uint8 * 16)(*layout), PAYLOAD, 1, 1)
 
 
 class Slots(ctypes.Structure):
@@ -52,8 +66,11 @@ def image(seed: int, sequence: int = 0, layout: bytes = MINE) -> bytes:
     return head + struct.pack("<I", zlib.crc32(head)) + payload
 
 
-class Cut(Exception):
-    """The power is gone."""
+def resealed(data: bytes, place: int, change: int) -> bytes:
+    """An image with one word of its header changed, whose CRC is right again."""
+    head = bytearray(data[:60])
+    struct.pack_into("<I", head, place, struct.unpack_from("<I", head, place)[0] ^ change)
+    return bytes(head) + struct.pack("<I", zlib.crc32(head)) + data[64:]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,7 +150,7 @@ class Flash:
     def picked(self, layout: bytes = MINE) -> tuple[int, bytes]:
         """Status, and the payload that is run."""
         slot = c_uint32(99)
-        status = self.library.nn_slots_pick(byref(self.description), layout, PAYLOAD, byref(slot))
+        status = self.library.nn_slots_pick(byref(self.description), byref(kind(layout)), byref(slot))
         if status != OK:
             return status, b""
         start = slot.value * self.chip.slot + 64
@@ -142,8 +159,8 @@ class Flash:
     def update(self, data: bytes, pieces: int = 100, layout: bytes = MINE) -> int:
         """The whole procedure, as an application does it: it stops at the first error."""
         state = (ctypes.c_uint8 * 128)()
-        description = byref(self.description)
-        status = self.library.nn_slots_begin(state, description, layout, PAYLOAD)
+        wanted = kind(layout)
+        status = self.library.nn_slots_begin(state, byref(self.description), byref(wanted))
         for begin in range(0, len(data), pieces):
             if status == OK:
                 part = data[begin : begin + pieces]
@@ -160,14 +177,22 @@ CHIPS = (
 )
 
 
+BESIDE = {  # what an update goes over: an older image, newer ones that no firmware of this network may run
+    "older": image(3, 7),
+    "of other inputs": resealed(image(3, 9), 20, 1),
+    "of a later version": resealed(image(3, 9), 48, 1),
+}
+
+
+@pytest.mark.parametrize("beside", BESIDE)
 @pytest.mark.parametrize(
     "chip", [CHIPS[0], *(pytest.param(chip, marks=pytest.mark.slow) for chip in CHIPS[1:])], ids=str
 )
-def test_a_cut_anywhere_leaves_a_network_that_runs(chip):
+def test_a_cut_anywhere_leaves_a_network_that_runs(chip, beside):
     """Before, after and in every operation; then the update is done again."""
     library = runtime("clang" if chip.program > 16 else "gcc")
     old, new = image(1), image(2)
-    content = image(3, 7).ljust(chip.slot, b"\0") + image(1, 8).ljust(chip.slot, b"\0")
+    content = BESIDE[beside].ljust(chip.slot, b"\0") + image(1, 8).ljust(chip.slot, b"\0")
     whole = Flash(chip, library, content)
     assert whole.picked() == (OK, old[64:])
     assert whole.update(new) == OK
@@ -203,6 +228,29 @@ def test_damage_of_the_newest_image_brings_the_one_before_back():
         damaged[at] ^= 2
         flash.fill(bytes(damaged))
         assert flash.picked() == (NO_SLOT, b"")
+
+
+WORDS = {
+    **{0: IMAGE, 4: VERSION, 8: VERSION, 12: LAYOUT, 20: LAYOUT, 24: LAYOUT},
+    **dict.fromkeys(range(32, 48, 4), LAYOUT),
+    **dict.fromkeys(range(48, 60, 4), VERSION),
+}
+
+
+@pytest.mark.parametrize("change", [1, 16, 0x80000000, 0xFFFFFFFF])
+def test_a_sealed_header_that_says_something_else_neither_runs_nor_is_written(change):
+    chip, library = Chip(), runtime("gcc")
+    assert sorted(WORDS) == [place for place in range(0, 60, 4) if place not in (16, 28)]
+    for place, status in WORDS.items():
+        strange = resealed(image(2, 2), place, change)
+        flash = Flash(chip, library, image(1, 1).ljust(chip.slot, b"\xff") + strange)
+        assert flash.picked() == (OK, image(1)[64:])
+        before = flash.content()
+        assert flash.update(strange) == status
+        assert (flash.content(), flash.done) == (before, 0)
+        assert flash.update(image(4)) == OK  # over the strange one
+        assert flash.picked() == (OK, image(4)[64:])
+        assert flash.content()[:64] == image(1, 1)[:64]
 
 
 @pytest.mark.parametrize(
@@ -302,7 +350,7 @@ def test_the_page_s_program_compiles(tmp_path):
     page = (ROOT / "docs/images.md").read_text()
     (block,) = [text for text in re.findall(r"(?ms)^```c\n(.*?)^```$", page) if "nn_slots_begin" in text]
     (tmp_path / "net.h").write_text(
-        '#include "nn_image.h"\n#define NET_LAYOUT {1, 2}\n#define NET_PAYLOAD_BYTES 64U\n'
+        '#include "nn_image.h"\n#define NET_IMAGE_KIND {{1, 2}, 64, 1, 1}\n'
         "static int8_t arena[16], piece[16];\nstatic uint32_t bytes;\n"
         "int erase_block(void *, uint32_t), write_unit(void *, uint32_t, const void *);\n"
         "int receive(void *, uint32_t *);\nnn_status net_init(void *, size_t, const void *);\n"
@@ -319,7 +367,7 @@ def test_newest_goes_from_slot_to_slot():
     content = b"".join(image(n, n).ljust(chip.slot, b"\xff") for n in (6, 8, 7))
     flash = Flash(chip, library, content)
     tried, slot, found = c_uint32(0), c_uint32(0), []
-    library.nn_slots_newest.argtypes = [c_void_p, c_void_p, c_uint32, POINTER(c_uint32), POINTER(c_uint32)]
-    while library.nn_slots_newest(byref(flash.description), MINE, PAYLOAD, tried, slot) == OK:
+    library.nn_slots_newest.argtypes = [c_void_p, c_void_p, POINTER(c_uint32), POINTER(c_uint32)]
+    while library.nn_slots_newest(byref(flash.description), byref(kind(MINE)), tried, slot) == OK:
         found.append(slot.value)
     assert found == [1, 2, 0]

@@ -64,7 +64,7 @@ typedef struct {
     size_t arena_bytes, alignment;
     int sets;
     const uint32_t *inputs, *outputs; /* bytes of each, 0 at the end */
-    void (*set_row_source)(void (*deliver)(void *context, int32_t row, int8_t *data), void *context);
+    nn_status (*set_row_source)(nn_row_source *deliver, void *context);
     uint32_t row; /* bytes of a row of a streamed image */
     nn_status (*reset)(void); /* of what lives between invokes: called before set `reset_at` */
     int reset_at;
@@ -88,11 +88,12 @@ static int32_t next_row;
 static long image_start;
 
 /* Rows come in order, each once. */
-static void deliver(void *context, int32_t row, int8_t *data) {
+static int deliver(void *context, int32_t row, int8_t *data) {
     const uint32_t bytes = *(const uint32_t *)context;
     if (row != next_row++ || fread(data, 1, bytes, in) != bytes) {
         exit(5);
     }
+    return 0;
 }
 
 static void run_set(const network *net, void *arena, int set) {

@@ -16,7 +16,10 @@ _SUM_BYTES = 4  # of a global pooling's accumulator, one a channel
 
 
 def check_contents(plan: Plan, graph: Graph) -> None:
-    """Every buffer can hold what it names; a tensor has one buffer, and one more with each of its moves."""
+    """Every buffer can hold what it names; every activation has one buffer, and one more with each move.
+
+    Which activations there are, and which of them share their bytes, the graph says alone.
+    """
     _check_words(plan)
     for overlap in plan.overlaps:
         if not all(0 <= position < len(plan.buffers) for position in (overlap.input, overlap.output)):
@@ -27,20 +30,23 @@ def check_contents(plan: Plan, graph: Graph) -> None:
             raise PlanError(f"a move names buffers {move.source} and {move.target} of {len(plan.buffers)}")
     groups = arena_groups(graph)
     moved = {move.target for move in plan.moves}
-    held: set[int] = set()
+    held: dict[int, int] = {}  # tensor -> the buffer that it is in at first
     summed: set[int] = set()
     for index, buffer in enumerate(plan.buffers):
         _check_tensors(buffer, graph, groups)
-        twice = held.intersection(buffer.tensors)
-        if twice and index not in moved:
-            raise PlanError("a tensor has two buffers", tensor=graph.tensors[min(twice)].name)
-        held.update(buffer.tensors)
+        for t in buffer.tensors if index not in moved else ():
+            if held.setdefault(t, index) != index:
+                raise PlanError("a tensor has two buffers", tensor=graph.tensors[t].name)
         _check_ring(buffer, graph)
         if buffer.kind is BufferKind.ACCUMULATOR:
             _check_sums(buffer, graph)
             if buffer.op in summed:
                 raise PlanError("it has accumulators twice", operator=graph.ops[buffer.op].place)
             summed.add(buffer.op)
+    for t, group in groups.items():
+        if t not in held or held[t] != held.get(group):
+            beside = "" if t == group else " with the tensor it aliases"
+            raise PlanError(f"a tensor has no buffer{beside}", tensor=graph.tensors[t].name)
 
 
 def _check_words(plan: Plan) -> None:

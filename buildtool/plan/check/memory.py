@@ -76,9 +76,6 @@ class Memory:
         self.graph = graph
         self.plan = plan
         self.groups = alias_groups(graph)
-        self._members: dict[int, list[int]] = {}
-        for t, group in self.groups.items():
-            self._members.setdefault(group, []).append(t)
         self.tags: npt.NDArray[np.int64] = np.full(plan.arena_bytes + plan.state_bytes, -1, np.int64)
         self.holder: dict[int, Buffer] = {}
         targets = {move.target for move in plan.moves}
@@ -148,7 +145,7 @@ class Memory:
         return self.groups[tensor] << 32
 
     def buffer(self, tensor: int) -> Buffer:
-        """The buffer of a tensor, or of the tensor whose bytes it is."""
+        """The buffer of a tensor."""
         found = self.find(tensor)
         if found is None:
             raise PlanError("has no buffer", tensor=self.name(tensor))
@@ -156,11 +153,7 @@ class Memory:
 
     def find(self, tensor: int) -> Buffer | None:
         """As `buffer`; None where there is none."""
-        return self.holder.get(tensor) or self.holder.get(self.groups.get(tensor, tensor))
-
-    def sharing(self, buffer: Buffer) -> list[int]:
-        """All activations that are the bytes of a buffer's tensors."""
-        return self._members[self.groups[buffer.tensors[0]]]
+        return self.holder.get(tensor)
 
     def move(self, source: Buffer, target: Buffer) -> None:
         """Copies a tensor's bytes to where it lives from now on."""

@@ -144,7 +144,7 @@ class _Replay:
             target = self.plan.buffers[move.target]
             self.memory.move(self.plan.buffers[move.source], target)
             if self.native:
-                self.native.place(self.memory.sharing(target))
+                self.native.place(target.tensors)
 
     def _load(self, number: int) -> None:
         """The loads that begin with a step."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from typing import TYPE_CHECKING, Any
 
 import msgpack
@@ -49,7 +48,7 @@ def emitted(made: Planned, name: str) -> Sources:
 
 def _image(made: Planned) -> WeightImage:
     """The packed weights."""
-    from buildtool.emit.image import weight_image
+    from buildtool.emit.image import read_image, weight_image
     from buildtool.graph.digest import topology_digest
     from buildtool.target.digest import packing_digest
 
@@ -60,20 +59,8 @@ def _image(made: Planned) -> WeightImage:
         "target": packing_digest(made.target),
         "kernels": list(made.plan.kernels),
     }
-    level = Level("weights", lambda image: image.data, lambda data: _read_image(data, made))
+    level = Level("weights", lambda image: image.data, lambda data: read_image(data, made.graph, kernels))
     return made.session.keep(level, parts, lambda: weight_image(made.graph, kernels))
-
-
-def _read_image(data: bytes, made: Planned) -> WeightImage:
-    """The image in `data`; ValueError where it is not laid out as this network's is."""
-    from buildtool.emit import image
-
-    places = image.image_layout(made.graph, made.target.named(made.plan.kernels))
-    layout = image.layout_digest(made.graph, places)
-    found = image.WeightImage(data, layout, places)
-    if len(data) != places.size or image.header_of(data) != (layout, zlib.crc32(data[image.HEADER_BYTES :])):
-        raise ValueError("not this network's weight image")
-    return found
 
 
 def _packed(text: Text) -> bytes:

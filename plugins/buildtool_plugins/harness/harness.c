@@ -175,12 +175,13 @@ static void measured(void (*function)(void), const char *complaint) {
 static int row_source;
 static uint32_t image_start; /* in the file */
 
-static void deliver_row(void *context, int32_t row, int8_t *data) {
+static int deliver_row(void *context, int32_t row, int8_t *data) {
     (void)context;
     if (io_seek(row_source, image_start + (uint32_t)row * HARNESS_ROW_BYTES) != 0 ||
         io_read(row_source, data, HARNESS_ROW_BYTES) != 0) {
         fail_file("cannot read a row of input.bin");
     }
+    return 0;
 }
 #endif
 

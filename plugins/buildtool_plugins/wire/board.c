@@ -37,6 +37,7 @@
 #define HEADER_WORDS 16 /* of the weight image's header */
 #define MOST_COUNTS (FRAME_PAYLOAD / 8)
 #define NOT_UNDERSTOOD 2
+#define GIVEN_UP (-1)
 
 NN_IDENTITY("test firmware 1 over a wire");
 
@@ -267,13 +268,14 @@ static void tell_cycles(const frame *request) {
 /* ---- an invoke --------------------------------------------------------------------------- */
 
 #ifdef HARNESS_ROW_BYTES
-/* Asks the host for a row, and takes it in parts; the last part is answered by what comes next. */
-static void deliver_row(void *context, int32_t row, int8_t *data) {
+/* Asks the host for a row, and takes it in parts; the last part is answered by what comes next.
+ * Where the host has begun anew, the invoke is over. */
+static int deliver_row(void *context, int32_t row, int8_t *data) {
     const uint32_t wanted = (uint32_t)row;
     uint32_t left = HARNESS_ROW_BYTES;
     (void)context;
     if (given_up) {
-        return;
+        return GIVEN_UP;
     }
     cycles_pause();
     answer('n', &wanted, sizeof wanted);
@@ -296,6 +298,7 @@ static void deliver_row(void *context, int32_t row, int8_t *data) {
         }
     }
     cycles_resume();
+    return given_up ? GIVEN_UP : 0;
 }
 #endif
 

@@ -15,10 +15,11 @@ APP = "app.xe"  # what the project builds, in its folder build/
 _ROWS = """
 /* ---- the image, row by row --------------------------------------------------------------- */
 
-static void deliver_row(void *context, int32_t row, int8_t *data) {
+static int deliver_row(void *context, int32_t row, int8_t *data) {
     (void)context;
     (void)row;
     memset(data, 0, @NET@_ROW_BYTES);
+    return 0;
 }
 """
 _SET_ROWS = "    @net@_set_row_source(deliver_row, NULL);\n"

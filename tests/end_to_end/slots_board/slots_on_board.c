@@ -11,7 +11,7 @@
 #define PROGRAM 32U
 #define SLOT ((NET_WEIGHTS_BYTES + ERASE - 1) / ERASE * ERASE)
 
-static const uint8_t layout[NN_IMAGE_DIGEST_BYTES] = NET_LAYOUT;
+static const nn_image_kind kind = NET_IMAGE_KIND;
 static uint8_t flash[2 * SLOT] __attribute__((aligned(16)));
 static uint8_t memory[NN_CRC32_SCRATCH_BYTES + 16] __attribute__((aligned(16)));
 static uint32_t left, done;
@@ -59,7 +59,7 @@ static void put(uint32_t slot, const uint8_t *image) {
 
 static nn_status update(const uint8_t *image) {
     nn_update one;
-    nn_status status = nn_slots_begin(&one, &slots, layout, NET_PAYLOAD_BYTES);
+    nn_status status = nn_slots_begin(&one, &slots, &kind);
     for (uint32_t at = 0; at < NET_WEIGHTS_BYTES && status == NN_OK; at += 64) {
         const uint32_t rest = NET_WEIGHTS_BYTES - at;
         status = nn_slots_write(&one, image + at, rest < 64 ? rest : 64);
@@ -80,8 +80,7 @@ static int same(const int8_t *one, const int8_t *two) {
 static int boot(void) {
     uint32_t tried = 0, slot = 0;
     nn_status status = NN_ERROR_IMAGE_CRC;
-    while (status != NN_OK &&
-           nn_slots_newest(&slots, layout, NET_PAYLOAD_BYTES, &tried, &slot) == NN_OK) {
+    while (status != NN_OK && nn_slots_newest(&slots, &kind, &tried, &slot) == NN_OK) {
         status = net_init(arena, sizeof arena, flash + slot * SLOT);
     }
     if (status != NN_OK) {

@@ -30,12 +30,28 @@ def made():
     return graph, plan
 
 
+def _replaced(plan: Plan, index: int, buffer: Buffer) -> Plan:
+    """The plan with another buffer in the place of one."""
+    return replace(plan, buffers=(*plan.buffers[:index], buffer, *plan.buffers[index + 1 :]))
+
+
 def _changed(plan: Plan, kind: BufferKind, **changes: object) -> Plan:
     """The plan with its first buffer of a kind changed."""
     index = next(i for i, b in enumerate(plan.buffers) if b.kind is kind)
-    buffers = list(plan.buffers)
-    buffers[index] = replace(buffers[index], **changes)
-    return replace(plan, buffers=tuple(buffers))
+    return _replaced(plan, index, replace(plan.buffers[index], **changes))
+
+
+def test_a_tensor_without_a_buffer_is_missed(made):
+    """Both sides of a RESHAPE share a buffer, and neither may be forgotten: code refers to both."""
+    graph, plan = made
+    index, shared = next((i, b) for i, b in enumerate(plan.buffers) if len(b.tensors) == 2)
+    for kept in (shared.tensors[:1], shared.tensors[1:]):
+        with pytest.raises(PlanError, match="has no buffer"):
+            check(_replaced(plan, index, replace(shared, tensors=kept)), graph, TARGET)
+    alone = next(i for i, b in enumerate(plan.buffers) if len(b.tensors) == 1)
+    other = replace(plan.buffers[alone], kind=BufferKind.SCRATCH, tensors=(), rows=0, columns=0, op=0)
+    with pytest.raises(PlanError, match="has no buffer"):
+        check(_replaced(plan, alone, other), graph, TARGET)
 
 
 @pytest.mark.parametrize(

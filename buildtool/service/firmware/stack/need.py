@@ -18,7 +18,9 @@ from buildtool.service.firmware.stack import riscv, thumb, xtensa
 from buildtool.service.firmware.stack.body import Body, Code
 
 # The functions of emitted code that call what the application has set: hooks, row sources, loaders.
-_CALLS_BACK = re.compile(r".*_(init|invoke)|region_\d+|between_regions|load(ed|_channels)?")
+_CALLS_BACK = re.compile(
+    r".*_(init|invoke)|region_\d+|between_regions|abandon|reset_state|load(ed|_channels)?"
+)
 _WEIGHTS = "_weights"  # ends the name of a weight image's symbol
 _THUMB = 1  # the lowest bit of an address of Thumb code
 
