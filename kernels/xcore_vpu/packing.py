@@ -281,12 +281,17 @@ def _with_room(fit: _Fit, low: Int, high: Int, slope: Real, intercept: Real, who
 
 
 def _span(fit: _Fit, low: Int, high: Int) -> tuple[Int, Int]:
-    """The least and the greatest that is added to the offset's lower half, of the sums that matter."""
+    """The least and the greatest that is added to the offset's lower half, of the sums that matter.
+
+    What `near` has of an upper part is a line, and beside 0 a step up: it can turn at both ends, at 0 and
+    on both sides of it. The line alone counts as well, for the step comes after it and both saturate.
+    """
     without = replace(fit, offset=np.zeros_like(fit.offset))
     ends = np.stack((low, high), axis=1) - fit.centre[:, None] + np.array((-MOVES, MOVES))
-    near = _near(
-        without, _element(_upper(ends, fit.shift[:, None]) + _margin(fit.high)[:, None] * np.array((-1, 1)))
-    )
+    ends = _element(_upper(ends, fit.shift[:, None]) + _margin(fit.high)[:, None] * np.array((-1, 1)))
+    turns = np.concatenate((ends, np.clip(np.array((-1, 0, 1)), ends[:, :1], ends[:, 1:])), axis=1)
+    line = _near(replace(without, sign=np.zeros_like(fit.sign)), turns)
+    near = np.concatenate((line, _near(without, turns)), axis=1)
     return near.min(axis=1) - fit.reach, near.max(axis=1) + fit.reach
 
 
