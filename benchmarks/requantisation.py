@@ -3,10 +3,10 @@
     python benchmarks/requantisation.py --layers 4000
     python benchmarks/requantisation.py xcore_vpu --layers 4000 --seed 7
 
-Kernels that round as cheaply as they can do so under conditions, which their packing proves channel by channel;
-this is how the proofs are tried. A layer has 256 channels. Half of the layers are drawn where bounds are tight:
-outputs on both sides of zero, and sums that just do not fit what is cheapest. Prints a row for each family and
-kind of layers, and a line for each channel that is wrong; exits with 1 if there is one.
+Kernels that round as cheaply as they can do so under conditions, which their packing proves for each
+channel; this is how the proofs are tried. A layer has 256 channels. Half of the layers are drawn where bounds
+are tight: outputs on both sides of zero, and sums that just do not fit what is cheapest. Prints a row for
+each family and kind of layers, and a line for each channel that is wrong; exits with 1 if there is one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ DENSE_SHARE = 8  # a dense layer's factors take as long to find as the sums of s
 def row(requantiser: Requantiser, layers: int, seed: int, largest: float) -> tuple[str, int]:
     """A row of the table, and how many channels were wrong."""
     start, sums, found = time.process_time(), 0, 0
-    for number, layer in zip(range(layers), drawn(requantiser.kind, CHANNELS, seed, largest), strict=False):
+    layers_of = drawn(requantiser.kind, CHANNELS, seed, largest=largest)
+    for number, layer in zip(range(layers), layers_of, strict=False):
         compared, faults = wrong(requantiser, layer)
         sums, found = sums + compared, found + len(faults)
         for fault in faults:

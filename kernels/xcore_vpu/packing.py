@@ -50,6 +50,7 @@ MOST_SHIFT = 7  # of sums
 MOST_STEP = 22  # largest right shift of a factor that has exact steps in 64 bits
 RECORD = 224  # bytes of nn_vpu_record
 MOST_SIGN = 1 << 12  # a quarter of a jump
+MOST_LAST = 1 << 13  # of a factor's last bits: from an upper part to the next they add half a unit at most
 NO_SIGN = 15  # in place of 14 - log2 of a sign
 CENTRES = 6  # of those with room
 TURNS = 48 * 10  # how many ways are tried,
@@ -335,6 +336,9 @@ def _good(channels: _Channels, steps: _Steps, fit: _Fit, whole: Bools) -> Bools:
     rising = (fit.low > least_low) & (fit.high >= 3)
     elements = (
         (fit.high < WORST)
+        & (np.abs(fit.high_low) <= MOST_LAST)
+        & (fit.sign >= 0)
+        & (fit.sign <= MOST_SIGN)
         & ((fit.low << fit.shift < WORST) | (fit.fine > 0))
         & (np.abs(fit.offset) < 1 << 31)
     )
@@ -583,7 +587,8 @@ def _depthwise(graph: Graph, op: Op) -> bytes:
 
 # ---- elementwise: lanes of 16 bits -------------------------------------------------------------
 
-MOST_FACTOR = 1 << 22  # of a byte: 128 times 15 bits
+ELEMENT = WORST - 1  # the most that a factor's part can be
+MOST_FACTOR = 128 * ELEMENT  # of a byte
 MOST_SUM = (1 << 31) - (1 << 20)
 
 
@@ -633,7 +638,7 @@ def _sums_of_bytes(
 # ---- means -------------------------------------------------------------------------------------
 
 MOST_COUNT = 255  # bytes whose sum fits 16 bits
-MOST_MEAN = 1 << 18  # a factor's largest value: eight times 15 bits
+MOST_MEAN = 8 * ELEMENT  # a factor's largest value
 
 
 def _mean(graph: Graph, op: Op) -> bytes:
@@ -643,11 +648,17 @@ def _mean(graph: Graph, op: Op) -> bytes:
     if form is None:
         return head + bytes(20)
     (factor,), shift = form.factors, form.bits - 8
-    times = -(-abs(factor) // 32767) - 1
-    each = factor // (times + 1)
+    times, each = _turns(factor)
     # The lanes are rounded by VLSAT, and once more where they become bytes.
     own = words(1, form.bias - (1 << shift >> 1) - (128 << shift), shift)
     return head + own + np.array((times, each, factor - times * each, form.lift // LIFTS), "<i2").tobytes()
+
+
+def _turns(factor: int) -> tuple[int, int]:
+    """How often a part of a factor is added before its rest, and the part: both at most ELEMENT in size."""
+    turns = max(-(-abs(factor) // ELEMENT), 1)
+    size = -(-abs(factor) // turns)
+    return turns - 1, size if factor >= 0 else -size
 
 
 def _mean_of_sums(graph: Graph, op: Op, head: npt.NDArray[np.int64]) -> Linear | None:

@@ -1,4 +1,4 @@
-"""Layers whose constants are hard to find, and every sum that they can have, by a family's kernels and by LiteRT's.
+"""Layers whose constants are hard to find, and every sum of theirs, by a family's kernels and by LiteRT's.
 
 Each family's C is its own where this machine compiles it, and a model of its instructions elsewhere
 (`requantised/*.c`); blocks are what its packing makes. What LiteRT does is written down in
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from ckernels import compile_library, constants
-from kernelcases import Case, activation_tensor, case, constant, quant
+from kernelcases import Case, activation_tensor, case, constant
 from paths import KERNELS, TESTS
 
 from buildtool.emit.blocks import channel_head
@@ -22,6 +22,7 @@ from buildtool.emit.packing import packings
 from buildtool.graph.reference.convolution import channel_scales
 from buildtool.graph.types import (
     Activation,
+    Attrs,
     ConvAttrs,
     DepthwiseAttrs,
     FullyConnectedAttrs,
@@ -34,7 +35,8 @@ CONV, DEPTHWISE, DENSE = OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.FULLY_
 SIDE = 8  # rows and columns of a depthwise layer's taps
 TAPS = SIDE * SIDE
 SMALLEST, LARGEST = 8.0, 17.0  # log2 of how many sums a channel has
-QUICK = ("-O3", "-march=native", "-DNDEBUG", "-fno-sanitize=all", "-Wno-unused-function", "-Wno-maybe-uninitialized")
+SPEED = ("-O3", "-march=native", "-DNDEBUG", "-fno-sanitize=all")
+QUICK = (*SPEED, "-Wno-unused-function", "-Wno-maybe-uninitialized")
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class _Layer(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Wrong:
-    """A channel that a kernel gives other outputs than LiteRT, for `sums` of its sums; `sum` is one of them."""
+    """A channel that a kernel gives other outputs than LiteRT for `sums` sums; `sum` is one of them."""
 
     channel: int
     sums: int
@@ -96,8 +98,9 @@ def _library(source: str) -> ctypes.CDLL:
 
 
 def wrong(requantiser: Requantiser, made: Case) -> tuple[int, list[Wrong]]:
-    """How many sums the channels of a layer have, and the channels that give another output for some of them."""
-    block = constants(packings(KERNELS / requantiser.family / "packing.py")[requantiser.packing](made.graph, made.op))
+    """How many sums a layer's channels have, and the channels that give another output for some of them."""
+    packing = packings(KERNELS / requantiser.family / "packing.py")[requantiser.packing]
+    block = constants(packing(made.graph, made.op))
     weights, table, common = _weights(made), _table(made), _common(made)
     positive, negative = np.maximum(weights, 0).sum(axis=1), np.minimum(weights, 0).sum(axis=1)
     bias = table[:, 0].astype(np.int64)
@@ -144,68 +147,83 @@ def _table(made: Case) -> np.ndarray:
 # ---- layers ------------------------------------------------------------------------------------
 
 
-def drawn(kind: OpKind, channels: int, seed: int, largest: float = LARGEST) -> Iterator[Case]:
+@dataclass(frozen=True)
+class _Drawn:
+    """A layer's numbers."""
+
+    activation: Activation
+    zero_points: tuple[int, int]  # of inputs and outputs
+    weights: np.ndarray  # channels x taps
+    bias: np.ndarray  # channels
+    scales: tuple[float, ...]  # of the weights; the inputs' is 1
+    steps: float  # the outputs' scale
+    inputs: np.ndarray  # pixels x taps; of a depthwise layer the same for all channels
+
+
+def drawn(
+    kind: OpKind, channels: int, seed: int, *, largest: float = LARGEST, pixels: int = 1
+) -> Iterator[Case]:
     """Layers without end; `largest`: log2 of the most sums that a channel has.
 
-    The channels of one layer have about as many sums, and factors that are within 16 times of each other, so
-    that a kernel has one way for all of them. Sums lie on both sides of 0, begin or end beside it, or are far
-    from it; half of the biases that would be anywhere put an end of the sums on a step of the outputs.
+    Half of them are drawn where bounds are tight: as many sums as need a little more than 16 bits, on both
+    sides of 0 more often than not, and outputs from end to end. The others are anything: sums that begin
+    or end beside 0 or on a step of the outputs, factors of up to 4 and of 2^-20, clamps.
     """
     rng = np.random.default_rng(seed)
     while True:
-        yield _drawn(kind, channels, rng, largest)
+        yield _drawn(kind, channels, rng, largest, pixels)
 
 
-def _drawn(kind: OpKind, channels: int, rng: np.random.Generator, largest: float) -> Case:
-    tight = rng.random() < 0.5  # sums that just need more than 16 bits, and outputs on both sides of 0
-    spread = 2.0 ** (rng.uniform(largest - 2, largest) if tight else _octaves(rng, largest))
-    weights = _with_sums(rng, np.maximum(spread * rng.uniform(0.5, 1, channels) / 255, 1).astype(np.int64))
+def _drawn(kind: OpKind, channels: int, rng: np.random.Generator, largest: float, pixels: int) -> Case:
+    tight = rng.random() < 0.5
+    octaves = largest - 2 * rng.random() if tight else SMALLEST + (largest - SMALLEST) * rng.random() ** 2
+    sizes = np.maximum(2.0**octaves * rng.uniform(0.5, 1, channels) / 255, 1).astype(np.int64)
+    weights = _with_sums(rng, sizes)
     span = 255 * np.abs(weights.astype(np.int64)).sum(axis=1)
     reach = 2.0 ** (rng.uniform(7, 9) if tight else rng.uniform(-2, 14))  # outputs from end to end
     slope = np.minimum(reach * 2.0 ** rng.uniform(-2, 2, channels) / span, 2.0 ** rng.uniform(-1, 2))
     zero_points = rng.integers(-128, 128, 2).tolist()
     activation = Activation.NONE
     if not tight:
-        activation = rng.choice([Activation.NONE, Activation.RELU, Activation.RELU6])
+        activation = (Activation.NONE, Activation.RELU, Activation.RELU6)[rng.integers(3)]
         zero_points = [int(rng.choice([z, -128, 0, 127])) for z in zero_points]
     bias = _biases(rng, weights.astype(np.int64), span, slope, zero_points[0])
-    out_scale = float(np.float32(2.0 ** rng.uniform(-6, -3)))
-    scales = tuple(float(np.float32(s)) for s in slope * out_scale * 32)
-    shape, out, filter_shape, attrs = (1, TAPS), (1, channels), (channels, TAPS), FullyConnectedAttrs(activation)
-    axis = 0
+    steps = float(np.float32(2.0 ** rng.uniform(-6, -3)))  # of outputs
+    scales = tuple(float(np.float32(s)) for s in slope * steps)
+    inputs = _inputs(rng, weights, pixels)
+    made = _Drawn(activation, (zero_points[0], zero_points[1]), weights, bias, scales, steps, inputs)
+    return _layer(kind, made)
+
+
+def _layer(kind: OpKind, drawn: _Drawn) -> Case:
+    """The same as a graph."""
+    channels, pixels, axis, none = len(drawn.weights), len(drawn.inputs), 0, (0,) * len(drawn.weights)
+    weights, inputs, out = drawn.weights, drawn.inputs, (pixels, channels)
+    attrs: Attrs = FullyConnectedAttrs(drawn.activation)
     if kind is CONV:
-        shape, out, filter_shape = (1, 1, 1, TAPS), (1, 1, 1, channels), (channels, 1, 1, TAPS)
-        attrs = ConvAttrs((1, 1), (1, 1), Pad(), activation)
+        inputs, weights, out = inputs[None, None], weights[:, None, None], (1, 1, *out)
+        attrs = ConvAttrs((1, 1), (1, 1), Pad(), drawn.activation)
     elif kind is DEPTHWISE:
-        shape, out, axis = (1, SIDE, SIDE, channels), (1, 1, 1, channels), 3
-        weights, filter_shape = weights.T, (1, SIDE, SIDE, channels)
-        attrs = DepthwiseAttrs((1, 1), (1, 1), Pad(), activation, 1)
-    none = (0,) * channels
-    return case(
-        kind,
-        attrs,
-        [activation_tensor("x", shape, 1 / 32, zero_points[0])],
-        [
-            constant("filter", np.ascontiguousarray(weights).reshape(filter_shape), Quantization(scales, none, axis)),
-            constant("bias", bias.astype(np.int32), Quantization(scales, none)),
-        ],
-        activation_tensor("y", out, out_scale, zero_points[1]),
-        [np.zeros(shape, np.int8)],
-    )
-
-
-def _octaves(rng: np.random.Generator, largest: float) -> float:
-    """log2 of a number of sums: few that are many, for these take long."""
-    return float(SMALLEST + (largest - SMALLEST) * rng.random() ** 2)
+        axis, out, attrs = 3, (1, 1, *out), DepthwiseAttrs((1, SIDE), (1, 1), Pad(), drawn.activation, 1)
+        weights = weights.T.reshape(1, SIDE, SIDE, channels)
+        rows = inputs.reshape(pixels, SIDE, SIDE).transpose(1, 0, 2).reshape(1, SIDE, pixels * SIDE, 1)
+        inputs = np.repeat(rows, channels, axis=3)
+    filter_quant = Quantization(drawn.scales, none, axis)
+    fixed = [
+        constant("filter", np.ascontiguousarray(weights), filter_quant),
+        constant("bias", drawn.bias.astype(np.int32), Quantization(drawn.scales, none)),
+    ]
+    x = activation_tensor("x", inputs.shape, 1, drawn.zero_points[0])
+    y = activation_tensor("y", out, drawn.steps, drawn.zero_points[1])
+    return case(kind, attrs, [x], fixed, y, [np.ascontiguousarray(inputs)])
 
 
 def _with_sums(rng: np.random.Generator, sizes: np.ndarray) -> np.ndarray:
     """Rows of TAPS weights of either sign whose absolute values add up to `sizes`."""
     sizes = np.minimum(sizes, 127 * TAPS)
     each = sizes // TAPS
-    weights = np.repeat(each[:, None], TAPS, axis=1)
-    weights += np.arange(TAPS) < (sizes - each * TAPS)[:, None]
-    sides = rng.random((len(sizes), TAPS)) < rng.choice([0.0, 0.5, 1.0, 0.1], len(sizes))[:, None]
+    weights = each[:, None] + (np.arange(TAPS) < (sizes - each * TAPS)[:, None])
+    sides = rng.random(weights.shape) < rng.choice([0.0, 0.5, 1.0, 0.1], len(sizes))[:, None]
     return np.where(sides, -weights, weights).astype(np.int8)
 
 
@@ -228,3 +246,10 @@ def _biases(
     )
     low = np.clip(low, -(1 << 28), 1 << 28).astype(np.int64)
     return low + 128 * positive - 127 * negative + zero_point * weights.sum(axis=1)
+
+
+def _inputs(rng: np.random.Generator, weights: np.ndarray, pixels: int) -> np.ndarray:
+    """Of each pixel inputs that bring a channel somewhere between its least and its greatest sum."""
+    chosen = np.sign(weights[rng.integers(0, len(weights), pixels)].astype(np.int64))
+    values = chosen * rng.uniform(-128, 127, (pixels, 1)) + rng.normal(0, 2, chosen.shape)
+    return np.clip(np.rint(values), -128, 127).astype(np.int8)

@@ -11,14 +11,15 @@ static void conv(const layer *l, int32_t c, int32_t first, int32_t count, int8_t
     const nn_lx106_factor f = nn_lx106_split(
         k.multiplier, head->mode == NN_LX106_GENERAL ? 1 : k.shift, common.output_zero_point);
     /* A channel that has one output only has other constants, and no weights. */
-    const int constant = k.bias != l->biases[c] - 128 * l->weights[c] ||
-                         k.multiplier != l->factors[2 * c];
+    const int constant =
+        k.bias != l->biases[c] - 128 * l->weights[c] || k.multiplier != l->factors[2 * c];
     for (int32_t i = 0; i < count; i++) {
         const int32_t value = constant ? k.bias : first + i;
         if (head->mode == NN_LX106_GENERAL) {
             out[i] = nn_conv_output(value, &plain, &common);
         } else {
-            const int32_t scaled = nn_lx106_scale(value, &f, head->mode == NN_LX106_ODD, head->wide);
+            const int32_t scaled =
+                nn_lx106_scale(value, &f, head->mode == NN_LX106_ODD, head->wide);
             out[i] = (int8_t)nn_clamp(scaled, common.clamp_min, common.clamp_max);
         }
     }

@@ -11,7 +11,7 @@ static void outputs(const layer *l, int32_t c, int32_t first, int32_t count, int
     const int32_t products = (int32_t)((uint32_t)first - (uint32_t)l->biases[c]);
     for (int32_t i = 0; i < count; i++) {
         const int32_t sum = (int32_t)((uint32_t)products + (uint32_t)i);
-        out[i] = l->dense ? nn_dense_output(sum, &dense, &common)
-                          : nn_conv_output(sum, &conv, &common);
+        out[i] =
+            l->dense ? nn_dense_output(sum, &dense, &common) : nn_conv_output(sum, &conv, &common);
     }
 }

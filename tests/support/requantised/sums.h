@@ -40,25 +40,26 @@ static inline int32_t litert_divide(int32_t x, int32_t exponent) {
     return (x >> exponent) + (remainder > threshold ? 1 : 0);
 }
 
-static inline int8_t litert_clamped(const layer *l, int32_t scaled) {
-    const int32_t value = (int32_t)((uint32_t)scaled + (uint32_t)l->zero_point);
-    return (int8_t)(value < l->low ? l->low : value > l->high ? l->high : value);
+/* With the zero point, which wraps as a sum does, and bounds. */
+static inline int8_t litert_clamped(int32_t scaled, int32_t zero_point, int32_t low, int32_t high) {
+    const int32_t value = (int32_t)((uint32_t)scaled + (uint32_t)zero_point);
+    return (int8_t)(value < low ? low : value > high ? high : value);
 }
 
 static void litert_outputs(const layer *l, int32_t c, int32_t first, int32_t count, int8_t *out) {
     const int32_t multiplier = l->factors[2 * c], shift = l->factors[2 * c + 1];
     const int32_t left = shift > 0 ? shift : 0, right = shift > 0 ? 0 : -shift;
+    const int32_t zero_point = l->zero_point, low = l->low, high = l->high, dense = l->dense;
     const double scale = l->scales[c];
-    if (l->dense) {
-        for (int32_t i = 0; i < count; i++) {
-            const double real = round((first + i) * scale);
-            out[i] = litert_clamped(l, (int32_t)(real > 1e6 ? 1e6 : real < -1e6 ? -1e6 : real));
-        }
-        return;
+    for (int32_t i = 0; dense && i < count; i++) {
+        const double real = round((first + i) * scale);
+        const int32_t whole = (int32_t)(real > 1e6 ? 1e6 : real < -1e6 ? -1e6 : real);
+        out[i] = litert_clamped(whole, zero_point, low, high);
     }
-    for (int32_t i = 0; i < count; i++) {
+    for (int32_t i = 0; !dense && i < count; i++) {
         const int32_t moved = (int32_t)((uint32_t)(first + i) << left);
-        out[i] = litert_clamped(l, litert_divide(litert_high_multiply(moved, multiplier), right));
+        const int32_t quotient = litert_high_multiply(moved, multiplier);
+        out[i] = litert_clamped(litert_divide(quotient, right), zero_point, low, high);
     }
 }
 

@@ -1,5 +1,5 @@
-/* Kernels for xcore's vector unit: their arithmetic written down a second time, quick, and for some of the
- * sums the kernels themselves, on the unit's model in C (nn_vpu_model.h). */
+/* Kernels for xcore's vector unit: their arithmetic written down a second time, quick, and for some
+ * of the sums the kernels themselves, on the unit's model in C (nn_vpu_model.h). */
 #include "sums.h"
 
 #include "../../../kernels/xcore_vpu/nn_vpu_requantise.h"
@@ -13,7 +13,8 @@ typedef struct {
     nn_vpu_order order;
 } place;
 
-/* Pairs of groups, a rest of up to 16 channels alone; the last depthwise group is made of the last 16. */
+/* Pairs of groups, a rest of up to 16 channels alone; the last depthwise group is made of the
+ * last 16. */
 static place place_of(const layer *l, int32_t c) {
     const nn_vpu_record *records =
         (const nn_vpu_record *)(const void *)((const nn_conv_constants *)l->block + 1);
@@ -58,7 +59,8 @@ static nn_vpu_record of_all_lanes(const place *p) {
 }
 
 /* Of `count` sums, each without its bias. */
-static void by_kernels(const layer *l, const place *p, int32_t products, int32_t count, int8_t *out) {
+static void by_kernels(const layer *l, const place *p, int32_t products, int32_t count,
+                       int8_t *out) {
     const nn_vpu_record record = of_all_lanes(p);
     const int32_t step = p->order == NN_VPU_ALONE ? 1 : 2;
     nn_vpu_block b = nn_vpu_open(l->block, 0);
@@ -93,11 +95,13 @@ static inline int32_t moved(int32_t y, int32_t by, int32_t sign) {
 
 /* `mode` and `order` are known when this is compiled. */
 static inline __attribute__((always_inline)) void
-quickly(const layer *l, const place *p, int32_t products, int32_t count, int8_t *out, const int wide,
-        const int is_signed, const int fine, const int bounded, const nn_vpu_order order) {
+quickly(const layer *l, const place *p, int32_t products, int32_t count, int8_t *out,
+        const int wide, const int is_signed, const int fine, const int bounded,
+        const nn_vpu_order order) {
     const nn_vpu_record *r = p->record;
     const int32_t i = p->lane, both = r->jumps[i % 8] + 128, jump = i < 8 ? both % 16 : both / 16;
-    const int32_t shift = (r->as.unit.shifts[i] + 128) / 16, down = (r->as.unit.shifts[i] + 128) % 16;
+    const int32_t shift = (r->as.unit.shifts[i] + 128) / 16,
+                  down = (r->as.unit.shifts[i] + 128) % 16;
     const int32_t bias = r->bias_high[i] * 65536 + (uint16_t)r->bias_low[i];
     const int32_t high = r->as.unit.high[i], high_low = r->as.unit.high_low[i];
     const int32_t offset = r->as.unit.offset_high[i] * 65536, near0 = r->as.unit.offset_low[i];
