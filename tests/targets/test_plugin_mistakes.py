@@ -57,7 +57,7 @@ def test_a_packing_of_ours_that_fails_is_an_internal_error(monkeypatch: Any, cap
     said = capsys.readouterr().err
     assert "internal error: OverflowError" in said
     assert "please report it" in said
-    assert "operator 0" in said
+    assert "#0 CONV_2D" in said
 
 
 def test_a_source_that_is_not_there_is_named(tmp_path: Any) -> None:
