@@ -47,6 +47,7 @@ class Requantiser:
     family: str  # whose packing.py
     packing: str
     kind: OpKind
+    within: int = 0  # how many steps an output may be off
 
     def __str__(self) -> str:
         return f"{self.family} {self.packing}"
@@ -56,6 +57,9 @@ REQUANTISERS = (
     Requantiser("vpu", "xcore_vpu", "conv_vpu", CONV),
     Requantiser("vpu", "xcore_vpu", "depthwise_vpu", DEPTHWISE),
     Requantiser("vpu", "xcore_vpu", "fully_connected_vpu", DENSE),
+    Requantiser("vpu", "xcore_vpu16", "conv_vpu16", CONV, 1),
+    Requantiser("vpu", "xcore_vpu16", "depthwise_vpu16", DEPTHWISE, 1),
+    Requantiser("vpu", "xcore_vpu16", "fully_connected_vpu16", DENSE, 1),
     Requantiser("dsp", "cortex_m_dsp", "conv_pairs", CONV),
     Requantiser("dsp", "cortex_m_dsp", "depthwise_columns", DEPTHWISE),
     Requantiser("dsp", "cortex_m_dsp", "fully_connected_groups", DENSE),
@@ -77,7 +81,7 @@ class _Layer(ctypes.Structure):
     _fields_ = [
         *((name, ctypes.c_void_p) for name in ("block", "biases", "factors", "scales", "ends", "weights")),
         *((name, ctypes.c_int32) for name in ("channels", "taps", "dense", "depthwise")),
-        *((name, ctypes.c_int32) for name in ("zero_point", "low", "high")),
+        *((name, ctypes.c_int32) for name in ("zero_point", "low", "high", "within")),
     ]
 
 
@@ -114,7 +118,16 @@ def wrong(requantiser: Requantiser, made: Case) -> tuple[int, list[Wrong]]:
         weights.sum(axis=1).astype(np.int32),
     ]
     kind, (_, zero_point, low, high) = requantiser.kind, common
-    shape = (len(weights), weights.shape[1], kind is DENSE, kind is DEPTHWISE, zero_point, low, high)
+    shape = (
+        len(weights),
+        weights.shape[1],
+        kind is DENSE,
+        kind is DEPTHWISE,
+        zero_point,
+        low,
+        high,
+        requantiser.within,
+    )
     asked = _Layer(block.ctypes.data, *(a.ctypes.data for a in arrays), *map(int, shape))
     counts, first = np.zeros(len(weights), np.int64), np.zeros(len(weights), np.int32)
     compared = _library(requantiser.source).layer_wrong(

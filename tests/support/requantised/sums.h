@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define CHUNK 1024 /* sums at a time */
@@ -23,6 +24,7 @@ typedef struct {
     const int32_t *weights; /* the sum of its weights */
     int32_t channels, taps, dense, depthwise;
     int32_t zero_point, low, high; /* of outputs */
+    int32_t within;                /* how many steps an output may be off */
 } layer;
 
 static void outputs(const layer *l, int32_t c, int32_t first, int32_t count, int8_t *out);
@@ -80,7 +82,7 @@ int64_t layer_wrong(const layer *l, int64_t *wrong, int32_t *example) {
                 continue;
             }
             for (int32_t i = 0; i < count; i++) {
-                if (found[i] != expected[i]) {
+                if (abs(found[i] - expected[i]) > l->within) {
                     example[c] = (int32_t)first + i;
                     wrong[c]++;
                 }

@@ -47,6 +47,10 @@ static nn_vpu_record of_all_lanes(const place *p) {
             r.as.scalar.multiplier[i] = p->record->as.scalar.multiplier[from];
             r.as.scalar.low[i] = p->record->as.scalar.low[from];
             r.as.scalar.shift[i] = p->record->as.scalar.shift[from];
+        } else if (r.mode & NN_VPU_MODE_ON16) {
+            r.as.on16.down[i] = p->record->as.on16.down[from];
+            r.as.on16.factor[i] = p->record->as.on16.factor[from];
+            r.as.on16.offset[i] = p->record->as.on16.offset[from];
         } else {
             r.as.unit.high[i] = p->record->as.unit.high[from];
             r.as.unit.high_low[i] = p->record->as.unit.high_low[from];
@@ -161,7 +165,7 @@ static void outputs(const layer *l, int32_t c, int32_t first, int32_t count, int
     const place p = place_of(l, c);
     const int32_t products = (int32_t)((uint32_t)first - (uint32_t)l->biases[c]);
     int8_t kernels[CHUNK];
-    if (p.record->mode & NN_VPU_MODE_SCALAR) {
+    if (p.record->mode & (NN_VPU_MODE_SCALAR | NN_VPU_MODE_ON16)) {
         by_kernels(l, &p, products, count, out);
         return;
     }
