@@ -319,11 +319,12 @@ def _margin(high: Int | int) -> Int:
 def _good(channels: _Channels, steps: _Steps, fit: _Fit, whole: Bools) -> Bools:
     """Whether the unit's outputs step where the kernel's do, and never decrease between these sums.
 
-    Among the sums that matter the lower half of a scaled sum has room: its parts add up to 0 at least and
-    to less than 2^16, so that all is exact but for one rounding. From a sum to the next the scaled value
-    then gains `low`, and where the upper part grows, `low` less what rounding `low` and the factor's last
-    bits takes. Beyond, the lower half may be anything; the upper part is so much farther that the outputs
-    are those of the last sum that matters. A step beyond the sums' ends is none at an end either.
+    Among the sums that matter, and as far beyond as `_margin` says, the lower half of a scaled sum has room
+    wherever it can turn (`_span`): its parts add up to 0 at least and to less than 2^16, so that all is exact
+    but for one rounding. From a sum to the next the scaled value then gains `low`, and where the upper part
+    grows, `low` less what rounding `low` and the factor's last bits takes (1 at most: MOST_LAST). Beyond, the
+    lower half may be anything; the upper part is so much farther that the outputs are those of the last sum
+    that matters. A step beyond the sums' ends is none at an end either.
     """
     low, high = _relevant(channels, steps)
     ends = np.stack((low, high), axis=1)
