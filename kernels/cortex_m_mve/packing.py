@@ -205,9 +205,7 @@ def _line(graph: Graph, op: Op) -> _Line | None:
     rest = (outputs << SUM_BITS) - HALF_SUM - (of_first[:, None] + of_second)
     least = rest[outputs > low].max(initial=-INT32_LIMIT)
     most = (rest + (1 << SUM_BITS) - 1)[outputs < high].min(initial=INT32_LIMIT - 1)
-    # Where all outputs are clamped, the bounds may be anywhere.
-    offset = min(max((int(least) + int(most)) // 2, -INT32_LIMIT), INT32_LIMIT - 1)
-    line = _Line(*slopes, offset)
+    line = _Line(*slopes, int(least + most) // 2)
     exact = least <= most and np.array_equal(np.clip(line.outputs(), low, high), outputs)
     return line if exact else None
 
