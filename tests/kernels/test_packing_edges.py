@@ -16,7 +16,7 @@ from placement import run_whole
 
 from buildtool.emit.packing import loaded, pack, packings
 from buildtool.errors import ModelError, UnsupportedError
-from buildtool.graph.types import Activation, DType, ElementwiseAttrs, MeanAttrs, OpKind
+from buildtool.graph.types import Activation, DType, ElementwiseAttrs, MeanAttrs, OpKind, SoftmaxAttrs
 from buildtool.target.catalogue import select
 
 BOARDS = ("xcore", "cortex-m4", "cortex-m55", "qemu-virt-rv32", "qemu-virt-rv32v", "host")
@@ -146,6 +146,17 @@ def test_every_factor_of_a_mean_has_parts():
         times, each = packing._turns(factor)
         assert 0 <= times < 8
         assert max(abs(each), abs(factor - times * each)) <= packing.ELEMENT
+
+
+@pytest.mark.parametrize(
+    ("family", "name"), [("reference", "softmax"), ("cortex_m_cmsis_nn", "softmax_cmsis_nn")]
+)
+def test_a_softmax_that_cannot_tell_its_inputs_apart_is_refused(family, name):
+    x = activation_tensor("x", (1, 4), 2.0**-28, 0)
+    y = activation_tensor("y", (1, 4), 1 / 256, -128)
+    made = case(OpKind.SOFTMAX, SoftmaxAttrs(1.0), [x], [], y, [np.zeros((1, 4), np.int8)])
+    with pytest.raises(ModelError, match="cannot tell values"):
+        packings(KERNELS / family / "packing.py")[name](made.graph, made.op)
 
 
 def by_litert(made):
