@@ -78,9 +78,17 @@ def linear_form(
     for step in steps:
         factors = tuple(f + d for f, d in zip(first, step, strict=True))
         found = _with_bias(factors, operands, outputs, bits, (above, below), sides)
-        if found and np.array_equal(found.outputs(operands, sides, low, high), outputs):
+        if found is None or not _fits(found, largest):
+            continue
+        if np.array_equal(found.outputs(operands, sides, low, high), outputs):
             return found
     return None
+
+
+def _fits(form: Linear, largest: Sequence[int]) -> bool:
+    """Whether no sum of some of the terms leaves 32 bits, with an output step that kernels may round with."""
+    terms = sum(abs(f) * x for f, x in zip(form.factors, largest, strict=True))
+    return abs(form.bias) + abs(form.lift) + terms + (1 << form.bits) < 1 << 31
 
 
 def _distance(step: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:

@@ -17,17 +17,21 @@ from pathlib import Path
 from types import ModuleType
 
 from buildtool.emit.blocks import Packing, aligned
-from buildtool.errors import BuildtoolError, TargetError, described, did_you_mean
+from buildtool.errors import BuildtoolError, TargetError, described, did_you_mean, from_exception
 from buildtool.graph.types import ElementwiseAttrs, Graph, Op, WidenedAttrs
 from buildtool.target.catalogue import NO_PACKING, constants_bytes
+from buildtool.target.kernels import kernels_root
 from buildtool.target.types import KernelVariant
+
+_OTHERS = "this is an error in the kernel family, not in the network: please tell whoever ships it"
 
 
 def pack(graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
     """The `constants` block of `kernel` for `op`: little-endian, a multiple of 16 bytes long.
 
     Raises TargetError where the family has no such packing or its block has another length than its
-    catalogue says, UnsupportedError for values that the kernel cannot work with.
+    catalogue says, UnsupportedError for values that the kernel cannot work with, InternalError or TargetError
+    where the packing fails.
     """
     if kernel.packing == NO_PACKING:
         return b""
@@ -54,17 +58,23 @@ def pack(graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
 
 
 def _built(build: Packing, graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
-    """What a family's packing makes; TargetError where it fails or makes no bytes."""
+    """What a family's packing makes.
+
+    Where it fails or makes no bytes, that is the family's fault and never the network's: an InternalError if
+    the family comes with buildtool, TargetError if it is somebody else's.
+    """
     try:
         block = build(graph, _of_all_channels(op))
     except Exception as error:  # somebody else's code may raise anything
         if isinstance(error, BuildtoolError):
             raise
+        if kernel.packer is not None and kernel.packer.is_relative_to(kernels_root()):
+            raise from_exception(error).at(path=str(kernel.packer), operator=op.place) from error
         what = f"packing '{kernel.packing}' failed: {described(error)}"
-        raise TargetError(what, operator=op.place, path=str(kernel.packer)) from error
+        raise TargetError(what, operator=op.place, path=str(kernel.packer), hint=_OTHERS) from error
     if not isinstance(block, bytes):
         what = f"packing '{kernel.packing}' made no bytes but '{type(block).__name__}'"
-        raise TargetError(what, operator=op.place, path=str(kernel.packer))
+        raise TargetError(what, operator=op.place, path=str(kernel.packer), hint=_OTHERS)
     return block
 
 

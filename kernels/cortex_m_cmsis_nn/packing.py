@@ -18,6 +18,7 @@ from buildtool.emit.blocks import (
     quantization,
     words,
 )
+from buildtool.errors import ModelError
 from buildtool.graph.fixedpoint import INT32_MAX, activation_range, quantize_multiplier
 from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, Graph, Op, SoftmaxAttrs
 
@@ -45,6 +46,8 @@ def _softmax(graph: Graph, op: Op) -> bytes:
     multiplier, shift = quantize_multiplier(
         min(float(np.float32(op.attrs.beta)) * float(scale) * steps, INT32_MAX)
     )
+    if shift < 0:  # as of the plain kernel
+        raise ModelError(f"softmax cannot tell values {scale:g} * {op.attrs.beta:g} apart", operator=op.place)
     radius = math.floor(((1 << _DIFF_INTEGER_BITS) - 1) * steps / (1 << shift))
     return words(multiplier, shift, -radius)
 

@@ -50,6 +50,7 @@ MOST_SHIFT = 7  # of sums
 MOST_STEP = 22  # largest right shift of a factor that has exact steps in 64 bits
 RECORD = 224  # bytes of nn_vpu_record
 MOST_SIGN = 1 << 12  # a quarter of a jump
+MOST_LAST = 1 << 13  # of a factor's last bits: from an upper part to the next they add half a unit at most
 NO_SIGN = 15  # in place of 14 - log2 of a sign
 CENTRES = 6  # of those with room
 TURNS = 48 * 10  # how many ways are tried,
@@ -281,12 +282,17 @@ def _with_room(fit: _Fit, low: Int, high: Int, slope: Real, intercept: Real, who
 
 
 def _span(fit: _Fit, low: Int, high: Int) -> tuple[Int, Int]:
-    """The least and the greatest that is added to the offset's lower half, of the sums that matter."""
+    """The least and the greatest that is added to the offset's lower half, of the sums that matter.
+
+    What `near` has of an upper part is a line, and beside 0 a step up: it can turn at both ends, at 0 and
+    on both sides of it. The line alone counts as well, for the step comes after it and both saturate.
+    """
     without = replace(fit, offset=np.zeros_like(fit.offset))
     ends = np.stack((low, high), axis=1) - fit.centre[:, None] + np.array((-MOVES, MOVES))
-    near = _near(
-        without, _element(_upper(ends, fit.shift[:, None]) + _margin(fit.high)[:, None] * np.array((-1, 1)))
-    )
+    ends = _element(_upper(ends, fit.shift[:, None]) + _margin(fit.high)[:, None] * np.array((-1, 1)))
+    turns = np.concatenate((ends, np.clip(np.array((-1, 0, 1)), ends[:, :1], ends[:, 1:])), axis=1)
+    line = _near(replace(without, sign=np.zeros_like(fit.sign)), turns)
+    near = np.concatenate((line, _near(without, turns)), axis=1)
     return near.min(axis=1) - fit.reach, near.max(axis=1) + fit.reach
 
 
@@ -313,11 +319,12 @@ def _margin(high: Int | int) -> Int:
 def _good(channels: _Channels, steps: _Steps, fit: _Fit, whole: Bools) -> Bools:
     """Whether the unit's outputs step where the kernel's do, and never decrease between these sums.
 
-    Among the sums that matter the lower half of a scaled sum has room: its parts add up to 0 at least and
-    to less than 2^16, so that all is exact but for one rounding. From a sum to the next the scaled value
-    then gains `low`, and where the upper part grows, `low` less what rounding `low` and the factor's last
-    bits takes. Beyond, the lower half may be anything; the upper part is so much farther that the outputs
-    are those of the last sum that matters. A step beyond the sums' ends is none at an end either.
+    Among the sums that matter, and as far beyond as `_margin` says, the lower half of a scaled sum has room
+    wherever it can turn (`_span`): its parts add up to 0 at least and to less than 2^16, so that all is exact
+    but for one rounding. From a sum to the next the scaled value then gains `low`, and where the upper part
+    grows, `low` less what rounding `low` and the factor's last bits takes (1 at most: MOST_LAST). Beyond, the
+    lower half may be anything; the upper part is so much farther that the outputs are those of the last sum
+    that matters. A step beyond the sums' ends is none at an end either.
     """
     low, high = _relevant(channels, steps)
     ends = np.stack((low, high), axis=1)
@@ -330,6 +337,9 @@ def _good(channels: _Channels, steps: _Steps, fit: _Fit, whole: Bools) -> Bools:
     rising = (fit.low > least_low) & (fit.high >= 3)
     elements = (
         (fit.high < WORST)
+        & (np.abs(fit.high_low) <= MOST_LAST)
+        & (fit.sign >= 0)
+        & (fit.sign <= MOST_SIGN)
         & ((fit.low << fit.shift < WORST) | (fit.fine > 0))
         & (np.abs(fit.offset) < 1 << 31)
     )
@@ -578,7 +588,8 @@ def _depthwise(graph: Graph, op: Op) -> bytes:
 
 # ---- elementwise: lanes of 16 bits -------------------------------------------------------------
 
-MOST_FACTOR = 1 << 22  # of a byte: 128 times 15 bits
+ELEMENT = WORST - 1  # the most that a factor's part can be
+MOST_FACTOR = 128 * ELEMENT  # of a byte
 MOST_SUM = (1 << 31) - (1 << 20)
 
 
@@ -628,7 +639,7 @@ def _sums_of_bytes(
 # ---- means -------------------------------------------------------------------------------------
 
 MOST_COUNT = 255  # bytes whose sum fits 16 bits
-MOST_MEAN = 1 << 18  # a factor's largest value: eight times 15 bits
+MOST_MEAN = 8 * ELEMENT  # a factor's largest value
 
 
 def _mean(graph: Graph, op: Op) -> bytes:
@@ -638,11 +649,17 @@ def _mean(graph: Graph, op: Op) -> bytes:
     if form is None:
         return head + bytes(20)
     (factor,), shift = form.factors, form.bits - 8
-    times = -(-abs(factor) // 32767) - 1
-    each = factor // (times + 1)
+    times, each = _turns(factor)
     # The lanes are rounded by VLSAT, and once more where they become bytes.
     own = words(1, form.bias - (1 << shift >> 1) - (128 << shift), shift)
     return head + own + np.array((times, each, factor - times * each, form.lift // LIFTS), "<i2").tobytes()
+
+
+def _turns(factor: int) -> tuple[int, int]:
+    """How often a part of a factor is added before its rest, and the part: both at most ELEMENT in size."""
+    turns = max(-(-abs(factor) // ELEMENT), 1)
+    size = -(-abs(factor) // turns)
+    return turns - 1, size if factor >= 0 else -size
 
 
 def _mean_of_sums(graph: Graph, op: Op, head: npt.NDArray[np.int64]) -> Linear | None:

@@ -1,5 +1,7 @@
 """Requantisation on the vector unit: equal at every sum where an output steps, rarely left to scalar code."""
 
+import dataclasses
+
 import kernelcases as small
 import numpy as np
 import pytest
@@ -10,9 +12,11 @@ from placement import run_whole
 from vpucounts import BOARD, FAMILY
 
 from buildtool.emit.blocks import channel_head
+from buildtool.emit.packing import loaded
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
 from buildtool.graph.types import Activation, ConvAttrs, FullyConnectedAttrs, OpKind, Pad
 from buildtool.target.catalogue import select
+from buildtool.target.kernels import kernels_root
 
 TAPS, CHANNELS = 25, 40  # inputs of a sum, one of weight 1, others of 127; a pair of groups and a half
 WIDE, SIGNED, SCALAR = 1, 2, 4  # bits of a record's mode
@@ -26,6 +30,9 @@ FORMS = {
 }
 # log2 of factors: sums that fit 16 bits where they matter, that do not, and steps a sum or less apart
 FACTORS = {"narrow": (-7.0, -4.0), "wide": (-11.0, -8.0), "mixed": (-12.0, -4.0), "coarse": (-3.0, 1.0)}
+PACKING = loaded(kernels_root() / FAMILY / "packing.py")
+FACE_SCALES = (0.03125, 0.005231001880019903, 0.05012499913573265)  # of input, weights and output,
+FACE_FACTOR = (1792876400, -8)  # which are this
 
 
 def layer(form, factors, seed, pixels):
@@ -135,3 +142,57 @@ def test_outputs_are_equal_at_the_ends_of_the_sums():
         found = run_whole(case)
     assert family.used.total() == 1
     np.testing.assert_array_equal(found, expected)
+
+
+def face_layer():
+    """Forty times a channel of a public face detector: sums from -3060 on, outputs -10 to 127, no zero point.
+
+    A sum's upper part above 0 adds 4096 for the jump beside 0 and takes little for the factor's last bits,
+    so that its greatest value lies beside 0 and not at an end.
+    """
+    seen = np.arange(-2932, 38790)  # what the inputs can make, to the last step
+    rng = np.random.default_rng(0)
+    shape, filter_shape, out = (1, 1, len(seen), TAPS), (CHANNELS, 1, 1, TAPS), (1, 1, len(seen), CHANNELS)
+    attrs = ConvAttrs((1, 1), (1, 1), Pad(), Activation.NONE)
+    made = small._weighted(rng, (0, 0), True, True, shape, filter_shape, 0, out, OpKind.CONV_2D, attrs)
+    weights = np.full((CHANNELS, TAPS), 127, np.int8)
+    weights[:, 0] = 1
+    bias = 128 * int(weights[0].sum()) - 3060
+    scales = np.full(CHANNELS, FACE_SCALES[1])
+    made = _with(made, weights.reshape(filter_shape), np.full(CHANNELS, bias), scales)
+    x, y = made.op.inputs[0], made.op.outputs[0]
+    tensors = list(made.graph.tensors)
+    tensors[x] = dataclasses.replace(tensors[x], quant=small.quant(FACE_SCALES[0]))
+    tensors[y] = dataclasses.replace(tensors[y], quant=small.quant(FACE_SCALES[2]))
+    graph = dataclasses.replace(made.graph, tensors=tuple(tensors))
+    return small.Case(graph, (inputs(seen, bias).reshape(shape),)), seen
+
+
+@pytest.mark.slow
+def test_outputs_are_equal_where_a_jump_makes_the_lower_half_largest():
+    case, seen = face_layer()
+    row = np.frombuffer(channel_head(case.graph, case.op, Activation.NONE), "<i4")[4:7]
+    assert tuple(row[1:]) == FACE_FACTOR
+    expected = run_whole(case)
+    np.testing.assert_array_equal(expected.reshape(len(seen), -1)[:, 0], outputs(row, seen).clip(-128, 127))
+    with on_host(BOARD, FAMILY) as family:
+        found = run_whole(case)
+        block = packed(case.graph, case.op, select(family.target, case.graph, case.op))
+    np.testing.assert_array_equal(found, expected)
+    assert modes(block, 3) == [WIDE + SIGNED + 16, WIDE + SIGNED + 16, WIDE + SIGNED]
+
+
+def test_constants_that_pass_the_lower_half_beside_0_are_refused():
+    """Those that were taken for the same channel: sums 154 and 156 gave 0, and 155 gave 1 as it should."""
+    sums = np.arange(-3060, 38790)
+    table = np.array([(0, *FACE_FACTOR)], np.int32)
+    channels = PACKING._Channels((0, 0, -128, 127), table, sums[:1], sums[-1:])
+    numbers = (0, 1, 13679, -7186, 2048, -4062, 13, 0)
+    taken = PACKING._Fit(*(np.array([number]) for number in numbers))
+    whole, expected = np.ones(1, bool), outputs(table[0], sums).clip(-128, 127)
+    wrong = PACKING._outputs(taken, sums[None], whole)[0] != expected
+    assert sums[wrong].tolist() == [154, 156]
+    assert not PACKING._good(channels, PACKING._conv_steps(channels), taken, whole)[0]
+    fit, good = PACKING._fitted(channels, False, whole)
+    assert good[0]
+    np.testing.assert_array_equal(PACKING._outputs(fit, sums[None], whole)[0], expected)

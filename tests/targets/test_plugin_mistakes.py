@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from buildtool.emit import packing
+from buildtool import cli
+from buildtool.emit import blocks, packing
 from buildtool.errors import TargetError, UsageError
 from buildtool.graph.types import OpKind
 from buildtool.service.checking.cases import network
@@ -32,12 +35,29 @@ def test_a_method_that_fails_or_gives_something_else_is_named() -> None:
 @pytest.mark.parametrize(
     ("build", "says"), [(failing, "failed: KeyError: 'x' "), (lambda *_: "abc", "made no bytes but 'str'")]
 )
-def test_a_packing_that_fails_or_makes_no_bytes_is_named(monkeypatch: Any, build: Any, says: str) -> None:
+def test_a_packing_that_fails_or_makes_no_bytes_is_named(
+    tmp_path: Path, monkeypatch: Any, build: Any, says: str
+) -> None:
     graph = network(OpKind.CONV_2D, 3, among=False)
-    kernel = select(load_target("host"), graph, graph.ops[0])
+    kernel = replace(select(load_target("host"), graph, graph.ops[0]), packer=tmp_path / "packing.py")
     monkeypatch.setattr(packing, "packings", lambda _file: {kernel.packing: build})
-    with pytest.raises(TargetError, match=says):
+    with pytest.raises(TargetError, match=says) as raised:
         packing.pack(graph, graph.ops[0], kernel)
+    assert "not in the network" in raised.value.hint
+
+
+def test_a_packing_of_ours_that_fails_is_an_internal_error(monkeypatch: Any, capsys: Any) -> None:
+    """Which is to be reported, with the operator and the trace: the command ends with 70, and not with 1."""
+
+    def overflows(*_words: object) -> bytes:
+        return blocks.words(1 << 31)
+
+    monkeypatch.setattr(packing, "packings", lambda _file: {"conv_plain": overflows})
+    assert cli.run(["emit", "ds_cnn", "--board", "host", "--out", "unused"]) == cli.INTERNAL
+    said = capsys.readouterr().err
+    assert "internal error: OverflowError" in said
+    assert "please report it" in said
+    assert "#0 CONV_2D" in said
 
 
 def test_a_source_that_is_not_there_is_named(tmp_path: Any) -> None:

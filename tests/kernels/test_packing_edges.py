@@ -1,0 +1,163 @@
+"""Packings take every quantisation that a network can have, and at the edges of a type they are exact."""
+
+import dataclasses
+
+import kernelcases
+import numpy as np
+import pytest
+from hostfamily import on_host
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from kernelcases import activation_tensor, case
+from litert import run_graph
+from loaded import load_target
+from paths import KERNELS, TESTS
+from placement import run_whole
+
+from buildtool.emit.packing import loaded, pack, packings
+from buildtool.errors import ModelError, UnsupportedError
+from buildtool.graph.types import Activation, DType, ElementwiseAttrs, MeanAttrs, OpKind, SoftmaxAttrs
+from buildtool.target.catalogue import select
+
+BOARDS = ("xcore", "cortex-m4", "cortex-m55", "qemu-virt-rv32", "qemu-virt-rv32v", "host")
+LARGE = str(TESTS / "support/boards/esp8266-large.toml")
+KINDS = {**kernelcases.windowed, "mean": kernelcases.means()}
+BYTES = np.arange(-128, 128, dtype=np.int8)
+
+
+def scaled(made, seed):
+    """With scales from far to beside what they were, and zero points at the ends of int8."""
+    rng = np.random.default_rng(seed)
+    tensors = []
+    for tensor in made.graph.tensors:
+        quant = tensor.quant
+        if quant is not None and quant.scales:
+            factor = 2.0 ** rng.choice([0.0, rng.uniform(-24, 24), rng.uniform(-6, 6), rng.integers(-10, 11)])
+            points = quant.zero_points
+            if tensor.data is None and tensor.dtype is DType.INT8:
+                points = tuple(int(rng.choice([-128, 127, 0, point])) for point in points)
+            scales = tuple(float(np.float32(scale * factor)) for scale in quant.scales)
+            quant = dataclasses.replace(quant, scales=scales, zero_points=points)
+        tensors.append(dataclasses.replace(tensor, quant=quant))
+    return kernelcases.Case(dataclasses.replace(made.graph, tensors=tuple(tensors)), made.inputs)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_no_packing_fails_for_any_quantisation(kind):
+    """It may say that a factor is too large, which LiteRT cannot hold either."""
+    packed = 0
+
+    @settings(
+        max_examples=25,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(KINDS[kind], st.integers(0, 2**32 - 1))
+    def each(drawn, seed):
+        nonlocal packed
+        made = scaled(drawn, seed)
+        for board in (*BOARDS, LARGE):
+            kernel = select(load_target(board), made.graph, made.op)
+            try:
+                pack(made.graph, made.op, kernel)
+                packed += 1
+            except (ModelError, UnsupportedError):
+                continue
+
+    each()
+    assert packed > 100
+
+
+def sum_of(kind, scales, zero_points, activation):
+    """All pairs of bytes, in a row of 16,384 pixels of 4 channels."""
+    first, second = (np.ascontiguousarray(x).reshape(1, 1, -1, 4) for x in np.meshgrid(BYTES, BYTES))
+    names = zip(("x", "y", "z"), scales, zero_points, strict=True)
+    x, y, z = (activation_tensor(name, first.shape, scale, point) for name, scale, point in names)
+    return case(kind, ElementwiseAttrs(activation), [x, y], [], z, [first, second])
+
+
+def edge_scales(seed):
+    """Scales whose ratio is a hair below a power of two: a factor's part is 2^15, or one or two less."""
+    rng = np.random.default_rng(seed)
+    below = (rng.uniform(2e-6, 1.2e-5), rng.uniform(3.4e-5, 6e-5))[seed % 2]
+    near = 2.0 ** rng.integers(-1, 2) * (1 - below)
+    return (float(2.0 ** rng.integers(-9, -4)), float(np.float32(near)), 1.0)
+
+
+def test_a_factor_of_a_sum_that_rounds_to_2_to_the_15th_is_packed():
+    """It did not fit its 16 bits: a recurrent noise suppressor was refused for it."""
+    made = sum_of(OpKind.ADD, (0.25407007, 0.4999978840351105, 1.0), (127, 0, 127), Activation.NONE)
+    block = pack(made.graph, made.op, select(load_target("xcore"), made.graph, made.op))
+    assert np.frombuffer(block, "<i4")[12] == 1  # by the vector unit
+
+
+@pytest.mark.slow
+def test_sums_at_the_edges_of_their_factors_are_exact():
+    linear = 0  # by the vector unit, with a part at the edge
+    for seed in range(24):
+        kind = (OpKind.ADD, OpKind.SUB)[seed // 2 % 2]
+        activation = (Activation.NONE, Activation.RELU, Activation.RELU6)[seed % 3]
+        points = tuple(np.random.default_rng(seed).integers(-128, 128, 3).tolist())
+        made = sum_of(kind, edge_scales(seed), points, activation)
+        block = pack(made.graph, made.op, select(load_target("xcore"), made.graph, made.op))
+        parts = np.frombuffer(block, "<i2", 8, 60)
+        linear += np.abs(parts.astype(int)).max() > 32_700
+        with on_host("xcore", "xcore_vpu") as family:
+            found = run_whole(made)
+        assert family.used.total() == 1
+        np.testing.assert_array_equal(found.reshape(-1), by_litert(made))
+    assert linear > 1
+
+
+def mean_of(count, ratio, zero_points):
+    """MEAN of `count` rows; the input's scale is `ratio` of the output's."""
+    x, y = (1, count, 1, 16), (1, 1, 1, 16)
+    values = np.random.default_rng(count).choice([-128, 127, 0, 5], x).astype(np.int8)
+    tensors = (
+        activation_tensor("x", x, float(np.float32(ratio)), zero_points[0]),
+        activation_tensor("y", y, 1.0, zero_points[1]),
+    )
+    return case(OpKind.MEAN, MeanAttrs((1, 2), True), [tensors[0]], [], tensors[1], [values])
+
+
+@pytest.mark.parametrize(
+    ("count", "ratio", "point"),
+    [
+        (216, 6.259497604332864e-05, 127),
+        (83, 4.4790172069042455e-06, -128),
+        (15, 119.99600219726562, 127),
+        (13, 103.99654388, 0),
+    ],
+)
+def test_means_of_any_factor_are_packed(count, ratio, point):
+    """Of 0, which is divided into no parts; of one that eight parts of 32,767 just do not hold."""
+    made = mean_of(count, ratio, (point, -128 if point > 0 else 127))
+    block = packings(KERNELS / "xcore_vpu/packing.py")["mean_vpu"](made.graph, made.op)
+    times, each, rest = np.frombuffer(block, "<i2")[14:17].tolist()
+    assert max(abs(each), abs(rest)) < 1 << 15
+    assert times >= 0
+
+
+def test_every_factor_of_a_mean_has_parts():
+    packing = loaded(KERNELS / "xcore_vpu/packing.py")
+    for factor in (*range(-1000, 1000), *range(packing.MOST_MEAN - 300_000, packing.MOST_MEAN, 7)):
+        times, each = packing._turns(factor)
+        assert 0 <= times < 8
+        assert max(abs(each), abs(factor - times * each)) <= packing.ELEMENT
+
+
+@pytest.mark.parametrize(
+    ("family", "name"), [("reference", "softmax"), ("cortex_m_cmsis_nn", "softmax_cmsis_nn")]
+)
+def test_a_softmax_that_cannot_tell_its_inputs_apart_is_refused(family, name):
+    x = activation_tensor("x", (1, 4), 2.0**-28, 0)
+    y = activation_tensor("y", (1, 4), 1 / 256, -128)
+    made = case(OpKind.SOFTMAX, SoftmaxAttrs(1.0), [x], [], y, [np.zeros((1, 4), np.int8)])
+    with pytest.raises(ModelError, match="cannot tell values"):
+        packings(KERNELS / family / "packing.py")[name](made.graph, made.op)
+
+
+def by_litert(made):
+    return run_graph(made.graph, made.inputs)[made.op.outputs[0]].reshape(-1)

@@ -1,0 +1,90 @@
+"""Every sum of channels drawn where bounds are tight gives LiteRT's output: a slice of the benchmark.
+
+Full size: `python benchmarks/requantisation.py`.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+from boardcalls import recording
+from hostfamily import on_host
+from litert import run_graph
+from needs import needs_tool
+from paths import KERNELS, TESTS
+from placement import run_whole
+from requantisers import CONV, DENSE, DEPTHWISE, REQUANTISERS, drawn, wrong
+
+from buildtool.emit.packing import loaded
+
+pytestmark = pytest.mark.slow  # the quick C takes long to compile
+CHANNELS = 64
+SEEDS = (29, 32, 60)  # among whose layers are channels that the vector unit once had wrong
+LARGE = str(TESTS / "support/boards/esp8266-large.toml")
+BOARDS = {
+    "cortex_m_dsp": ("cortex-m4", "clang", (CONV, DENSE)),
+    "cortex_m_mve": ("cortex-m55", "clang", (CONV, DEPTHWISE, DENSE)),
+    "riscv": ("qemu-virt-rv32", "clang", (CONV, DENSE)),
+    "riscv_v": ("qemu-virt-rv32v", "clang", (CONV, DEPTHWISE, DENSE)),
+    "xtensa_lx106": (LARGE, "", (CONV, DENSE)),
+}
+
+
+def layers(kind, seed, count, pixels=1):
+    return itertools.islice(drawn(kind, CHANNELS, seed, pixels=pixels), count)
+
+
+@pytest.mark.parametrize("requantiser", REQUANTISERS, ids=str)
+def test_every_sum_gives_the_same_output(requantiser):
+    compared = 0
+    for seed in SEEDS:
+        for made in layers(requantiser.kind, seed, 2):
+            sums, faults = wrong(requantiser, made)
+            assert not faults, (seed, faults)
+            compared += sums
+    assert compared > 2_000_000
+
+
+def test_a_span_of_the_ends_alone_is_found_out(monkeypatch):
+    """The fault that a public network met: what is added to the lower half, looked at for the ends only."""
+    packing = loaded(KERNELS / "xcore_vpu/packing.py")
+
+    def of_the_ends(fit, low, high):
+        sums = np.stack((low, high), axis=1) - fit.centre[:, None]
+        near = packing._near(
+            packing.replace(fit, offset=0 * fit.offset), packing._upper(sums, fit.shift[:, None])
+        )
+        return near.min(axis=1) - fit.reach, near.max(axis=1) + fit.reach
+
+    monkeypatch.setattr(packing, "_span", of_the_ends)
+    found = [wrong(REQUANTISERS[0], made)[1] for seed in SEEDS for made in layers(CONV, seed, 2)]
+    assert sum(map(len, found)) >= len(SEEDS)
+
+
+@pytest.mark.parametrize("family", BOARDS)
+def test_emulated_kernels_agree_with_what_stands_for_them(family):
+    """The same layers on the board, with inputs that bring channels from the least to the greatest sum."""
+    board, toolchain, kinds = BOARDS[family]
+    if family == "xtensa_lx106":
+        needs_tool("xtensa-lx106-elf-gcc")
+        needs_tool("qemu-system-xtensa")
+    with recording(board, family) as recorder:
+        for kind, seed in itertools.product(kinds, SEEDS):
+            for made in layers(kind, seed, 2, pixels=200):
+                np.testing.assert_array_equal(run_whole(made), by_litert(made))
+    assert recorder.kernels.total() == 2 * len(kinds) * len(SEEDS)
+    recorder.check(toolchain)
+
+
+@pytest.mark.parametrize("kind", [CONV, DEPTHWISE, DENSE], ids=str)
+def test_whole_kernels_of_the_vector_unit_agree(kind):
+    for seed in SEEDS:
+        for made in layers(kind, seed, 2, pixels=200):
+            with on_host("xcore", "xcore_vpu") as family:
+                found = run_whole(made)
+            np.testing.assert_array_equal(found, by_litert(made))
+            assert family.used.total() == 1
+
+
+def by_litert(made):
+    return run_graph(made.graph, made.inputs)[made.op.outputs[0]].reshape(made.out_shape)

@@ -1,0 +1,268 @@
+"""Layers whose constants are hard to find, and every sum of theirs, by a family's kernels and by LiteRT's.
+
+Each family's C is its own where this machine compiles it, and a model of its instructions elsewhere
+(`requantised/*.c`); blocks are what its packing makes. What LiteRT does is written down in
+`requantised/sums.h` from its sources, with nothing of ours.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from ckernels import compile_library, constants
+from kernelcases import Case, activation_tensor, case, constant
+from paths import KERNELS, TESTS
+
+from buildtool.emit.blocks import channel_head
+from buildtool.emit.packing import packings
+from buildtool.graph.reference.convolution import channel_scales
+from buildtool.graph.types import (
+    Activation,
+    Attrs,
+    ConvAttrs,
+    DepthwiseAttrs,
+    FullyConnectedAttrs,
+    OpKind,
+    Pad,
+    Quantization,
+)
+
+CONV, DEPTHWISE, DENSE = OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.FULLY_CONNECTED
+SIDE = 8  # rows and columns of a depthwise layer's taps
+TAPS = SIDE * SIDE
+SMALLEST, LARGEST = 8.0, 17.0  # log2 of how many sums a channel has
+SPEED = ("-O3", "-march=native", "-DNDEBUG", "-fno-sanitize=all")
+QUICK = (*SPEED, "-Wno-unused-function", "-Wno-maybe-uninitialized")
+
+
+@dataclass(frozen=True)
+class Requantiser:
+    """A family's way from sums to outputs, for a kind of layers."""
+
+    source: str  # of requantised/
+    family: str  # whose packing.py
+    packing: str
+    kind: OpKind
+    within: int = 0  # how many steps an output may be off
+
+    def __str__(self) -> str:
+        return f"{self.family} {self.packing}"
+
+
+REQUANTISERS = (
+    Requantiser("vpu", "xcore_vpu", "conv_vpu", CONV),
+    Requantiser("vpu", "xcore_vpu", "depthwise_vpu", DEPTHWISE),
+    Requantiser("vpu", "xcore_vpu", "fully_connected_vpu", DENSE),
+    Requantiser("vpu", "xcore_vpu16", "conv_vpu16", CONV, 1),
+    Requantiser("vpu", "xcore_vpu16", "depthwise_vpu16", DEPTHWISE, 1),
+    Requantiser("vpu", "xcore_vpu16", "fully_connected_vpu16", DENSE, 1),
+    Requantiser("dsp", "cortex_m_dsp", "conv_pairs", CONV),
+    Requantiser("dsp", "cortex_m_dsp", "depthwise_columns", DEPTHWISE),
+    Requantiser("dsp", "cortex_m_dsp", "fully_connected_groups", DENSE),
+    Requantiser("mve", "cortex_m_mve", "conv_mve", CONV),
+    Requantiser("mve", "cortex_m_mve", "depthwise_words_mve", DEPTHWISE),
+    Requantiser("mve", "cortex_m_mve", "fully_connected_mve", DENSE),
+    Requantiser("riscv", "riscv", "conv_tiles", CONV),
+    Requantiser("rvv", "riscv", "conv_vector", CONV),
+    Requantiser("lx106", "xtensa_lx106", "conv_quads", CONV),
+    Requantiser("lx106", "xtensa_lx106", "dense_quads", DENSE),
+    Requantiser("reference", "reference", "conv_plain", CONV),
+    Requantiser("reference", "reference", "fully_connected_plain", DENSE),
+)
+
+
+class _Layer(ctypes.Structure):
+    """layer"""
+
+    _fields_ = [
+        *((name, ctypes.c_void_p) for name in ("block", "biases", "factors", "scales", "ends", "weights")),
+        *((name, ctypes.c_int32) for name in ("channels", "taps", "dense", "depthwise")),
+        *((name, ctypes.c_int32) for name in ("zero_point", "low", "high", "within")),
+    ]
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A channel that a kernel gives other outputs than LiteRT for `sums` sums; `sum` is one of them."""
+
+    channel: int
+    sums: int
+    sum: int
+
+
+@functools.cache
+def _library(source: str) -> ctypes.CDLL:
+    made = compile_library([TESTS / "support/requantised" / f"{source}.c"], QUICK)
+    made.layer_wrong.restype = ctypes.c_int64
+    return made
+
+
+def wrong(requantiser: Requantiser, made: Case) -> tuple[int, list[Wrong]]:
+    """How many sums a layer's channels have, and the channels that give another output for some of them."""
+    packing = packings(KERNELS / requantiser.family / "packing.py")[requantiser.packing]
+    block = constants(packing(made.graph, made.op))
+    weights, table, common = _weights(made), _table(made), _common(made)
+    positive, negative = np.maximum(weights, 0).sum(axis=1), np.minimum(weights, 0).sum(axis=1)
+    bias = table[:, 0].astype(np.int64)
+    ends = np.stack((bias - 128 * positive + 127 * negative, bias + 127 * positive - 128 * negative), axis=1)
+    assert np.abs(ends).max() < 1 << 31
+    arrays = [
+        np.ascontiguousarray(bias.astype(np.int32)),
+        np.ascontiguousarray(table[:, 1:3].astype(np.int32)),
+        np.array(channel_scales(made.graph, made.op)),
+        ends.astype(np.int32),
+        weights.sum(axis=1).astype(np.int32),
+    ]
+    kind, (_, zero_point, low, high) = requantiser.kind, common
+    shape = (
+        len(weights),
+        weights.shape[1],
+        kind is DENSE,
+        kind is DEPTHWISE,
+        zero_point,
+        low,
+        high,
+        requantiser.within,
+    )
+    asked = _Layer(block.ctypes.data, *(a.ctypes.data for a in arrays), *map(int, shape))
+    counts, first = np.zeros(len(weights), np.int64), np.zeros(len(weights), np.int32)
+    compared = _library(requantiser.source).layer_wrong(
+        ctypes.byref(asked), ctypes.c_void_p(counts.ctypes.data), ctypes.c_void_p(first.ctypes.data)
+    )
+    return compared, [Wrong(int(c), int(counts[c]), int(first[c])) for c in np.flatnonzero(counts)]
+
+
+def _weights(made: Case) -> np.ndarray:
+    """Channels x taps."""
+    data = made.graph.tensors[made.op.inputs[1]].data
+    flat = data.reshape(-1, data.shape[3]).T if made.op.kind is DEPTHWISE else data.reshape(len(data), -1)
+    return flat.astype(np.int64)
+
+
+def _numbers(made: Case) -> np.ndarray:
+    return np.frombuffer(channel_head(made.graph, made.op, made.op.attrs.activation), "<i4")
+
+
+def _common(made: Case) -> list[int]:
+    return [int(n) for n in _numbers(made)[:4]]
+
+
+def _table(made: Case) -> np.ndarray:
+    columns = 4 if made.op.kind is DENSE else 3
+    count = len(_weights(made))
+    return _numbers(made)[4 : 4 + columns * count].reshape(count, columns)
+
+
+# ---- layers ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """A layer's numbers."""
+
+    activation: Activation
+    zero_points: tuple[int, int]  # of inputs and outputs
+    weights: np.ndarray  # channels x taps
+    bias: np.ndarray  # channels
+    scales: tuple[float, ...]  # of the weights; the inputs' is 1
+    steps: float  # the outputs' scale
+    inputs: np.ndarray  # pixels x taps; of a depthwise layer the same for all channels
+
+
+def drawn(
+    kind: OpKind, channels: int, seed: int, *, largest: float = LARGEST, pixels: int = 1
+) -> Iterator[Case]:
+    """Layers without end; `largest`: log2 of the most sums that a channel has.
+
+    Half of them are drawn where bounds are tight: as many sums as need a little more than 16 bits, on both
+    sides of 0 more often than not, and outputs from end to end. The others are anything: sums that begin
+    or end beside 0 or on a step of the outputs, factors of up to 4 and of 2^-20, clamps.
+    """
+    rng = np.random.default_rng(seed)
+    while True:
+        yield _drawn(kind, channels, rng, largest, pixels)
+
+
+def _drawn(kind: OpKind, channels: int, rng: np.random.Generator, largest: float, pixels: int) -> Case:
+    tight = rng.random() < 0.5
+    octaves = largest - 2 * rng.random() if tight else SMALLEST + (largest - SMALLEST) * rng.random() ** 2
+    sizes = np.maximum(2.0**octaves * rng.uniform(0.5, 1, channels) / 255, 1).astype(np.int64)
+    weights = _with_sums(rng, sizes)
+    span = 255 * np.abs(weights.astype(np.int64)).sum(axis=1)
+    reach = 2.0 ** (rng.uniform(7, 9) if tight else rng.uniform(-2, 14))  # outputs from end to end
+    slope = np.minimum(reach * 2.0 ** rng.uniform(-2, 2, channels) / span, 2.0 ** rng.uniform(-1, 2))
+    zero_points = rng.integers(-128, 128, 2).tolist()
+    activation = Activation.NONE
+    if not tight:
+        activation = (Activation.NONE, Activation.RELU, Activation.RELU6)[rng.integers(3)]
+        zero_points = [int(rng.choice([z, -128, 0, 127])) for z in zero_points]
+    bias = _biases(rng, weights.astype(np.int64), span, slope, zero_points[0])
+    steps = float(np.float32(2.0 ** rng.uniform(-6, -3)))  # of outputs
+    scales = tuple(float(np.float32(s)) for s in slope * steps)
+    inputs = _inputs(rng, weights, pixels)
+    made = _Drawn(activation, (zero_points[0], zero_points[1]), weights, bias, scales, steps, inputs)
+    return _layer(kind, made)
+
+
+def _layer(kind: OpKind, drawn: _Drawn) -> Case:
+    """The same as a graph."""
+    channels, pixels, axis, none = len(drawn.weights), len(drawn.inputs), 0, (0,) * len(drawn.weights)
+    weights, inputs, out = drawn.weights, drawn.inputs, (pixels, channels)
+    attrs: Attrs = FullyConnectedAttrs(drawn.activation)
+    if kind is CONV:
+        inputs, weights, out = inputs[None, None], weights[:, None, None], (1, 1, *out)
+        attrs = ConvAttrs((1, 1), (1, 1), Pad(), drawn.activation)
+    elif kind is DEPTHWISE:
+        axis, out, attrs = 3, (1, 1, *out), DepthwiseAttrs((1, SIDE), (1, 1), Pad(), drawn.activation, 1)
+        weights = weights.T.reshape(1, SIDE, SIDE, channels)
+        rows = inputs.reshape(pixels, SIDE, SIDE).transpose(1, 0, 2).reshape(1, SIDE, pixels * SIDE, 1)
+        inputs = np.repeat(rows, channels, axis=3)
+    filter_quant = Quantization(drawn.scales, none, axis)
+    fixed = [
+        constant("filter", np.ascontiguousarray(weights), filter_quant),
+        constant("bias", drawn.bias.astype(np.int32), Quantization(drawn.scales, none)),
+    ]
+    x = activation_tensor("x", inputs.shape, 1, drawn.zero_points[0])
+    y = activation_tensor("y", out, drawn.steps, drawn.zero_points[1])
+    return case(kind, attrs, [x], fixed, y, [np.ascontiguousarray(inputs)])
+
+
+def _with_sums(rng: np.random.Generator, sizes: np.ndarray) -> np.ndarray:
+    """Rows of TAPS weights of either sign whose absolute values add up to `sizes`."""
+    sizes = np.minimum(sizes, 127 * TAPS)
+    each = sizes // TAPS
+    weights = each[:, None] + (np.arange(TAPS) < (sizes - each * TAPS)[:, None])
+    sides = rng.random(weights.shape) < rng.choice([0.0, 0.5, 1.0, 0.1], len(sizes))[:, None]
+    return np.where(sides, -weights, weights).astype(np.int8)
+
+
+def _biases(
+    rng: np.random.Generator, weights: np.ndarray, span: np.ndarray, slope: np.ndarray, zero_point: int
+) -> np.ndarray:
+    """Biases that put 0 among the sums, beside an end of them, or outside."""
+    count = len(weights)
+    positive, negative = np.maximum(weights, 0).sum(axis=1), np.minimum(weights, 0).sum(axis=1)
+    style = rng.random(count)
+    low = np.select(
+        [style < 0.5, style < 0.7, style < 0.8, style < 0.9],
+        [
+            -rng.random(count) * span,
+            -rng.integers(0, 4096, count),
+            -span + rng.integers(0, 4096, count),
+            (rng.integers(-256, 256, count) + 0.5) / slope + rng.integers(-2, 3, count),
+        ],
+        rng.normal(0, 1, count) * 128 / slope,
+    )
+    low = np.clip(low, -(1 << 28), 1 << 28).astype(np.int64)
+    return low + 128 * positive - 127 * negative + zero_point * weights.sum(axis=1)
+
+
+def _inputs(rng: np.random.Generator, weights: np.ndarray, pixels: int) -> np.ndarray:
+    """Of each pixel inputs that bring a channel somewhere between its least and its greatest sum."""
+    chosen = np.sign(weights[rng.integers(0, len(weights), pixels)].astype(np.int64))
+    values = chosen * rng.uniform(-128, 127, (pixels, 1)) + rng.normal(0, 2, chosen.shape)
+    return np.clip(np.rint(values), -128, 127).astype(np.int8)
