@@ -25,7 +25,9 @@ def _one(daemon: Mapping[str, Any]) -> str:
         f"  requests  {counts['requests']:,}: {counts['from_memory']:,} answered from memory, "
         f"{counts['planned']:,} planned; {counts['prepared']:,} prepared in the background",
         f"  waiting   {count(daemon['waiting'], 'request')}; {count(daemon['clients'], 'client')}, "
-        f"{daemon['leases']:,} of them watching",
+        f"{daemon['leases']:,} of them watching; {daemon['unread_bytes']:,} bytes they have not read",
+        f"  prepares  {daemon['preparing']['waiting']:,} more; {daemon['preparing']['spent']:,.1f} s of CPU time "
+        f"spent since the last request, {daemon['preparing']['left']:,.1f} s left",
         f"  memory    {daemon['memory_bytes']:,} of {daemon['most_memory_bytes']:,} bytes in its processes, "
         f"{daemon['answers_bytes']:,} of answers",
         f"  watched   {count(len(daemon['watched']['files']), 'file')}",

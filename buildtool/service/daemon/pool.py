@@ -1,9 +1,13 @@
-"""Child processes that plan: one for each request at work, each with what it remembers of its networks."""
+"""Child processes that plan: one for each request at work, each with what it remembers of its networks.
+
+One more, of the lowest priority, prepares what nobody has asked for yet.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import selectors
 import signal
 import subprocess
 import sys
@@ -19,11 +23,15 @@ _CHUNK = 1 << 18
 
 
 class Worker:
-    """A child; `about`: the network and board that it planned last; `job`: the key of its request."""
+    """A child; `about`: the network and board that it planned last; `job`: the key of its request.
 
-    def __init__(self) -> None:
+    `low`: it has the lowest priority, for good: a process may give its priority up and not take it back.
+    """
+
+    def __init__(self, *, low: bool = False) -> None:
+        self.low = low
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "buildtool.service.daemon.worker"],
+            [sys.executable, "-P", "-m", "buildtool.service.daemon.worker", *(["low"] if low else [])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,  # so that its own children end with it
@@ -39,6 +47,7 @@ class Worker:
         self.job: str | None = None
         self.ready = self.dropped = False  # `dropped`: it was told to give memory back
         self.rss = 0  # bytes, as it said last
+        self.cpu = 0.0  # seconds that it has used, as it said last
         self.since = time.monotonic()  # that it is at work, or idle
         self.doing = "starting"
         self.heard = time.monotonic()
@@ -60,8 +69,11 @@ class Worker:
         self.write()
 
     def is_silent(self, now: float, seconds: float) -> bool:
-        """Whether it is at work and has said nothing for so long: it was stopped, or hangs."""
-        return self.job is not None and now - self.heard > seconds
+        """Whether it is at work and has said nothing for so long: it was stopped, or hangs.
+
+        One of low priority says nothing while others need the machine, and nobody waits for it.
+        """
+        return self.job is not None and not self.low and now - self.heard > seconds
 
     def write(self) -> None:
         """Writes what its pipe takes now; a child that ended is noticed where it is read."""
@@ -91,47 +103,76 @@ class Worker:
         for pipe in (self.stdin, self.stdout):
             with contextlib.suppress(OSError):
                 pipe.close()
+        with contextlib.suppress(ChildProcessError):
+            _, status, used = os.wait4(self.pid, 0)
+            self.process.returncode = os.waitstatus_to_exitcode(status)
+            self.cpu = used.ru_utime + used.ru_stime
         return self.process.wait()
 
 
 class Pool:
-    """The workers, at most so many at work for clients at once."""
+    """The workers, at most so many at work for clients at once; `selector` waits for what they say."""
 
-    def __init__(self, most: int = MOST_WORKERS) -> None:
+    def __init__(self, selector: selectors.BaseSelector, most: int = MOST_WORKERS) -> None:
         self.most = most
         self.workers: list[Worker] = []
-        self.started = 0
+        self._selector = selector
 
     def free(self, about: str) -> Worker | None:
         """One that can take a request about a network: the one that knows it, an idle one, or a new one.
 
         OSError where the system has no process left.
         """
-        idle = [worker for worker in self.workers if worker.job is None]
+        idle = [worker for worker in self.asked if worker.job is None]
         known = [worker for worker in idle if worker.about == about]
         fresh = [worker for worker in idle if not worker.about]
         if known or fresh:
             return (known or fresh)[0]
-        if len(self.workers) < self.most:
+        if len(self.asked) < self.most:
             return self.add()
         return min(idle, key=lambda worker: worker.since, default=None)
 
-    def add(self) -> Worker:
-        """A new one."""
-        self.workers.append(Worker())
-        self.started += 1
-        return self.workers[-1]
+    @property
+    def asked(self) -> list[Worker]:
+        """Those that answer requests."""
+        return [worker for worker in self.workers if not worker.low]
+
+    def add(self, *, low: bool = False) -> Worker:
+        """A new one. OSError where the system has no process left."""
+        worker = Worker(low=low)
+        self.workers.append(worker)
+        self._selector.register(worker.stdout, selectors.EVENT_READ, worker)
+        return worker
+
+    def tell(self, worker: Worker, message: Mapping[str, Any]) -> None:
+        """Sends one a message."""
+        worker.send(message)
+        self.look(worker)
+
+    def look(self, worker: Worker) -> None:
+        """Waits until one reads, where something is left to be sent to it."""
+        if worker.ended:
+            return
+        known = worker.stdin.fileno() in self._selector.get_map()
+        if worker.wants_to_write and not known:
+            self._selector.register(worker.stdin, selectors.EVENT_WRITE, worker)
+        elif known and not worker.wants_to_write:
+            self._selector.unregister(worker.stdin)
 
     def remove(self, worker: Worker) -> int:
         """Ends one; its exit status."""
+        for pipe in (worker.stdin, worker.stdout):
+            with contextlib.suppress(KeyError, ValueError):
+                self._selector.unregister(pipe)
         if worker in self.workers:
             self.workers.remove(worker)
         return worker.end()
 
     def tired(self, now: float) -> list[Worker]:
-        """Idle ones that nobody has asked for long; one always stays."""
+        """Idle ones that had nothing to do for long; one that answers requests always stays."""
         idle = [w for w in self.workers if w.job is None and now - w.since > IDLE_SECONDS]
-        return idle[: max(0, len(self.workers) - 1)]
+        answering = [w for w in idle if not w.low]
+        return [w for w in idle if w.low] + answering[: max(0, len(self.asked) - 1)]
 
     @property
     def rss(self) -> int:
