@@ -51,7 +51,8 @@ def _stop(known: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
     if stopped:
         return {"stopped": stopped}, f"stopped: process {', '.join(map(str, stopped))}", 0
     others = sum(at.is_alive() for at in endpoint.every())
-    more = f" for this code and this cache; {others} run for others: see --all" if others else ""
+    run = "1 runs for another" if others == 1 else f"{others} run for others"
+    more = f" for this code and this cache; {run}: see --all" if others else ""
     return {"stopped": stopped}, f"no daemon was running{more}", 0
 
 
