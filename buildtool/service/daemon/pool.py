@@ -31,11 +31,13 @@ class Worker:
     def __init__(self, *, low: bool = False) -> None:
         self.low = low
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "buildtool.service.daemon.worker", *(["low"] if low else [])],
+            [sys.executable, "-P", "-m", "buildtool.service.daemon.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,  # so that its own children end with it
         )
+        if low:
+            _lower_priority(self.process.pid)
         assert self.process.stdin is not None and self.process.stdout is not None
         self.stdin, self.stdout = self.process.stdin, self.process.stdout
         self.ended = False
@@ -108,6 +110,14 @@ class Worker:
             self.process.returncode = os.waitstatus_to_exitcode(status)
             self.cpu = used.ru_utime + used.ru_stime
         return self.process.wait()
+
+
+def _lower_priority(pid: int) -> None:
+    """Gives a process the lowest priority there is, before it has begun."""
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, pid, 19)
+    with contextlib.suppress(OSError, AttributeError):  # Linux alone has it
+        os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
 
 
 class Pool:

@@ -1,9 +1,9 @@
 """What runs in a worker: requests from standard input, one after the other, answers on standard output.
 
 Between requests it imports what the first ones need, step by step; it stops as soon as a request is there.
-One that was started with the word `low` has the lowest priority, and is also given requests to look ahead
-from (see `ahead`), with the CPU seconds that this may take. While a worker is at work a thread says so every
-second, so that one that was stopped is told from one that needs long.
+The one that has the lowest priority is also given requests to look ahead from (see `ahead`), with the CPU
+seconds that this may take. While a worker is at work a thread says so every second, so that one that was
+stopped is told from one that needs long.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from buildtool.target import registry
 
 MOST_BYTES = 4 << 30  # of address space: what needs more ends in an error, and not the machine
 BEAT_SECONDS = 1.0
+KEEP_SECONDS = 0.5  # of CPU time, after which what was made ahead is written to the cache
 PRELOADED = ("graph", "target", "plan", "emit", "service.pipeline", "service.answers")
 _CHUNK = 1 << 18
 _AROUND = 1 << 20  # bytes that the message around an answer has at most
@@ -80,7 +81,8 @@ class Service:
             keeper=self.cache, progress=lambda text: self._say({"progress": {"text": text}})
         )
         self._ahead = _imports()
-        self._ahead_key, self._until = "", 0.0  # what it looks ahead from, and CPU seconds to stop at
+        # what it looks ahead from, the CPU seconds to stop at, and those at which it kept what it had made
+        self._ahead_key, self._until, self._kept = "", 0.0, 0.0
 
     def serve(self, message: Mapping[str, Any]) -> None:
         """Answers a request."""
@@ -127,6 +129,7 @@ class Service:
 
     def rested(self, *, left: bool) -> None:
         """Says that it does nothing more; `left`: because it may not."""
+        self._keep()
         self._say({"rested": self._ahead_key, "left": left, "rss": resident_bytes()})
 
     def rest(self) -> bool:
@@ -138,7 +141,15 @@ class Service:
         except Exception as error:  # whoever asks for it will hear of it
             print(f"buildtool daemon: what is done ahead failed: {error!r}", file=sys.stderr, flush=True)
             return False
+        if time.process_time() - self._kept > KEEP_SECONDS:
+            self._keep()  # it may be ended at any time
         return True
+
+    def _keep(self) -> None:
+        """Writes what was made ahead to the cache."""
+        self._kept = time.process_time()
+        if self.cache is not None:
+            self.cache.flush()
 
     def drop(self) -> None:
         """Gives back memory."""
@@ -152,8 +163,6 @@ class Service:
         from buildtool.service.ahead import points_ahead
 
         yield from points_ahead(request, self.session)
-        if self.cache is not None:
-            self.cache.flush()
         yield from _imports()
 
 
@@ -256,12 +265,8 @@ def resident_bytes() -> int:
         return 0
 
 
-def _prepare_process(*, low: bool) -> None:
-    """A worker ends with its daemon, and has a bound on its memory. `low`: it has the lowest priority."""
-    if low:
-        with contextlib.suppress(Exception):  # no such system
-            os.nice(19)
-            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+def _prepare_process() -> None:
+    """A worker ends with its daemon, and has a bound on its memory."""
     with contextlib.suppress(Exception):  # Linux alone has it
         import ctypes
         import signal
@@ -278,7 +283,7 @@ def _prepare_process(*, low: bool) -> None:
 
 def main() -> int:
     """Serves until standard input ends; 1 for a broken frame."""
-    _prepare_process(low="low" in sys.argv[1:])
+    _prepare_process()
     parent = os.getppid()
     speaker = Speaker()
     service = Service(speaker)
