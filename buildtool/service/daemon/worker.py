@@ -287,9 +287,9 @@ def main() -> int:
     parent = os.getppid()
     speaker = Speaker()
     service = Service(speaker)
-    speaker.say({"ready": True, "code": service.code, "rss": resident_bytes()})
     decoder, busy = wire.Decoder(), True
     try:
+        speaker.say({"ready": True, "code": service.code, "rss": resident_bytes()})
         while os.getppid() == parent:
             if busy and not select.select([0], [], [], 0)[0]:
                 over = service.is_over_budget
