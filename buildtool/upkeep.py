@@ -45,9 +45,15 @@ def _start() -> tuple[Mapping[str, Any], str, int]:
 
 def _stop(known: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
     stopped: list[int] = []
+    failed: list[ToolError] = []
     for at in known:
-        if pid := _stopped(at):
-            stopped.append(pid)
+        try:
+            if pid := _stopped(at):
+                stopped.append(pid)
+        except ToolError as error:  # the others end nevertheless
+            failed.append(error)
+    if failed:
+        raise failed[0]
     if stopped:
         return {"stopped": stopped}, f"stopped: process {', '.join(map(str, stopped))}", 0
     others = sum(at.is_alive() for at in endpoint.every())

@@ -146,6 +146,7 @@ class Preparer:
         self.at_work, self._began = one, worker.cpu
         worker.job, worker.about, worker.dropped = one.job.key, one.job.about, False
         worker.doing = "preparing other limits" if one.ahead else "preparing"
+        worker.since = time.monotonic()
         left = self.budget.left(one.part)
         ahead = {"ahead": one.job.request, "key": one.job.key, "seconds": left}
         told = ahead if one.ahead else one.job.message()

@@ -162,7 +162,8 @@ class Service:
     def _points(self, request: Any) -> Iterator[None]:
         from buildtool.service.ahead import points_ahead
 
-        yield from points_ahead(request, self.session)
+        if self.cache is not None:  # else nobody would find what is made here
+            yield from points_ahead(request, self.session)
         yield from _imports()
 
 
