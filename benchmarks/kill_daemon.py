@@ -93,9 +93,12 @@ def harm(what: str, rng: random.Random) -> str:
         shutil.rmtree(os.environ[folders.CACHE], ignore_errors=True)
         return what
     status = _status()
-    low = [w["pid"] for w in status.get("workers", ()) if os.getpriority(os.PRIO_PROCESS, w["pid"]) == 19]
-    others = [w["pid"] for w in status.get("workers", ()) if w["pid"] not in low]
-    pids = {"daemon": [status["pid"]] if status else [], "planner": others, "preparer": low}
+    workers = status.get("workers", ())
+    pids = {
+        "daemon": [status["pid"]] if status else [],
+        "planner": [worker["pid"] for worker in workers if not worker["prepares"]],
+        "preparer": [worker["pid"] for worker in workers if worker["prepares"]],
+    }
     word, _, who = what.partition(" ")
     if not pids.get(who):
         return f"{what}: none there"

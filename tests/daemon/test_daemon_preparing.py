@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 
 import msgpack
 import pytest
@@ -28,7 +29,7 @@ class Fake:
 class Process:
     """A worker of low priority that does nothing."""
 
-    low, cpu, job, doing, dropped, since = True, 0.0, None, "starting", False, 0.0
+    prepares, pid, cpu, job, doing, dropped, since = True, 0, 0.0, None, "starting", False, 0.0
     about = ""
 
 
@@ -36,10 +37,10 @@ class Processes:
     """A pool of such; `told`: the messages to the one there is; `dearly`: CPU seconds it has in the end."""
 
     def __init__(self):
-        self.workers, self.told, self.removed, self.dearly = [], [], 0, None
+        self.workers, self.told, self.removed, self.dearly, self.dead = [], [], 0, None, []
 
-    def add(self, *, low):
-        assert low
+    def add(self, *, prepares):
+        assert prepares
         self.workers.append(Process())
         return self.workers[-1]
 
@@ -49,7 +50,13 @@ class Processes:
     def remove(self, worker):
         self.workers.remove(worker)
         self.removed += 1
-        worker.cpu = worker.cpu if self.dearly is None else self.dearly
+        self.dead.append(worker)
+
+    def reaped(self):
+        dead, self.dead = self.dead, []
+        for worker in dead:
+            worker.cpu = worker.cpu if self.dearly is None else self.dearly
+        return dead
 
 
 class Bench:
@@ -75,7 +82,8 @@ class Bench:
 
 
 @pytest.fixture
-def bench():
+def bench(monkeypatch):
+    monkeypatch.setattr(preparing, "lower_priority", lambda pid: None)
     return Bench()
 
 
@@ -199,25 +207,35 @@ def request_of(tmp_path):
 
 def prepares(daemon):
     """The process that prepares; 0 where there is none."""
-    found = [w["pid"] for w in daemon.status()["workers"] if os.getpriority(os.PRIO_PROCESS, w["pid"]) == 19]
-    return found[0] if found else 0
+    return next((w["pid"] for w in daemon.status()["workers"] if w["prepares"]), 0)
 
 
 @pytest.mark.slow
-def test_what_is_prepared_has_the_lowest_priority_and_ends_when_a_person_asks(tmp_path, request_of):
+def test_what_is_prepared_has_the_lowest_priority(tmp_path, request_of):
+    with running(tmp_path) as daemon:
+        daemon.ask(request_of())
+        low = eventually(lambda: prepares(daemon))
+        eventually(lambda: os.sched_getscheduler(low) == os.SCHED_IDLE)
+        assert os.getpriority(os.PRIO_PROCESS, low) == 19
+        (other,) = set(daemon.workers()) - {low}
+        assert os.sched_getscheduler(other) == os.SCHED_OTHER
+        group = Path(f"/proc/{low}/autogroup")  # "/autogroup-7 nice 19"; "" or none where there are no groups
+        eventually(lambda: not group.exists() or group.read_text().split()[2:] in ([], ["19"]))
+
+
+@pytest.mark.slow
+def test_what_is_prepared_ends_when_a_person_asks(tmp_path, request_of):
     with running(tmp_path, BUILDTOOL_DAEMON_AHEAD=PLENTY) as daemon:
         daemon.ask(request_of())
         low = eventually(lambda: prepares(daemon))
-        assert os.sched_getscheduler(low) == os.SCHED_IDLE
-        (asked,) = set(daemon.workers()) - {low}
-        assert os.sched_getscheduler(asked) == os.SCHED_OTHER
+        assert os.sched_getscheduler(low) == os.SCHED_OTHER
         eventually(lambda: daemon.status()["preparing"]["waiting"] == 0)
         os.kill(low, signal.SIGSTOP)  # so that it stays at work
         request = request_of(16)
         eventually(lambda: any(w["doing"] == "preparing" for w in daemon.status()["workers"]))
-        assert is_running(low)
         assert daemon.ask(request)["model"] == "net"
-        assert not is_running(low)
+        assert low not in daemon.workers()
+        eventually(lambda: not is_running(low))
         counts = daemon.counts()
         assert (counts["planned"], counts["prepared"], counts["crashes"]) == (2, 0, 0)
 

@@ -25,19 +25,18 @@ _CHUNK = 1 << 18
 class Worker:
     """A child; `about`: the network and board that it planned last; `job`: the key of its request.
 
-    `low`: it has the lowest priority, for good: a process may give its priority up and not take it back.
+    `prepares`: it plans what nobody has asked for, and nothing else: its priority may be low, and a process
+    that gave its priority up cannot take it back.
     """
 
-    def __init__(self, *, low: bool = False) -> None:
-        self.low = low
+    def __init__(self, *, prepares: bool = False) -> None:
+        self.prepares = prepares
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "buildtool.service.daemon.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,  # so that its own children end with it
         )
-        if low:
-            _lower_priority(self.process.pid)
         assert self.process.stdin is not None and self.process.stdout is not None
         self.stdin, self.stdout = self.process.stdin, self.process.stdout
         self.ended = False
@@ -73,9 +72,9 @@ class Worker:
     def is_silent(self, now: float, seconds: float) -> bool:
         """Whether it is at work and has said nothing for so long: it was stopped, or hangs.
 
-        One of low priority says nothing while others need the machine, and nobody waits for it.
+        One that prepares may say nothing while others need the machine, and nobody waits for it.
         """
-        return self.job is not None and not self.low and now - self.heard > seconds
+        return self.job is not None and not self.prepares and now - self.heard > seconds
 
     def write(self) -> None:
         """Writes what its pipe takes now; a child that ended is noticed where it is read."""
@@ -97,27 +96,40 @@ class Worker:
         self.heard = time.monotonic()
         return self._decoder.feed(data) if data else None
 
-    def end(self) -> int:
-        """Kills it and all it has started; its exit status."""
+    def kill(self) -> None:
+        """Kills it and all it has started. It is gone once `wait` says so."""
         self.ended = True
         with contextlib.suppress(OSError):
             os.killpg(self.pid, signal.SIGKILL)
         for pipe in (self.stdin, self.stdout):
             with contextlib.suppress(OSError):
                 pipe.close()
-        with contextlib.suppress(ChildProcessError):
-            _, status, used = os.wait4(self.pid, 0)
-            self.process.returncode = os.waitstatus_to_exitcode(status)
-            self.cpu = used.ru_utime + used.ru_stime
-        return self.process.wait()
+
+    def wait(self, *, patient: bool = True) -> int | None:
+        """Its exit status, its CPU time noted; None where it is not gone yet, unless `patient`."""
+        try:
+            pid, status, used = os.wait4(self.pid, 0 if patient else os.WNOHANG)
+        except ChildProcessError:
+            return self.process.wait()
+        if not pid:
+            return None
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        self.cpu = used.ru_utime + used.ru_stime
+        return self.process.returncode
 
 
-def _lower_priority(pid: int) -> None:
-    """Gives a process the lowest priority there is, before it has begun."""
+def lower_priority(pid: int) -> None:
+    """Gives a process that leads a session the lowest priority there is, for good.
+
+    Where Linux groups processes by session, priorities count within a session alone, and the group has one
+    of its own.
+    """
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, pid, 19)
     with contextlib.suppress(OSError, AttributeError):  # Linux alone has it
         os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/autogroup", "r+", encoding="ascii") as group:  # noqa: PTH123
+        group.write("19")
 
 
 class Pool:
@@ -126,6 +138,7 @@ class Pool:
     def __init__(self, selector: selectors.BaseSelector, most: int = MOST_WORKERS) -> None:
         self.most = most
         self.workers: list[Worker] = []
+        self._dying: list[Worker] = []
         self._selector = selector
 
     def free(self, about: str) -> Worker | None:
@@ -145,11 +158,11 @@ class Pool:
     @property
     def asked(self) -> list[Worker]:
         """Those that answer requests."""
-        return [worker for worker in self.workers if not worker.low]
+        return [worker for worker in self.workers if not worker.prepares]
 
-    def add(self, *, low: bool = False) -> Worker:
+    def add(self, *, prepares: bool = False) -> Worker:
         """A new one. OSError where the system has no process left."""
-        worker = Worker(low=low)
+        worker = Worker(prepares=prepares)
         self.workers.append(worker)
         self._selector.register(worker.stdout, selectors.EVENT_READ, worker)
         return worker
@@ -170,19 +183,29 @@ class Pool:
             self._selector.unregister(worker.stdin)
 
     def remove(self, worker: Worker) -> int:
-        """Ends one; its exit status."""
+        """Ends one; its exit status. One that prepares may need long to die, and is not waited for."""
         for pipe in (worker.stdin, worker.stdout):
             with contextlib.suppress(KeyError, ValueError):
                 self._selector.unregister(pipe)
         if worker in self.workers:
             self.workers.remove(worker)
-        return worker.end()
+        worker.kill()
+        if worker.prepares:
+            self._dying.append(worker)
+            return 0
+        return worker.wait() or 0
+
+    def reaped(self) -> list[Worker]:
+        """Those that prepared, and have died since the last call: their CPU time is known now."""
+        dead = [worker for worker in self._dying if worker.wait(patient=False) is not None]
+        self._dying = [worker for worker in self._dying if worker not in dead]
+        return dead
 
     def tired(self, now: float) -> list[Worker]:
         """Idle ones that had nothing to do for long; one that answers requests always stays."""
         idle = [w for w in self.workers if w.job is None and now - w.since > IDLE_SECONDS]
-        answering = [w for w in idle if not w.low]
-        return [w for w in idle if w.low] + answering[: max(0, len(self.asked) - 1)]
+        answering = [w for w in idle if not w.prepares]
+        return [w for w in idle if w.prepares] + answering[: max(0, len(self.asked) - 1)]
 
     @property
     def rss(self) -> int:

@@ -1,5 +1,7 @@
 """What is planned before anybody asks: by one process of the lowest priority, within a budget.
 
+With a budget of more than one core, which that process cannot use up, it has the ordinary priority.
+
 The budget is CPU time: a share of the time since the last request. First come answers to requests whose
 files were saved, or that an older daemon has handed on; then what the next request may ask for (see `ahead`),
 which gets half of the budget, so that a save finds the other half. Whatever is at work when a request comes
@@ -15,7 +17,7 @@ from typing import Any
 
 from buildtool.service.daemon.jobs import Job
 from buildtool.service.daemon.memory import request_key
-from buildtool.service.daemon.pool import Pool, Worker
+from buildtool.service.daemon.pool import Pool, Worker, lower_priority
 from buildtool.service.daemon.watcher import bare
 
 SHARE = 10.0  # per cent of one core; $BUILDTOOL_DAEMON_AHEAD: another share, 0 to prepare nothing
@@ -74,17 +76,18 @@ class Preparer:
         self.budget = Budget(share, clock)
         self.waiting: list[Preparation] = []
         self.at_work: Preparation | None = None
-        self._pool, self._off = pool, share <= 0
+        self._pool, self._share = pool, share
+        self._counted: dict[Worker, float] = {}  # CPU seconds of processes that were ended, as far as known
         self._began = 0.0  # CPU seconds of the worker when it began what is at work
 
     @property
     def worker(self) -> Worker | None:
         """The process that prepares; None where there is none now."""
-        return next((worker for worker in self._pool.workers if worker.low), None)
+        return next((worker for worker in self._pool.workers if worker.prepares), None)
 
     def add(self, job: Job, *, ahead: bool = False) -> None:
         """Something to prepare as soon as the budget allows. Of one network one look ahead waits."""
-        if self._off:
+        if self._share <= 0:
             return
         found = Preparation(job, ahead, job.about if ahead else _subject(job))
         rest = [one for one in self.waiting if (one.ahead, one.subject) != (ahead, found.subject)]
@@ -103,6 +106,7 @@ class Preparer:
 
     def go_on(self) -> None:
         """Begins what the budget allows, nobody waiting for an answer; ends what has taken too much."""
+        self._reap()
         if self.at_work is not None:
             if self.budget.left(self.at_work.part) < -OVERDRAFT_SECONDS:
                 self.at_work.needs = 2 * self._used()
@@ -140,7 +144,7 @@ class Preparer:
     def _begin(self, one: Preparation) -> None:
         self.waiting.remove(one)
         try:
-            worker = self.worker or self._pool.add(low=True)
+            worker = self.worker or self._started()
         except OSError:  # the system has no process left: it is no time to prepare anything
             return
         self.at_work, self._began = one, worker.cpu
@@ -160,9 +164,20 @@ class Preparer:
         self.at_work = None
         if one is not None:
             self.waiting = sorted([one, *self.waiting], key=lambda one: one.ahead)
-        before = worker.cpu
+        self._counted[worker] = worker.cpu
         self._pool.remove(worker)
-        self.budget.spent += max(0.0, worker.cpu - before)
+        self._reap()
+
+    def _started(self) -> Worker:
+        worker = self._pool.add(prepares=True)
+        if self._share <= 1:
+            lower_priority(worker.pid)
+        return worker
+
+    def _reap(self) -> None:
+        """Counts what processes that were ended have used since they last said so."""
+        for worker in self._pool.reaped():
+            self.budget.spent += max(0.0, worker.cpu - self._counted.pop(worker, worker.cpu))
 
     def _used(self) -> float:
         """CPU seconds that what is at work has taken."""

@@ -22,6 +22,7 @@ from buildtool.service.daemon.preparing import Preparer
 from buildtool.service.daemon.watcher import Watcher
 
 _CRASH = "the process that planned this ended (status {})"
+_LOST = "the process that prepares has ended"
 _SILENT = "the process that planned this said nothing for long"
 _NO_PROCESS = "no process can be started for this: {}"
 
@@ -206,7 +207,7 @@ class Scheduler:
                 worker.ready = True
             if "dropped" in message:
                 self._bound_memory()
-            elif worker.low:
+            elif worker.prepares:
                 self._prepared(worker, message)
             elif "rested" in message and worker.job is None:
                 worker.doing = "idle"
@@ -257,7 +258,7 @@ class Scheduler:
     def _bound_memory(self) -> None:
         """Over the ceiling, idle workers forget, then end: the one that was used longest ago first."""
         idle = [worker for worker in self.pool.workers if worker.job is None]
-        for worker in sorted(idle, key=lambda worker: (not worker.low, worker.since)):
+        for worker in sorted(idle, key=lambda worker: (not worker.prepares, worker.since)):
             if self.pool.rss <= self.most_bytes:
                 return
             if not worker.dropped:
@@ -273,9 +274,9 @@ class Scheduler:
         job = self.jobs.get(worker.job or "")
         status = self.pool.remove(worker)
         self.counts["crashes"] += 1
-        text = why or _CRASH.format(status)
+        text = why or (_LOST if worker.prepares else _CRASH.format(status))
         print(f"buildtool daemon: {text}", flush=True)
-        if worker.low:
+        if worker.prepares:
             self.preparer.lost(worker)
             return
         if job is not None:

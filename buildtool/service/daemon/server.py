@@ -397,6 +397,7 @@ class Server:
             "workers": [
                 {
                     "pid": worker.pid,
+                    "prepares": worker.prepares,
                     "about": worker.about,
                     "doing": worker.doing,
                     "seconds": round(now - worker.since, 1),
