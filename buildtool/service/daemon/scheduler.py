@@ -50,6 +50,7 @@ class Scheduler:
         self.preparer = Preparer(self.pool, share)
         self.jobs: dict[str, Job] = {}
         self.queue: list[Job] = []
+        self._has_room = False  # a worker is free for what waits
         self.counts = {"from_memory": 0, "planned": 0, "prepared": 0, "crashes": 0}
         self.most_bytes, self._silence_seconds = most_bytes, silence_seconds
         self._selector, self._watcher, self._code, self._end = selector, watcher, code, end
@@ -128,10 +129,13 @@ class Scheduler:
             self.queue.remove(job)
         if job.worker is not None:
             self.pool.remove(job.worker)
-            self._next()
+            self._has_room = True  # others that wait may be given up before they are begun
 
-    def _next(self) -> None:
-        """Starts what waits for a free worker."""
+    def next(self) -> None:
+        """Starts what waits for a free worker, if one is free since the last call."""
+        if not self._has_room:
+            return
+        self._has_room = False
         waiting, self.queue = self.queue, []
         for job in waiting:
             if job.key in self.jobs:
@@ -239,7 +243,7 @@ class Scheduler:
         if message.get("leaving"):
             self.pool.remove(worker)
         self._bound_memory()
-        self._next()
+        self._has_room = True
 
     def _prepared(self, worker: Worker, message: Mapping[str, Any]) -> None:
         """The worker that prepares says something."""
@@ -282,7 +286,7 @@ class Scheduler:
         if job is not None:
             self._failed(job, text)
         if worker.ready:
-            self._next()
+            self._has_room = True
             self.at_hand()
             return
         for waiting in list(self.queue):  # one that ends at its start would do so again

@@ -84,6 +84,7 @@ class Server:
                 self._guarded(self._listen_to, client)
             for client in self.clients.surplus():
                 self._hang_up(client)
+            self._guarded(self.scheduler.next)
             if self._signal:
                 self.end(f"signal {signal.Signals(self._signal).name}")
             now = time.monotonic()
