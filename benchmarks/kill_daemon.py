@@ -88,6 +88,11 @@ def _status() -> dict[str, Any]:
 
 def harm(what: str, rng: random.Random) -> str:
     """Does it, a moment from now; what was done."""
+    if what == "kill preparer":
+        for _ in range(100):
+            if any(w["prepares"] and w["doing"] != "idle" for w in _status().get("workers", ())):
+                break
+            time.sleep(0.02)
     time.sleep(rng.random() * 0.4)
     if what == "no cache":
         shutil.rmtree(os.environ[folders.CACHE], ignore_errors=True)
@@ -115,8 +120,12 @@ def rounds(bench: Bench, count: int) -> Iterator[Counter[str]]:
         bench.save()
         request = bench.request()
         expected = bench.expected(request)
-        time.sleep(bench.rng.choice((0.0, 0.3, 0.8, 1.5)))
         done: list[str] = []
+        thread = threading.Thread(target=lambda w=what, into=done: into.append(harm(w, bench.rng)))
+        if what == "kill preparer":  # before the request ends it
+            thread.start()
+            thread.join()
+        time.sleep(bench.rng.choice((0.0, 0.3, 0.8, 1.5)))
         if what == "leave":
             with contextlib.suppress(places.AbsentError):
                 link = client.reach(start=True)
@@ -124,8 +133,7 @@ def rounds(bench: Bench, count: int) -> Iterator[Counter[str]]:
                 with contextlib.suppress(places.AbsentError, OSError, ValueError):
                     link.request(request, "on", None)
             done.append(what)
-        thread = threading.Thread(target=lambda w=what, into=done: into.append(harm(w, bench.rng)))
-        if what not in ("nothing", "leave"):
+        if what not in ("nothing", "leave", "kill preparer"):
             thread.start()
         here: list[int] = []
 
