@@ -11,7 +11,6 @@ import os
 import selectors
 import signal
 import sys
-import threading
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -26,12 +25,11 @@ from buildtool.service.daemon.lifetime import Life
 from buildtool.service.daemon.pool import Worker
 from buildtool.service.daemon.preparing import SHARE
 from buildtool.service.daemon.scheduler import Scheduler
-from buildtool.service.daemon.succession import succeed
+from buildtool.service.daemon.succession import Succession
 from buildtool.service.daemon.watcher import CODE_SETTLE_SECONDS, SETTLE_SECONDS, Watcher
 
 BEAT_SECONDS = 0.5
 DRAIN_SECONDS = 10.0
-SUCCESSION_SECONDS = 30.0  # that a daemon of older code stays to tell the new one what to prepare
 IDLE_SECONDS = 600.0  # $BUILDTOOL_DAEMON_IDLE: another time, 0 for ever
 MEMORY_BYTES = 1 << 30  # $BUILDTOOL_DAEMON_BYTES: of all workers together
 SILENCE_SECONDS = 10.0  # $BUILDTOOL_DAEMON_SILENCE: of a worker at work, which says so every second
@@ -64,9 +62,7 @@ class Server:
         self._began = self._used = self._beaten = time.monotonic()
         self._signal = 0
         self._unheard: set[Connection] = set()  # who has said more than was listened to
-        self._is_asked = False  # a request came since the last succession
-        self._is_stale = False  # the code is another one, and nobody has asked
-        self._successions: list[threading.Thread] = []
+        self.succession = Succession(life.code, self.wake)
 
     # ---- the loop ------------------------------------------------------------------------------------
 
@@ -139,8 +135,7 @@ class Server:
         return not waiting or time.monotonic() > self._deadline
 
     def _finish(self) -> None:
-        for succession in self._successions:  # the new daemon may end this one before it has its requests
-            succession.join(SUCCESSION_SECONDS)
+        self.succession.wait()
         self.watcher.stop()
         self.scheduler.stop()
         for client in list(self.clients):
@@ -189,7 +184,7 @@ class Server:
             self.scheduler.prepare(request, environment)
         if self.watcher.code_has_changed():
             self._succeed()
-        if self._is_stale:
+        if self.succession.is_stale:
             self.end("buildtool's code has changed, and nobody has asked since it last did")
 
     def _outdated(self, why: str) -> None:
@@ -202,19 +197,7 @@ class Server:
         """Starts a daemon of the new code, if there is one; where nobody asked this one, it only ends."""
         idle_seconds = time.monotonic() - self._used
         told = {"idle": idle_seconds, "spent": self.scheduler.preparer.budget.spent}
-        requests = self.watcher.requests() if self._is_asked else None
-
-        def run() -> None:
-            has_changed = succeed(self.life.code, requests, told, after_seconds)
-            if has_changed and requests is not None:
-                self._is_asked = False
-            elif has_changed:
-                self._is_stale = True
-                self.wake()
-
-        succession = threading.Thread(target=run, daemon=True)
-        self._successions.append(succession)
-        succession.start()
+        self.succession.begin(self.watcher.requests(), told, after_seconds)
 
     # ---- clients -------------------------------------------------------------------------------------
 
@@ -345,7 +328,7 @@ class Server:
         if why := self.clients.refusal(client):
             client.send({"crash": True, **wire.error_message(ToolError(why))})
             return
-        self._used, self._is_asked = time.monotonic(), True
+        self._used, self.succession.is_asked = time.monotonic(), True
         self.counts["requests"] += 1
         self.watcher.watch_code(code_folders)
         self.scheduler.ask(client, request, environment, str(cache))

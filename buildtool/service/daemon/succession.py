@@ -9,8 +9,9 @@ them.
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from buildtool.client.daemon import reach
@@ -18,9 +19,43 @@ from buildtool.client.endpoint import AbsentError
 from buildtool.identity import code_digest
 
 MOST_REQUESTS = 4  # that the new daemon is given: whoever edits code saves often
+END_SECONDS = 30.0  # that a daemon of older code stays to tell the new one what to prepare
 _ATTEMPTS = 5  # a daemon on a busy machine may be silent for longer than a client waits
 
 Requests = Sequence[tuple[Mapping[str, Any], Mapping[str, str]]]
+
+
+class Succession:
+    """A daemon's part in it: `code` is its own; `wake` is called, from another thread, when `is_stale`.
+
+    `is_asked`: a request came since the last succession; `is_stale`: the code is another one, and none came.
+    """
+
+    def __init__(self, code: str, wake: Callable[[], None]) -> None:
+        self.is_asked = self.is_stale = False
+        self._code, self._wake = code, wake
+        self._at_work: list[threading.Thread] = []
+
+    def begin(self, requests: Requests, told: Mapping[str, float], after_seconds: float = 0.0) -> None:
+        """The code may be another one now: see `succeed`."""
+        given = requests if self.is_asked else None
+        thread = threading.Thread(target=self._run, args=(given, told, after_seconds), daemon=True)
+        self._at_work.append(thread)
+        thread.start()
+
+    def wait(self) -> None:
+        """Until the next daemon has what it is told, or for so long: it may end this one before it has."""
+        for thread in self._at_work:
+            thread.join(END_SECONDS)
+
+    def _run(self, requests: Requests | None, told: Mapping[str, float], after_seconds: float) -> None:
+        if not succeed(self._code, requests, told, after_seconds):
+            return
+        if requests is not None:
+            self.is_asked = False
+        else:
+            self.is_stale = True
+            self._wake()
 
 
 def succeed(
