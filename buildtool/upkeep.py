@@ -107,8 +107,13 @@ def _wait_for_end(at: Endpoint, pid: int, start: str, seconds: float) -> None:
 
 
 def _signal(at: Endpoint, pid: int, start: str, word: signal.Signals) -> None:
-    """Sends a signal to a daemon, if its number and its start are those that it wrote down."""
+    """Sends a signal to a daemon, if its number and its start are those that it wrote down.
+
+    One that has ended meanwhile needs none.
+    """
     if pid <= 0 or not start or process_start(pid) != start:
+        if not at.is_alive():
+            return
         raise ToolError(f"the daemon does not answer, and its process is not known: see {at.log}")
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, word)

@@ -11,7 +11,7 @@ import pytest
 from daemons import BOARDS, eventually, is_running, running
 
 from buildtool import upkeep, wire
-from buildtool.client.endpoint import process_start
+from buildtool.client.endpoint import AbsentError, process_start
 from buildtool.errors import ToolError
 from buildtool.service.daemon import clients as together
 from buildtool.service.daemon import connection
@@ -298,6 +298,19 @@ def test_stop_does_not_say_stopped_while_the_process_lives(tmp_path, monkeypatch
         assert is_running(pid)
         assert upkeep.daemon_command("stop")[0] == {"stopped": [pid]}
         assert not is_running(pid) and process_start(pid) == ""
+
+
+def test_stop_finds_that_a_daemon_has_ended_while_it_was_told_to(tmp_path, monkeypatch):
+    def killed(at, word):
+        os.kill(at.process()[0], signal.SIGKILL)
+        eventually(lambda: not at.is_alive())
+        raise AbsentError("the daemon cannot be reached")
+
+    with running(tmp_path) as daemon:
+        daemon.link().close()
+        pid = daemon.pid
+        monkeypatch.setattr(upkeep, "_tell", killed)
+        assert upkeep.daemon_command("stop")[0] == {"stopped": [pid]}
 
 
 def test_stop_tells_of_daemons_for_another_cache(tmp_path, monkeypatch):
