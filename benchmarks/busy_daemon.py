@@ -4,14 +4,17 @@
 
 A daemon of its own is asked for the front of a large network that it does not know. Until the answer comes,
 `status` is asked over and over; the median and the largest time are shown, and the longest time for which
-the client of the front heard nothing. Then a thousand requests for plans, a quarter of them new limits; the
-memory of all processes of the daemon is shown before and after.
+the client of the front heard nothing. Then some clients ask 55 times each for the network's sources and read
+nothing; the most memory that the daemon has had is shown before and after. Then a thousand requests for
+plans, a quarter of them new limits; the memory of all processes of the daemon is shown before and after.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import socket
 import statistics
 import sys
 import tempfile
@@ -22,7 +25,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from buildtool import folders
+from buildtool import folders, wire
 from buildtool.client import daemon
 from buildtool.client import endpoint as places
 
@@ -59,6 +62,30 @@ def busy(model: str, board: str) -> None:
     )
 
 
+def greedy(clients: int, model: str) -> None:
+    """Prints the most memory of the daemon before and after many requests whose answers nobody reads."""
+    at = places.endpoint()
+    request = {"kind": "emit", "model": model, "board": "host", "name": "net"}
+    link = daemon.reach(at, start=False)
+    pid = link.hello["pid"]
+    answer = len(wire.packed(link.request(request, "on", None)))
+    before = _peak(pid)
+    hello = wire.packed({"protocol": wire.PROTOCOL, "hello": {}})
+    asked = wire.packed({"protocol": wire.PROTOCOL, "request": request, "cache": "on", "environment": {}})
+    with contextlib.ExitStack() as stack:
+        for _ in range(clients):
+            ours = stack.enter_context(socket.socket(socket.AF_UNIX))
+            ours.connect(str(at.address))
+            ours.sendall(hello + 55 * asked)
+        time.sleep(4)
+        after = _peak(pid)
+    link.close()
+    print(
+        f"peak memory (bytes) of the daemon: {before:,}; after {clients} clients have asked 55 times ", end=""
+    )
+    print(f"each for {answer:,} bytes and read nothing: {after:,}")
+
+
 def many(number: int, board: str) -> None:
     """Prints the memory of the daemon's processes before and after so many requests."""
     at = places.endpoint()
@@ -86,6 +113,11 @@ def _numbers(values: list[int]) -> str:
     return " + ".join(f"{value:,}" for value in values)
 
 
+def _peak(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM"))
+
+
 def _resident(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -96,12 +128,14 @@ def main() -> int:
     parser.add_argument("--model", default="mobilenetv2:size=160")
     parser.add_argument("--board", default="cortex-m4")
     parser.add_argument("--requests", type=int, default=1000)
+    parser.add_argument("--greedy", type=int, default=12)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         os.environ[folders.STATE] = str(Path(name) / "state")
         os.environ[folders.CACHE] = str(Path(name) / "cache")
         try:
             busy(args.model, args.board)
+            greedy(args.greedy, args.model)
             many(args.requests, args.board)
         finally:
             daemon.reach(start=False).control("stop")

@@ -3,8 +3,9 @@
     python -m benchmarks.fuzz_daemon --frames 6000 --entries 700
 
 Frames: garbage, half frames, lengths up to 4 GiB, other versions, deep nesting, containers that are many
-times larger once they are read, requests with values of strange types, valid messages with bytes changed.
-After each batch the daemon has to answer a right request, be the same process, and have gained little
+times larger once they are read, requests with values of strange types, valid messages with bytes changed,
+many requests of which no answer is read, clients that only stay (160 at once, more than are let in). After
+each batch the daemon has to answer a right request, be the same process, and have gained little
 memory. Entries: a kept entry of every level is damaged, with a right checksum and without one; the answer
 has to be that of an empty cache, and no file outside the cache's folder may appear.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import os
 import random
 import socket
@@ -35,6 +37,7 @@ from buildtool.errors import BuildtoolError
 from buildtool.service import answered
 from buildtool.session import Session
 
+MOST_STAYING = 160  # connections that are kept open
 MOST_GAIN = 96 << 20  # bytes that the daemon may have more after an attack: one frame becomes so many
 REQUEST = {"kind": "plan", "model": "ds_cnn:seed=1", "board": "cortex-m4"}
 _SECONDS = 5.0
@@ -103,6 +106,7 @@ def _strange(rng: random.Random) -> bytes:
         fields = {"control": rng.choice(("status", "lease", "nonesuch", _value(rng)))}
     elif rng.random() < 0.2:
         fields = {"prepare": rng.choice(([[request, {}]], [[request]], [_value(rng)], _value(rng)))}
+        fields |= {rng.choice(("idle", "spent")): rng.choice((-1, 0, 3.5, float("nan"), _value(rng)))}
     with contextlib.suppress(ValueError, TypeError, OverflowError):
         payload = msgpack.packb({"protocol": wire.PROTOCOL, **fields}, unicode_errors="surrogateescape")
         return _framed(payload)
@@ -124,6 +128,17 @@ def _changed(rng: random.Random) -> bytes:
     return bytes(data)
 
 
+def _unread(rng: random.Random) -> bytes:
+    """Many right messages at once."""
+    emit = _message(request={"kind": "emit", "model": "ds_cnn", "board": "host", "name": "net"})
+    message = rng.choice((emit, emit, _message(request={"kind": "zoo"}), _message(control="status")))
+    return message * rng.choice((1, 55, 300))
+
+
+STAYING: dict[str, Callable[[random.Random], bytes]] = {
+    "reads nothing": _unread,
+    "only stays": lambda rng: b"",
+}
 KINDS: dict[str, Callable[[random.Random], bytes]] = {
     "garbage": lambda rng: rng.randbytes(rng.randrange(1, 200)),
     "garbage in a frame": lambda rng: _framed(rng.randbytes(rng.randrange(200))),
@@ -162,6 +177,20 @@ def attack(address: str, kind: str, rng: random.Random) -> str:
     return "refused" if b"error" in heard else "answered" if b"answer" in heard else "hung up"
 
 
+def stay(address: str, kind: str, rng: random.Random) -> socket.socket | None:
+    """A connection that sends something of a kind, and reads nothing; None where it is hung up on."""
+    ours = socket.socket(socket.AF_UNIX)
+    ours.settimeout(0.2)  # the daemon need not take all of it
+    with contextlib.suppress(TimeoutError):
+        try:
+            ours.connect(address)
+            ours.sendall(HELLO + STAYING[kind](rng))
+        except ConnectionError:
+            ours.close()
+            return None
+    return ours
+
+
 def frames(count: int, seed: int, batch: int = 200) -> Iterator[Counter[str]]:
     """Attacks a daemon; counts by kind and outcome after each batch. AssertionError where it is harmed."""
     at = places.endpoint()
@@ -172,10 +201,17 @@ def frames(count: int, seed: int, batch: int = 200) -> Iterator[Counter[str]]:
     before = _resident(pid)
     counts: Counter[str] = Counter()
     rng = random.Random(seed)
-    kinds = sorted(KINDS)
-    for number in range(count):
-        kind = kinds[number % len(kinds)]
-        counts[f"{kind}: {attack(str(at.address), kind, rng)}"] += 1
+    staying: list[socket.socket] = []
+    for number, kind in zip(range(count), itertools.cycle(sorted(KINDS | STAYING)), strict=False):
+        if kind in STAYING:
+            found = stay(str(at.address), kind, rng)
+            counts[f"{kind}: {'stays' if found else 'hung up'}"] += 1
+            staying += [found] if found else []
+            for one in staying[:-MOST_STAYING]:
+                one.close()
+            del staying[:-MOST_STAYING]
+        else:
+            counts[f"{kind}: {attack(str(at.address), kind, rng)}"] += 1
         if number % batch == batch - 1 or number == count - 1:
             link = client.reach(at, start=False)
             assert link.hello["pid"] == pid, "another daemon answers: the first one has died"
@@ -185,6 +221,8 @@ def frames(count: int, seed: int, batch: int = 200) -> Iterator[Counter[str]]:
             assert found["faults"] == 0, "the daemon has noted faults of its own: see its log"
             assert _resident(pid) - before < MOST_GAIN, "the daemon has grown"
             yield counts
+    for one in staying:
+        one.close()
 
 
 def _resident(pid: int) -> int:

@@ -147,6 +147,7 @@ class Bench:
             "BUILDTOOL_CACHE_DIR": str(self.folder / "cache"),
             "BUILDTOOL_STATE_DIR": str(self.folder / "state"),
             "BUILDTOOL_CACHE": "on",
+            "BUILDTOOL_DAEMON_AHEAD": "100000",  # what is prepared waits for no budget
         }
 
     def ask(self, limit: int | None = None) -> float:
@@ -171,10 +172,11 @@ class Bench:
             time.sleep(0.3)
             link = daemon.reach(start=False)
             try:
-                workers = link.control("status")["workers"]
+                status = link.control("status")
             finally:
                 link.close()
-            quiet = quiet + 1 if all(worker["doing"] in ("idle", "starting") for worker in workers) else 0
+            rests = all(worker["doing"] in ("idle", "starting") for worker in status["workers"])
+            quiet = quiet + 1 if rests and not status["preparing"]["waiting"] else 0
 
     def save(self) -> None:
         """Saves the model with other weights, as training does."""

@@ -34,6 +34,11 @@ def cache_folder() -> Path | None:
     return Path(base) / "buildtool" / "planner"
 
 
+def kept_folder() -> Path | None:
+    """The cache's folder; None where nothing is kept."""
+    return None if os.environ.get(MODE, "").lower() in ("off", "0", "no") else cache_folder()
+
+
 def state_folder() -> Path:
     """$BUILDTOOL_STATE_DIR, $XDG_RUNTIME_DIR/buildtool, or a folder of this user in /tmp.
 

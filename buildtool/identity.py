@@ -24,6 +24,16 @@ def home() -> str:
     return str(Path(__file__).resolve().parents[1])
 
 
+def interpreter() -> str:
+    """The Python that runs this, whatever name it was called by: its file, and its environment's folder.
+
+    `python3` and `python3.11` are one; two virtual environments that share a file are two, since each finds
+    packages of its own.
+    """
+    file = os.path.realpath(sys.executable) if sys.executable else ""  # "" where Python is embedded
+    return f"{file} in {os.path.realpath(sys.prefix)}"
+
+
 def code_digest() -> str:
     """SHA-256 (hex) over buildtool, its target plugins and its kernel catalogues.
 

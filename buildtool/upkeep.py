@@ -44,15 +44,29 @@ def _start() -> tuple[Mapping[str, Any], str, int]:
 
 
 def _stop(known: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
-    stopped = [pid for at in known if (pid := _stopped(at))]
-    text = f"stopped: process {', '.join(map(str, stopped))}" if stopped else "no daemon was running"
-    return {"stopped": stopped}, text, 0
+    stopped: list[int] = []
+    failed: list[ToolError] = []
+    for at in known:
+        try:
+            if pid := _stopped(at):
+                stopped.append(pid)
+        except ToolError as error:  # the others end nevertheless
+            failed.append(error)
+    if failed:
+        raise failed[0]
+    if stopped:
+        return {"stopped": stopped}, f"stopped: process {', '.join(map(str, stopped))}", 0
+    others = sum(at.is_alive() for at in endpoint.every())
+    run = "1 runs for another" if others == 1 else f"{others} run for others"
+    more = f" for this code and this cache; {run}: see --all" if others else ""
+    return {"stopped": stopped}, f"no daemon was running{more}", 0
 
 
 def _stopped(at: Endpoint) -> int:
-    """The process of a daemon that was stopped; 0 where none ran.
+    """The process of a daemon that was stopped, and is no more; 0 where none ran.
 
-    One that does not answer is killed, if its number and its start are those that it wrote down.
+    One that does not answer is killed, if its number and its start are those that it wrote down. ToolError
+    for one that lives on.
     """
     if not at.is_alive():
         return 0
@@ -61,12 +75,14 @@ def _stopped(at: Endpoint) -> int:
         _tell(at, "stop")
     except endpoint.AbsentError:
         _signal(at, pid, start, signal.SIGTERM)
-        _wait_for_end(at, SILENT_SECONDS)
+        _wait_for_end(at, pid, start, SILENT_SECONDS)
     else:
-        _wait_for_end(at, STOP_SECONDS)
-    if at.is_alive():
+        _wait_for_end(at, pid, start, STOP_SECONDS)
+    if _lives(at, pid, start):
         _signal(at, pid, start, signal.SIGKILL)
-        _wait_for_end(at, SILENT_SECONDS)
+        _wait_for_end(at, pid, start, SILENT_SECONDS)
+    if _lives(at, pid, start):
+        raise ToolError(f"process {pid} was told to end, was killed, and is still there: see {at.log}")
     return pid
 
 
@@ -79,15 +95,25 @@ def _tell(at: Endpoint, word: str) -> None:
         link.close()
 
 
-def _wait_for_end(at: Endpoint, seconds: float) -> None:
+def _lives(at: Endpoint, pid: int, start: str) -> bool:
+    """Whether a daemon holds its lock, or has given it back and is not quite gone."""
+    return at.is_alive() or (pid > 0 and start != "" and process_start(pid) == start)
+
+
+def _wait_for_end(at: Endpoint, pid: int, start: str, seconds: float) -> None:
     deadline = time.monotonic() + seconds
-    while at.is_alive() and time.monotonic() < deadline:
+    while _lives(at, pid, start) and time.monotonic() < deadline:
         time.sleep(0.02)
 
 
 def _signal(at: Endpoint, pid: int, start: str, word: signal.Signals) -> None:
-    """Sends a signal to a daemon, if its number and its start are those that it wrote down."""
+    """Sends a signal to a daemon, if its number and its start are those that it wrote down.
+
+    One that has ended meanwhile needs none.
+    """
     if pid <= 0 or not start or process_start(pid) != start:
+        if not at.is_alive():
+            return
         raise ToolError(f"the daemon does not answer, and its process is not known: see {at.log}")
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, word)

@@ -63,25 +63,39 @@ class Decoder:
         self._buffer = bytearray()
 
     @property
-    def is_amid(self) -> bool:
-        """Whether a frame has begun and not ended."""
-        return bool(self._buffer)
+    def held(self) -> int:
+        """Bytes that have arrived and were not taken: of frames that are whole, and of one that is not."""
+        return len(self._buffer)
+
+    @property
+    def has_message(self) -> bool:
+        """Whether a whole frame is there."""
+        if len(self._buffer) < _LENGTH.size:
+            return False
+        return len(self._buffer) >= _LENGTH.size + int(_LENGTH.unpack_from(self._buffer)[0])
+
+    def add(self, data: bytes) -> None:
+        """Bytes that have arrived."""
+        self._buffer += data
+
+    def take(self) -> dict[str, Any] | None:
+        """The next message; None where no frame is whole. ToolError for anything but a frame."""
+        if len(self._buffer) < _LENGTH.size:
+            return None
+        (length,) = _LENGTH.unpack_from(self._buffer)
+        if length > self._most:
+            raise ToolError(f"a frame of {length:,} bytes exceeds the limit of {self._most:,}")
+        end = _LENGTH.size + length
+        if len(self._buffer) < end:
+            return None
+        payload = bytes(self._buffer[_LENGTH.size : end])
+        del self._buffer[:end]
+        return _message(payload)
 
     def feed(self, data: bytes) -> list[dict[str, Any]]:
         """The messages that end in `data`. ToolError for anything but a frame."""
-        self._buffer += data
-        found = []
-        while len(self._buffer) >= _LENGTH.size:
-            (length,) = _LENGTH.unpack_from(self._buffer)
-            if length > self._most:
-                raise ToolError(f"a frame of {length:,} bytes exceeds the limit of {self._most:,}")
-            end = _LENGTH.size + length
-            if len(self._buffer) < end:
-                break
-            payload = bytes(self._buffer[_LENGTH.size : end])
-            del self._buffer[:end]
-            found.append(_message(payload))
-        return found
+        self.add(data)
+        return list(iter(self.take, None))
 
 
 def _message(payload: bytes) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgpack
 
 from buildtool.cache.disk import Disk
-from buildtool.folders import MODE, cache_folder
+from buildtool.folders import kept_folder
 from buildtool.identity import code_digest
 
 if TYPE_CHECKING:
@@ -186,9 +186,7 @@ class Cache:
 
 def open_cache(code: str) -> Cache | None:
     """The user's cache; None where it is switched off, or where there is no place for one."""
-    if os.environ.get(MODE, "").lower() in ("off", "0", "no"):
-        return None
-    folder = cache_folder()
+    folder = kept_folder()
     if folder is None:
         return None
     return Cache(folder, code, is_current=lambda: code_digest() == code)

@@ -75,8 +75,9 @@ class Disk:
         try:
             try:
                 _write(part, data)
-            except FileNotFoundError:  # the first entry of its folder
-                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            except FileNotFoundError:  # the first entry of its folder; the cache's own is not made again
+                for folder in (path.parent.parent, path.parent):
+                    folder.mkdir(mode=0o700, exist_ok=True)
                 _write(part, data)
             part.replace(path)
         except OSError:

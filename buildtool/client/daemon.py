@@ -52,9 +52,15 @@ class Link:
         found = self._receive(seconds).get("control")
         return found if isinstance(found, dict) else {}
 
-    def prepare(self, requests: Sequence[tuple[Mapping[str, Any], Mapping[str, str]]]) -> None:
-        """Gives it requests, with their environments, to prepare in the background."""
-        self._send({"prepare": [[dict(request), dict(environment)] for request, environment in requests]})
+    def prepare(
+        self, requests: Sequence[tuple[Mapping[str, Any], Mapping[str, str]]], told: Mapping[str, float]
+    ) -> None:
+        """Gives it requests, with their environments, to prepare in the background.
+
+        `told`: seconds that nobody has asked for (`idle`), and CPU seconds `spent` on preparing meanwhile.
+        """
+        pairs = [[dict(request), dict(environment)] for request, environment in requests]
+        self._send({"prepare": pairs, **told})
         self._receive(SILENCE_SECONDS)
 
     def request(self, request: Mapping[str, Any], cache: str, listen: Listener | None) -> dict[str, Any]:

@@ -11,7 +11,6 @@ import contextlib
 import os
 import socket
 import struct
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from typing import Any, NamedTuple
 from buildtool import __version__, wire
 from buildtool.errors import MachineError
 from buildtool.folders import MODE, cache_folder, private, short_name, socket_path, state_folder
-from buildtool.identity import code_digest, home
+from buildtool.identity import code_digest, home, interpreter
 
 try:
     import fcntl
@@ -135,7 +134,7 @@ class Endpoint(NamedTuple):
 def endpoint() -> Endpoint:
     """That of the daemon for this code, this Python and this user."""
     cache = os.environ.get(MODE, ""), str(cache_folder())
-    identity = "\0".join((str(wire.PROTOCOL), __version__, sys.executable, home(), code_digest(), *cache))
+    identity = "\0".join((str(wire.PROTOCOL), __version__, interpreter(), home(), code_digest(), *cache))
     return Endpoint(short_name(identity), state_folder())
 
 
@@ -174,9 +173,12 @@ def locked(path: Path, *, wait: bool) -> Iterator[int | None]:
 
 
 def process_start(pid: int) -> str:
-    """When a process began, as Linux counts it: its number alone may be another's by now; "" elsewhere."""
+    """When a process began, as Linux counts it: its number alone may be another's by now; "" elsewhere.
+
+    Also "" for one that has ended and that its parent has not waited for.
+    """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-        return fields[19]
+        return "" if fields[0] in "ZX" else fields[19]
     except (OSError, IndexError):
         return ""

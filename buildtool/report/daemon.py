@@ -19,13 +19,15 @@ def _one(daemon: Mapping[str, Any]) -> str:
             return f"a daemon runs, and does not answer: {daemon['why']}\n  log  {daemon['log']}"
         why = f" (the last one ended: {daemon['why']})" if daemon.get("why") else ""
         return f"no daemon is running{why}"
-    counts = daemon["counts"]
+    counts, prepares = daemon["counts"], daemon["preparing"]
     lines = [
         f"the daemon runs: process {daemon['pid']}, for {daemon['seconds']:,.0f} seconds, {daemon['state']}",
         f"  requests  {counts['requests']:,}: {counts['from_memory']:,} answered from memory, "
         f"{counts['planned']:,} planned; {counts['prepared']:,} prepared in the background",
         f"  waiting   {count(daemon['waiting'], 'request')}; {count(daemon['clients'], 'client')}, "
-        f"{daemon['leases']:,} of them watching",
+        f"{daemon['leases']:,} of them watching; {daemon['unread_bytes']:,} bytes they have not read",
+        f"  prepares  {prepares['waiting']:,} more; CPU time since the last request: "
+        f"{prepares['spent']:,.1f} s spent, {prepares['left']:,.1f} s left",
         f"  memory    {daemon['memory_bytes']:,} of {daemon['most_memory_bytes']:,} bytes in its processes, "
         f"{daemon['answers_bytes']:,} of answers",
         f"  watched   {count(len(daemon['watched']['files']), 'file')}",

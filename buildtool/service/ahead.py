@@ -1,7 +1,7 @@
 """What the next request about a network may ask for, made one by one while nobody waits.
 
-A daemon's worker does this between two requests: it places the points of the front, and plans for the limits
-on memory that people choose, largest first, until one cannot be kept. Such a limit is then a look-up.
+A daemon's process of low priority does this: it places the points of the front, and plans for the limits on
+memory that people choose, largest first, until one cannot be kept. Such a limit is then found in the cache.
 """
 
 from __future__ import annotations

@@ -5,9 +5,10 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
-from daemons import BOARDS, eventually, is_running, running
+from daemons import BOARDS, PLENTY, eventually, is_running, running
 from paths import ROOT
 from zeronet import Net
 
@@ -16,66 +17,115 @@ from buildtool.client import endpoint as places
 from buildtool.graph.tflite.writer import write_model
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("asked", [False, True])
-def test_an_edited_checkout_gets_a_new_daemon_and_the_old_one_ends(tmp_path, asked):
-    home = tmp_path / "checkout"
-    for folder in ("buildtool", "plugins", "kernels"):
-        shutil.copytree(ROOT / folder, home / folder)
-    net = Net((1, 8, 8, 3))
-    graph = net.graph(net.dense(net.mean(net.conv(net.inputs[0], 8, (3, 3))), 4))
-    (tmp_path / "net.tflite").write_bytes(write_model(graph))
+class Checkout:
+    """A copy of this checkout, whose code may be edited, and a network beside it."""
 
-    def command(*words):
-        paths = os.pathsep.join(map(str, (home, home / "plugins")))
-        environment = os.environ | {"PYTHONPATH": paths}
+    def __init__(self, folder):
+        self.folder, self.home = folder, folder / "checkout"
+        for name in ("buildtool", "plugins", "kernels"):
+            shutil.copytree(ROOT / name, self.home / name)
+        net = Net((1, 8, 8, 3))
+        graph = net.graph(net.dense(net.mean(net.conv(net.inputs[0], 8, (3, 3))), 4))
+        (folder / "net.tflite").write_bytes(write_model(graph))
+        self.answers = self.home / "buildtool" / "service" / "answers" / "fronts.py"
+
+    def command(self, *words):
+        paths = os.pathsep.join(map(str, (self.home, self.home / "plugins")))
         done = subprocess.run(
             [sys.executable, "-P", "-m", "buildtool", *words, "--json"],
-            cwd=tmp_path,
-            env=environment,
+            cwd=self.folder,
+            env=os.environ | {"PYTHONPATH": paths},
             capture_output=True,
             text=True,
         )
         return json.loads(done.stdout)
 
-    def planned(*more):
-        return command("front", "net.tflite", "--board", "cortex-m4", "--daemon", "require", *more)
+    def planned(self, board="cortex-m4"):
+        return self.command("front", "net.tflite", "--board", board, "--daemon", "require")
 
-    def status():
-        return command("daemon", "status")["daemons"][0]
+    def status(self):
+        return self.command("daemon", "status")["daemons"][0]
 
-    def pid():
-        return status().get("pid")
+    def edit(self, text):
+        """Saves other code. It is moved into place, as editors do: no half of it is ever there."""
+        edited = self.answers.with_suffix(".new")
+        edited.write_text(text)
+        edited.replace(self.answers)
 
-    with running(tmp_path):
-        try:
-            before = planned()
-            first = pid()
-            assert first and is_running(first)
-            answers = home / "buildtool" / "service" / "answers" / "fronts.py"
-            text = answers.read_text()
-            assert text.count("target.board.name,") == 1
-            # moved into place, as editors do: no half of it is ever there
-            edited = answers.with_suffix(".new")
-            edited.write_text(text.replace("target.board.name,", "target.board.name.upper(),"))
-            old = next(at for at in places.every() if at.process()[0] == first)
-            edited.replace(answers)
-            if asked:  # by a client that has not seen the edit: the worker finds it before any event is told
-                client.reach(old, start=False).request(BOARDS, "on", None)
-            # nobody has asked yet: the old daemon starts one of the new code, which prepares the answer
-            eventually(lambda: not is_running(first))
-            eventually(lambda: status().get("answers") == 1)
-            assert status()["counts"]["planned"] == 0
-            after = planned()
-            assert (status()["counts"]["planned"], status()["counts"]["from_memory"]) == (0, 1)
-            assert (before["board"], after["board"]) == ("cortex-m4", "CORTEX-M4")
-            assert pid() != first
-            eventually(lambda: not is_running(first))
-            answers.write_text(text)
-            assert planned() == before
-            (home / "plugins" / "buildtool_plugins" / "cortex_m" / "boards" / "mine.toml").write_text(
-                'extends = "cortex-m4"\n'
-            )
-            assert command("front", "net.tflite", "--board", "mine", "--daemon", "require")["board"] == "mine"
-        finally:
-            command("daemon", "stop", "--all")
+
+@pytest.fixture
+def checkout(tmp_path):
+    found = Checkout(tmp_path)
+    try:
+        with running(tmp_path, BUILDTOOL_DAEMON_AHEAD=PLENTY):
+            yield found
+            found.command("daemon", "stop", "--all")
+    finally:
+        for path in (tmp_path / "state").glob("*.json"):
+            pid = json.loads(path.read_text())["pid"]
+            if is_running(pid):
+                os.kill(pid, 9)
+
+
+def alive():
+    """The processes of all daemons."""
+    return {at.process()[0] for at in places.every() if at.is_alive()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("asked", [False, True])
+def test_an_edited_checkout_gets_a_new_daemon_and_the_old_one_ends(checkout, asked):
+    before = checkout.planned()
+    first = checkout.status()["pid"]
+    assert first and is_running(first)
+    text = checkout.answers.read_text()
+    assert text.count("target.board.name,") == 1
+    old = next(at for at in places.every() if at.process()[0] == first)
+    checkout.edit(text.replace("target.board.name,", "target.board.name.upper(),"))
+    if asked:  # by a client that has not seen the edit: the worker finds it before any event is told
+        client.reach(old, start=False).request(BOARDS, "on", None)
+    # nobody has asked yet: the old daemon starts one of the new code, which prepares the answer
+    eventually(lambda: not is_running(first))
+    eventually(lambda: checkout.status().get("answers") == 1)
+    assert checkout.status()["counts"]["planned"] == 0
+    after = checkout.planned()
+    counts = checkout.status()["counts"]
+    assert (counts["planned"], counts["from_memory"]) == (0, 1)
+    assert (before["board"], after["board"]) == ("cortex-m4", "CORTEX-M4")
+    assert checkout.status()["pid"] != first
+    checkout.answers.write_text(text)
+    assert checkout.planned() == before
+    boards = checkout.home / "plugins" / "buildtool_plugins" / "cortex_m" / "boards"
+    (boards / "mine.toml").write_text('extends = "cortex-m4"\n')
+    assert checkout.planned("mine")["board"] == "mine"
+
+
+@pytest.mark.slow
+def test_code_that_is_saved_again_and_again_leaves_no_daemon_that_nobody_asks(checkout):
+    checkout.planned()
+    first = checkout.status()["pid"]
+    text = checkout.answers.read_text()
+    checkout.edit(f"{text}# once\n")
+    eventually(lambda: not is_running(first))
+    (second,) = eventually(alive)
+    eventually(lambda: checkout.status().get("answers") == 1)
+    checkout.edit(f"{text}# twice\n")  # nobody has asked the second one
+    eventually(lambda: not is_running(second))
+    time.sleep(1)  # a successor would be there
+    assert alive() == set()
+    assert checkout.planned()["board"] == "cortex-m4"
+    third = checkout.status()["pid"]
+    checkout.edit(text)  # this one was asked
+    eventually(lambda: not is_running(third) and alive())
+
+
+@pytest.mark.slow
+def test_a_successor_takes_over_how_long_nobody_has_asked(tmp_path):
+    request = {"kind": "plan", "model": "ds_cnn", "board": "cortex-m4"}
+    with running(tmp_path, BUILDTOOL_DAEMON_IDLE=3600) as daemon:
+        link = daemon.link()
+        link.prepare([(request, {})], {"idle": 3000.0, "spent": 59.9})
+        assert daemon.status()["preparing"] == {"waiting": 1, "spent": 59.9, "left": 0.1}
+        link.prepare([(request, {})], {"idle": 3599.9, "spent": 59.0})
+        eventually(daemon.is_over)
+        assert daemon.at.said()["ended"] == "nobody asked for 3600 seconds"

@@ -162,6 +162,21 @@ def test_a_daemon_ends_when_its_socket_its_lock_or_its_folder_is_gone(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_daemon_ends_when_its_caches_folder_is_gone_and_does_not_make_it_again(tmp_path):
+    request = {"kind": "plan", "model": "ds_cnn", "board": "cortex-m4"}
+    with running(tmp_path) as daemon:
+        assert daemon.ask(BOARDS)
+        pid, cache = daemon.pid, tmp_path / "cache"
+        eventually(lambda: daemon.ask(request) and cache.is_dir())
+        eventually(lambda: all(w["doing"] == "idle" for w in daemon.status()["workers"]))
+        shutil.rmtree(cache)
+        eventually(lambda: not is_running(pid))
+        assert daemon.at.said()["ended"] == "its cache's folder is gone"
+        assert not cache.exists()
+        assert daemon.ask(request)["board"] == "cortex-m4" and cache.is_dir()
+
+
+@pytest.mark.slow
 def test_a_daemon_that_nobody_asks_ends_unless_an_editor_holds_it(tmp_path):
     with running(tmp_path, BUILDTOOL_DAEMON_IDLE=0.3) as daemon:
         link = daemon.link()

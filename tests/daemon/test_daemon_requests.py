@@ -238,6 +238,30 @@ def test_a_daemon_is_named_for_what_its_answers_depend_on_alone(monkeypatch, tmp
             assert places.endpoint().name != name, what
 
 
+def test_one_python_by_two_names_has_one_daemon_and_two_environments_have_two(tmp_path):
+    code = "from buildtool.client import endpoint; print(endpoint.endpoint().name)"
+
+    def name(python):
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        done = subprocess.run(
+            [python, "-c", code], env=environment, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    names = []
+    for folder in ("one", "two"):
+        binaries = tmp_path / folder / "bin"
+        binaries.mkdir(parents=True)
+        home = os.path.dirname(os.path.realpath(sys.executable))  # noqa: PTH120
+        (tmp_path / folder / "pyvenv.cfg").write_text(f"home = {home}\n")
+        for called in ("python3", "python3.11"):
+            (binaries / called).symlink_to(os.path.realpath(sys.executable))
+            names.append(name(binaries / called))
+    (tmp_path / "link").symlink_to(tmp_path / "one")
+    names.append(name(tmp_path / "link" / "bin" / "python3"))
+    assert names[0] == names[1] == names[4] and names[2] == names[3] != names[0]
+
+
 def test_what_no_frame_can_hold_is_answered_by_the_caller(daemon):
     for value in (10**30, "x" * (2 << 20)):
         with pytest.raises(client.UnservedError):

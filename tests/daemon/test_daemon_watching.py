@@ -5,7 +5,7 @@ import time
 
 import msgpack
 import pytest
-from daemons import eventually, running
+from daemons import PLENTY, eventually, running
 from zeronet import Net
 
 from buildtool.client import events
@@ -48,7 +48,7 @@ def changes(daemon):
 
 @pytest.mark.slow
 def test_a_saved_files_next_answer_is_prepared_and_comes_from_memory(tmp_path, project):
-    with running(tmp_path) as daemon:
+    with running(tmp_path, BUILDTOOL_DAEMON_AHEAD=PLENTY) as daemon:
         daemon.ask(located(project))
         watched = daemon.status()["watched"]
         assert set(watched["files"]) > set(map(str, project.iterdir()))  # and the board that they extend

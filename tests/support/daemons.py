@@ -24,6 +24,7 @@ from buildtool.client import endpoint as places
 from buildtool.client.endpoint import Endpoint, process_start
 
 BOARDS = {"kind": "boards"}
+PLENTY = 1_000_000  # as BUILDTOOL_DAEMON_AHEAD: what is prepared waits for no budget
 RUN = "BUILDTOOL_TEST_RUN"  # in the environment of all that a run of the tests starts
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Job:
-    """A request; `waiting`: whoever asked for it, nobody where it is prepared in the background."""
+    """A request; `waiting`: whoever asked for it, nobody where it is prepared."""
 
     key: str
     request: Mapping[str, Any]
@@ -25,7 +25,6 @@ class Job:
     cache: str
     waiting: list[Connection] = field(default_factory=list)
     worker: Worker | None = None
-    background: bool = False
     begun: float = field(default_factory=time.monotonic)
     doing: str = "waiting for a free process"
 

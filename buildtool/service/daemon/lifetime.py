@@ -6,14 +6,14 @@ import contextlib
 import json
 import os
 import socket
-import sys
 import time
 from typing import Any
 
 from buildtool import __version__
 from buildtool.client.daemon import Link
 from buildtool.client.endpoint import AbsentError, Endpoint, every, locked, process_start
-from buildtool.identity import home
+from buildtool.folders import kept_folder
+from buildtool.identity import home, interpreter
 
 MOST_LOG_BYTES = 1 << 20  # then the log begins anew, the old one is kept beside it
 _BACKLOG = 256  # clients that may wait to be let in
@@ -27,6 +27,8 @@ class Life:
         self.at, self.code, self._lock = at, code, lock
         self.listener = _listening(at)
         self._node = _identity(os.stat(at.address))  # noqa: PTH116
+        self._cache = kept_folder()
+        self._cache_node: tuple[int, int] | None = None
         self.began = time.time()
         said = at.said()
         self.last_end = str(said.get("ended") or (_KILLED if said else ""))
@@ -38,7 +40,7 @@ class Life:
             "version": __version__,
             "pid": os.getpid(),
             "start": process_start(os.getpid()),
-            "python": sys.executable,
+            "python": interpreter(),
             "home": home(),
             "code": self.code,
             "began": round(self.began, 3),
@@ -49,9 +51,15 @@ class Life:
             part.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
             part.replace(self.at.record)
 
-    def is_cut_off(self) -> bool:
-        """Whether nobody can find this daemon any more: its socket, its lock or its folder is gone."""
-        return not (self._has_socket() and self._has_lock())
+    def what_is_gone(self) -> str:
+        """What this daemon cannot be without, in words; "" where all is there.
+
+        Nobody finds it any more without its socket, its lock and their folder. Nobody needs it any more
+        once its cache's folder was removed, as those of tests and of builds in a box of their own are.
+        """
+        if not (self._has_socket() and self._has_lock()):
+            return "its socket or its folder"
+        return "" if self._has_cache() else "its cache's folder"
 
     def leave(self, why: str) -> None:
         """Takes the endpoint away, so that the next client starts another daemon."""
@@ -61,6 +69,20 @@ class Life:
         if self._has_lock():  # else the record is another one's
             self.note(why)
         self.listener.close()
+
+    def _has_cache(self) -> bool:
+        """Whether the cache's folder is the one that there was; it is made with the first entry."""
+        if self._cache is None:
+            return True
+        try:
+            found = os.stat(self._cache)  # noqa: PTH116
+        except (FileNotFoundError, NotADirectoryError):
+            return self._cache_node is None
+        except OSError:  # a disk that is away for a moment
+            return True
+        node = found.st_dev, found.st_ino
+        self._cache_node = self._cache_node or node
+        return self._cache_node == node
 
     def _has_socket(self) -> bool:
         try:
@@ -94,7 +116,7 @@ def retire_others(mine: Endpoint, code: str) -> None:
     """
     for other in every():
         said = other.said()
-        same = said.get("home") == home() and said.get("python") == sys.executable
+        same = said.get("home") == home() and said.get("python") == interpreter()
         if other.name == mine.name or not same or said.get("code") == code:
             continue
         if not other.is_alive():

@@ -1,9 +1,13 @@
-"""Child processes that plan: one for each request at work, each with what it remembers of its networks."""
+"""Child processes that plan: one for each request at work, each with what it remembers of its networks.
+
+One more, of the lowest priority, prepares what nobody has asked for yet.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import selectors
 import signal
 import subprocess
 import sys
@@ -19,9 +23,14 @@ _CHUNK = 1 << 18
 
 
 class Worker:
-    """A child; `about`: the network and board that it planned last; `job`: the key of its request."""
+    """A child; `about`: the network and board that it planned last; `job`: the key of its request.
 
-    def __init__(self) -> None:
+    `prepares`: it plans what nobody has asked for, and nothing else: its priority may be low, and a process
+    that gave its priority up cannot take it back.
+    """
+
+    def __init__(self, *, prepares: bool = False) -> None:
+        self.prepares = prepares
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "buildtool.service.daemon.worker"],
             stdin=subprocess.PIPE,
@@ -39,6 +48,7 @@ class Worker:
         self.job: str | None = None
         self.ready = self.dropped = False  # `dropped`: it was told to give memory back
         self.rss = 0  # bytes, as it said last
+        self.cpu = 0.0  # seconds that it has used, as it said last
         self.since = time.monotonic()  # that it is at work, or idle
         self.doing = "starting"
         self.heard = time.monotonic()
@@ -60,8 +70,11 @@ class Worker:
         self.write()
 
     def is_silent(self, now: float, seconds: float) -> bool:
-        """Whether it is at work and has said nothing for so long: it was stopped, or hangs."""
-        return self.job is not None and now - self.heard > seconds
+        """Whether it is at work and has said nothing for so long: it was stopped, or hangs.
+
+        One that prepares may say nothing while others need the machine, and nobody waits for it.
+        """
+        return self.job is not None and not self.prepares and now - self.heard > seconds
 
     def write(self) -> None:
         """Writes what its pipe takes now; a child that ended is noticed where it is read."""
@@ -83,55 +96,116 @@ class Worker:
         self.heard = time.monotonic()
         return self._decoder.feed(data) if data else None
 
-    def end(self) -> int:
-        """Kills it and all it has started; its exit status."""
+    def kill(self) -> None:
+        """Kills it and all it has started. It is gone once `wait` says so."""
         self.ended = True
         with contextlib.suppress(OSError):
             os.killpg(self.pid, signal.SIGKILL)
         for pipe in (self.stdin, self.stdout):
             with contextlib.suppress(OSError):
                 pipe.close()
-        return self.process.wait()
+
+    def wait(self, *, patient: bool = True) -> int | None:
+        """Its exit status, its CPU time noted; None where it is not gone yet, unless `patient`."""
+        try:
+            pid, status, used = os.wait4(self.pid, 0 if patient else os.WNOHANG)
+        except ChildProcessError:
+            return self.process.wait()
+        if not pid:
+            return None
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        self.cpu = used.ru_utime + used.ru_stime
+        return self.process.returncode
+
+
+def lower_priority(pid: int) -> None:
+    """Gives a process that leads a session the lowest priority there is, for good.
+
+    Where Linux groups processes by session, priorities count within a session alone, and the group has one
+    of its own.
+    """
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, pid, 19)
+    with contextlib.suppress(OSError, AttributeError):  # Linux alone has it
+        os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/autogroup", "r+", encoding="ascii") as group:  # noqa: PTH123
+        group.write("19")
 
 
 class Pool:
-    """The workers, at most so many at work for clients at once."""
+    """The workers, at most so many at work for clients at once; `selector` waits for what they say."""
 
-    def __init__(self, most: int = MOST_WORKERS) -> None:
+    def __init__(self, selector: selectors.BaseSelector, most: int = MOST_WORKERS) -> None:
         self.most = most
         self.workers: list[Worker] = []
-        self.started = 0
+        self._dying: list[Worker] = []
+        self._selector = selector
 
     def free(self, about: str) -> Worker | None:
         """One that can take a request about a network: the one that knows it, an idle one, or a new one.
 
         OSError where the system has no process left.
         """
-        idle = [worker for worker in self.workers if worker.job is None]
+        idle = [worker for worker in self.asked if worker.job is None]
         known = [worker for worker in idle if worker.about == about]
         fresh = [worker for worker in idle if not worker.about]
         if known or fresh:
             return (known or fresh)[0]
-        if len(self.workers) < self.most:
+        if len(self.asked) < self.most:
             return self.add()
         return min(idle, key=lambda worker: worker.since, default=None)
 
-    def add(self) -> Worker:
-        """A new one."""
-        self.workers.append(Worker())
-        self.started += 1
-        return self.workers[-1]
+    @property
+    def asked(self) -> list[Worker]:
+        """Those that answer requests."""
+        return [worker for worker in self.workers if not worker.prepares]
+
+    def add(self, *, prepares: bool = False) -> Worker:
+        """A new one. OSError where the system has no process left."""
+        worker = Worker(prepares=prepares)
+        self.workers.append(worker)
+        self._selector.register(worker.stdout, selectors.EVENT_READ, worker)
+        return worker
+
+    def tell(self, worker: Worker, message: Mapping[str, Any]) -> None:
+        """Sends one a message."""
+        worker.send(message)
+        self.look(worker)
+
+    def look(self, worker: Worker) -> None:
+        """Waits until one reads, where something is left to be sent to it."""
+        if worker.ended:
+            return
+        known = worker.stdin.fileno() in self._selector.get_map()
+        if worker.wants_to_write and not known:
+            self._selector.register(worker.stdin, selectors.EVENT_WRITE, worker)
+        elif known and not worker.wants_to_write:
+            self._selector.unregister(worker.stdin)
 
     def remove(self, worker: Worker) -> int:
-        """Ends one; its exit status."""
+        """Ends one; its exit status. One that prepares may need long to die, and is not waited for."""
+        for pipe in (worker.stdin, worker.stdout):
+            with contextlib.suppress(KeyError, ValueError):
+                self._selector.unregister(pipe)
         if worker in self.workers:
             self.workers.remove(worker)
-        return worker.end()
+        worker.kill()
+        if worker.prepares:
+            self._dying.append(worker)
+            return 0
+        return worker.wait() or 0
+
+    def reaped(self) -> list[Worker]:
+        """Those that prepared, and have died since the last call: their CPU time is known now."""
+        dead = [worker for worker in self._dying if worker.wait(patient=False) is not None]
+        self._dying = [worker for worker in self._dying if worker not in dead]
+        return dead
 
     def tired(self, now: float) -> list[Worker]:
-        """Idle ones that nobody has asked for long; one always stays."""
+        """Idle ones that had nothing to do for long; one that answers requests always stays."""
         idle = [w for w in self.workers if w.job is None and now - w.since > IDLE_SECONDS]
-        return idle[: max(0, len(self.workers) - 1)]
+        answering = [w for w in idle if not w.prepares]
+        return [w for w in idle if w.prepares] + answering[: max(0, len(self.asked) - 1)]
 
     @property
     def rss(self) -> int:

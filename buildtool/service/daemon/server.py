@@ -11,7 +11,6 @@ import os
 import selectors
 import signal
 import sys
-import threading
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -20,20 +19,21 @@ from buildtool import __version__, wire
 from buildtool.client.endpoint import peer
 from buildtool.errors import BuildtoolError, ToolError
 from buildtool.identity import code_folders
+from buildtool.service.daemon.clients import MOST_CLIENTS, Clients
 from buildtool.service.daemon.connection import Connection
 from buildtool.service.daemon.lifetime import Life
 from buildtool.service.daemon.pool import Worker
+from buildtool.service.daemon.preparing import SHARE
 from buildtool.service.daemon.scheduler import Scheduler
-from buildtool.service.daemon.succession import succeed
+from buildtool.service.daemon.succession import Succession
 from buildtool.service.daemon.watcher import CODE_SETTLE_SECONDS, SETTLE_SECONDS, Watcher
 
 BEAT_SECONDS = 0.5
 DRAIN_SECONDS = 10.0
-SUCCESSION_SECONDS = 30.0  # that a daemon of older code stays to tell the new one what to prepare
 IDLE_SECONDS = 600.0  # $BUILDTOOL_DAEMON_IDLE: another time, 0 for ever
 MEMORY_BYTES = 1 << 30  # $BUILDTOOL_DAEMON_BYTES: of all workers together
 SILENCE_SECONDS = 10.0  # $BUILDTOOL_DAEMON_SILENCE: of a worker at work, which says so every second
-MOST_CLIENTS = 128
+MOST_AT_ONCE = 16  # messages of one client, or new clients, before others are looked at
 
 
 class Server:
@@ -41,11 +41,13 @@ class Server:
 
     def __init__(self, life: Life) -> None:
         self.life = life
-        self.clients: set[Connection] = set()
+        self.clients = Clients()
         self.counts = {"requests": 0, "bad": 0, "faults": 0}
         self.idle_seconds = _number("BUILDTOOL_DAEMON_IDLE", IDLE_SECONDS)
         self._selector = selectors.DefaultSelector()
-        self._selector.register(life.listener, selectors.EVENT_READ, None)
+        self._ending, self._deadline = "", 0.0
+        self._deaf = True  # no client is let in
+        self._listen()
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
@@ -53,14 +55,14 @@ class Server:
         self.watcher = Watcher(self.wake)
         most_bytes = int(_number("BUILDTOOL_DAEMON_BYTES", MEMORY_BYTES))
         silence = _number("BUILDTOOL_DAEMON_SILENCE", SILENCE_SECONDS)
+        share = _number("BUILDTOOL_DAEMON_AHEAD", SHARE) / 100
         self.scheduler = Scheduler(
-            self._selector, self.watcher, life.code, most_bytes, silence, self._outdated
+            self._selector, self.watcher, life.code, most_bytes, silence, share, self._outdated
         )
         self._began = self._used = self._beaten = time.monotonic()
         self._signal = 0
-        self._successions: list[threading.Thread] = []
-        self._ending = ""
-        self._deadline = 0.0
+        self._unheard: set[Connection] = set()  # who has said more than was listened to
+        self.succession = Succession(life.code, self.wake)
 
     # ---- the loop ------------------------------------------------------------------------------------
 
@@ -71,10 +73,14 @@ class Server:
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         self.scheduler.at_hand()
         while not self._is_over():
-            for key, events in self._selector.select(
-                SETTLE_SECONDS if self.watcher.is_hinted else BEAT_SECONDS
-            ):
+            for key, events in self._selector.select(self._patience()):
                 self._guarded(self._handle, key.data, events)
+            unheard, self._unheard = self._unheard, set()
+            for client in unheard & self.clients:
+                self._guarded(self._listen_to, client)
+            for client in self.clients.surplus():
+                self._hang_up(client)
+            self._guarded(self.scheduler.next)
             if self._signal:
                 self.end(f"signal {signal.Signals(self._signal).name}")
             now = time.monotonic()
@@ -84,6 +90,12 @@ class Server:
             if not self._ending:
                 self._guarded(self._prepare_changed)
         self._finish()
+
+    def _patience(self) -> float:
+        """Seconds to wait for something to happen."""
+        if self._unheard:
+            return 0.0
+        return SETTLE_SECONDS if self.watcher.is_hinted else BEAT_SECONDS
 
     def wake(self) -> None:
         """Ends the loop's wait; from any thread."""
@@ -96,6 +108,7 @@ class Server:
             self._ending, self._deadline = why, time.monotonic() + DRAIN_SECONDS
             with contextlib.suppress(KeyError, ValueError):
                 self._selector.unregister(self.life.listener)
+            self._deaf = True
             self.life.leave(why)
             print(f"buildtool daemon: it ends: {why}", flush=True)
 
@@ -122,8 +135,7 @@ class Server:
         return not waiting or time.monotonic() > self._deadline
 
     def _finish(self) -> None:
-        for succession in self._successions:  # the new daemon may end this one before it has its requests
-            succession.join(SUCCESSION_SECONDS)
+        self.succession.wait()
         self.watcher.stop()
         self.scheduler.stop()
         for client in list(self.clients):
@@ -136,28 +148,31 @@ class Server:
             with contextlib.suppress(OSError):
                 os.read(self._wake_read, 4096)
         elif isinstance(about, Connection):
-            if events & selectors.EVENT_WRITE and not about.write():
+            is_there = not events & selectors.EVENT_WRITE or about.write()
+            if is_there and events & selectors.EVENT_READ:
+                is_there = about.read()
+            if is_there:
+                self._listen_to(about)
+            else:
                 self._hang_up(about)
-            elif events & selectors.EVENT_READ:
-                self._hear(about)
-            self._look(about)
         elif isinstance(about, Worker):
             self.scheduler.hear(about, events)
 
     def _tick(self, now: float) -> None:
         """What has to be done now and then."""
-        if not self._ending and self.life.is_cut_off():
-            self.end("its socket or its folder is gone")
+        if not self._ending and (gone := self.life.what_is_gone()):
+            self.end(f"{gone} is gone")
+        self._listen()
         for client in list(self.clients):
             if client.is_stuck(now):
                 self._hang_up(client)
             elif client.job is not None:
                 job = self.scheduler.jobs.get(client.job)
-                if job is not None:
+                if job is not None and not client.wants_to_write:
                     client.send({"beat": {"doing": job.doing, "seconds": round(now - job.begun, 1)}})
                 self._look(client)
         self.scheduler.tick(now)
-        if self.scheduler.jobs or any(client.leased for client in self.clients):
+        if self.scheduler.is_waited_for or any(client.leased for client in self.clients):
             self._used = now
         elif self.idle_seconds and now - self._used > self.idle_seconds:
             self.end(f"nobody asked for {self.idle_seconds:.0f} seconds")
@@ -169,6 +184,8 @@ class Server:
             self.scheduler.prepare(request, environment)
         if self.watcher.code_has_changed():
             self._succeed()
+        if self.succession.is_stale:
+            self.end("buildtool's code has changed, and nobody has asked since it last did")
 
     def _outdated(self, why: str) -> None:
         """A worker has found other code on the disk, maybe before any event has told of it."""
@@ -177,22 +194,47 @@ class Server:
         self.end(why)
 
     def _succeed(self, after_seconds: float = 0.0) -> None:
-        told = (self.life.code, self.watcher.requests(), after_seconds)
-        succession = threading.Thread(target=succeed, args=told, daemon=True)
-        self._successions.append(succession)
-        succession.start()
+        """Starts a daemon of the new code, if there is one; where nobody asked this one, it only ends."""
+        idle_seconds = time.monotonic() - self._used
+        told = {"idle": idle_seconds, "spent": self.scheduler.preparer.budget.spent}
+        self.succession.begin(self.watcher.requests(), told, after_seconds)
 
     # ---- clients -------------------------------------------------------------------------------------
 
+    def _listen(self) -> None:
+        """Lets clients in, unless it ends."""
+        if self._deaf and not self._ending:
+            self._selector.register(self.life.listener, selectors.EVENT_READ, None)
+            self._deaf = False
+
     def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            connection, _ = self.life.listener.accept()
-            if peer(connection) not in (None, os.getuid()) or len(self.clients) >= MOST_CLIENTS:
-                connection.close()
+        """Lets in who has knocked; who was idle for longest makes room."""
+        for _ in range(MOST_AT_ONCE):
+            try:
+                connection, _address = self.life.listener.accept()
+            except (BlockingIOError, InterruptedError, ConnectionError):
                 return
+            except OSError:  # no descriptor is left
+                if not self._make_room():
+                    self._selector.unregister(self.life.listener)
+                    self._deaf = True  # until the next look around
+                    return
+                continue
+            if peer(connection) not in (None, os.getuid()):
+                connection.close()
+                continue
+            if len(self.clients) >= MOST_CLIENTS:
+                self._make_room()
             client = Connection(connection)
             self.clients.add(client)
             self._selector.register(connection, selectors.EVENT_READ, client)
+
+    def _make_room(self) -> bool:
+        """Hangs up on the client that was idle for longest; False where there is none."""
+        client = self.clients.to_make_room()
+        if client is not None:
+            self._hang_up(client)
+        return client is not None
 
     def _look(self, client: Connection) -> None:
         """Listens to a client for what there is to do now."""
@@ -203,13 +245,19 @@ class Server:
             return
         self.scheduler.look(client)
 
+    def _listen_to(self, client: Connection) -> None:
+        """Does what a client has asked for, and then looks at others."""
+        self._hear(client)
+        if client.has_message and client in self.clients:
+            self._unheard.add(client)
+        self._look(client)
+
     def _hear(self, client: Connection) -> None:
         try:
-            messages = client.read()
-            if messages is None:
-                self._hang_up(client)
-                return
-            for message in messages:
+            for _ in range(MOST_AT_ONCE):
+                message = client.take()
+                if message is None:
+                    return
                 self._obey(client, message)
         except BuildtoolError as error:
             self._refuse(client, error)
@@ -218,8 +266,9 @@ class Server:
             self._refuse(client, ToolError(f"a request cannot be read: {type(error).__name__}"))
 
     def _refuse(self, client: Connection, error: BuildtoolError) -> None:
+        """Says what is wrong with a message, and hangs up: the client plans by itself."""
         self.counts["bad"] += 1
-        client.send(wire.error_message(error))
+        client.send({"crash": True, **wire.error_message(error)})
         client.close()
 
     def _obey(self, client: Connection, message: Mapping[str, Any]) -> None:
@@ -235,7 +284,7 @@ class Server:
         elif "request" in message:
             self._request(client, message)
         elif "prepare" in message:
-            self._prepare(client, message["prepare"])
+            self._prepare(client, message)
         else:
             raise ToolError("a message asks for nothing")
 
@@ -276,12 +325,19 @@ class Server:
             raise ToolError("an unknown use of the cache")
         if client.job is not None:
             raise ToolError("a client asks for one thing at a time")
-        self._used = time.monotonic()
+        if why := self.clients.refusal(client):
+            client.send({"crash": True, **wire.error_message(ToolError(why))})
+            return
+        self._used, self.succession.is_asked = time.monotonic(), True
         self.counts["requests"] += 1
         self.watcher.watch_code(code_folders)
         self.scheduler.ask(client, request, environment, str(cache))
 
-    def _prepare(self, client: Connection, requests: object) -> None:
+    def _prepare(self, client: Connection, message: Mapping[str, Any]) -> None:
+        """Takes over from a daemon of older code: its latest requests, and how long nobody has asked."""
+        requests, idle, spent = message["prepare"], message.get("idle", 0.0), message.get("spent", 0.0)
+        if not all(isinstance(n, int | float) and 0 <= n < float("inf") for n in (idle, spent)):
+            raise ToolError("a time is a number of seconds")
         if not isinstance(requests, list):
             raise ToolError("requests to prepare are a list")
         for pair in requests:
@@ -291,6 +347,9 @@ class Server:
             self.watcher.remember(*pair)
             self.watcher.watch_code(code_folders)
             self.scheduler.prepare(*pair)
+        if not self.counts["requests"]:
+            self._used = time.monotonic() - idle
+            self.scheduler.preparer.budget.begin(idle, spent)
         client.send({"control": {"preparing": len(requests)}})
 
     # ---- what it says of itself ----------------------------------------------------------------------
@@ -310,8 +369,11 @@ class Server:
             "memory_bytes": scheduler.pool.rss,
             "most_memory_bytes": scheduler.most_bytes,
             "clients": len(self.clients),
+            "most_clients": MOST_CLIENTS,
+            "unread_bytes": self.clients.held,
             "leases": sum(client.leased for client in self.clients),
             "waiting": len(scheduler.queue),
+            "preparing": scheduler.preparer.status(),
             "answers": len(scheduler.answers),
             "answers_bytes": scheduler.answers.size,
             "counts": self.counts | scheduler.counts,
@@ -319,6 +381,7 @@ class Server:
             "workers": [
                 {
                     "pid": worker.pid,
+                    "prepares": worker.prepares,
                     "about": worker.about,
                     "doing": worker.doing,
                     "seconds": round(now - worker.since, 1),

@@ -55,7 +55,7 @@ class Watcher:
         """A request was made: its files are watched from now on."""
         if request.get("kind") not in KINDS or request.get("cmsis_nn"):
             return
-        key = request_key(_bare(request), environment, "")
+        key = request_key(bare(request), environment, "")
         self._requests[key] = (dict(request), dict(environment))
         self._requests.move_to_end(key)
         for path, digest in _files(request).items():
@@ -257,7 +257,7 @@ def _files(value: Any) -> dict[str, str]:
     return found
 
 
-def _bare(value: Any) -> Any:
+def bare(value: Any) -> Any:
     """A request without the digests in it: what stays the same when its files change."""
     return _with_digests(value, dict.fromkeys(_files(value), ""))
 

@@ -1,8 +1,9 @@
 """What runs in a worker: requests from standard input, one after the other, answers on standard output.
 
-Between requests it imports what the first ones need, and goes on with what the next one may ask for (see
-`ahead`), step by step; it stops as soon as a request is there. While it is at work a thread says so every
-second, so that a worker that was stopped is told from one that needs long.
+Between requests it imports what the first ones need, step by step; it stops as soon as a request is there.
+The one that has the lowest priority is also given requests to look ahead from (see `ahead`), with the CPU
+seconds that this may take. While a worker is at work a thread says so every second, so that one that was
+stopped is told from one that needs long.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import select
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
@@ -38,8 +40,10 @@ from buildtool.target import registry
 
 MOST_BYTES = 4 << 30  # of address space: what needs more ends in an error, and not the machine
 BEAT_SECONDS = 1.0
+KEEP_SECONDS = 0.5  # of CPU time, after which what was made ahead is written to the cache
 PRELOADED = ("graph", "target", "plan", "emit", "service.pipeline", "service.answers")
 _CHUNK = 1 << 18
+_AROUND = 1 << 20  # bytes that the message around an answer has at most
 
 
 class Speaker:
@@ -55,7 +59,8 @@ class Speaker:
     def say(self, message: Mapping[str, Any]) -> None:
         """Sends a message to the daemon."""
         with self._lock:
-            wire.send(self._replies, {"protocol": wire.PROTOCOL, **message})
+            used = {"protocol": wire.PROTOCOL, "cpu": time.process_time()}
+            wire.send(self._replies, {**used, **message})
 
     def _beat(self) -> None:
         never = threading.Event()
@@ -76,10 +81,12 @@ class Service:
             keeper=self.cache, progress=lambda text: self._say({"progress": {"text": text}})
         )
         self._ahead = _imports()
+        # what it looks ahead from, the CPU seconds to stop at, and those at which it kept what it had made
+        self._ahead_key, self._until, self._kept = "", 0.0, 0.0
 
     def serve(self, message: Mapping[str, Any]) -> None:
         """Answers a request."""
-        self._ahead = iter(())
+        self._ahead, self._ahead_key = iter(()), ""
         request, use = message.get("request"), Use(str(message.get("cache", "on")))
         session = self.session
         if use is not Use.ON:  # what is remembered would be used as well
@@ -94,7 +101,7 @@ class Service:
         # Their code may be another one when the next request comes, and this process has imported it.
         leaving = registry.uses_others()
         told = {"pure": pure, "inputs": before, "leaving": leaving, "rss": resident_bytes()}
-        self._say({**answer, **told})
+        self._say({"final": _frame(answer), "answered": "answer" in answer, **told})
         if leaving:
             return
         if use is not Use.ON:
@@ -102,11 +109,28 @@ class Service:
         session.keeper = self.cache
         if self.cache is not None:
             self.cache.flush()
-        if use is Use.ON and "answer" in answer:
-            self._ahead = self._points(request)
+        self._ahead = _imports()
         code = code_digest()
         if code != self.code:  # it would go on importing what other code has become
             self._say({"code": code})
+
+    def look_ahead(self, message: Mapping[str, Any]) -> None:
+        """Prepares from now on what may be asked for after a request; goes on where it stopped for that."""
+        if message.get("key") != self._ahead_key:
+            registry.forget_others()
+            self.session.keeper = self.cache
+            self._ahead, self._ahead_key = self._points(message.get("ahead")), str(message.get("key"))
+        self._until = time.process_time() + float(message.get("seconds", 0.0))
+
+    @property
+    def is_over_budget(self) -> bool:
+        """Whether it has looked ahead for as long as it may."""
+        return bool(self._ahead_key) and time.process_time() >= self._until
+
+    def rested(self, *, left: bool) -> None:
+        """Says that it does nothing more; `left`: because it may not."""
+        self._keep()
+        self._say({"rested": self._ahead_key, "left": left, "rss": resident_bytes()})
 
     def rest(self) -> bool:
         """Does a piece of what may be asked for next; whether anything is left of that."""
@@ -117,12 +141,20 @@ class Service:
         except Exception as error:  # whoever asks for it will hear of it
             print(f"buildtool daemon: what is done ahead failed: {error!r}", file=sys.stderr, flush=True)
             return False
+        if time.process_time() - self._kept > KEEP_SECONDS:
+            self._keep()  # it may be ended at any time
         return True
+
+    def _keep(self) -> None:
+        """Writes what was made ahead to the cache."""
+        self._kept = time.process_time()
+        if self.cache is not None:
+            self.cache.flush()
 
     def drop(self) -> None:
         """Gives back memory."""
         self.session.forget()
-        self._ahead = iter(())
+        self._ahead, self._ahead_key = iter(()), ""
         if self.cache is not None:
             self.cache.forget()
         self._say({"dropped": True, "rss": resident_bytes()})
@@ -130,9 +162,8 @@ class Service:
     def _points(self, request: Any) -> Iterator[None]:
         from buildtool.service.ahead import points_ahead
 
-        yield from points_ahead(request, self.session)
-        if self.cache is not None:
-            self.cache.flush()
+        if self.cache is not None:  # else nobody would find what is made here
+            yield from points_ahead(request, self.session)
         yield from _imports()
 
 
@@ -157,6 +188,17 @@ def _answer(request: Any, session: Session, environment: Any) -> dict[str, Any]:
         if isinstance(told, InternalError | MachineError):
             return {"error": fields, "crash": True}
         return {"error": fields, "pure": isinstance(told, PlanError)}
+
+
+def _frame(answer: Mapping[str, Any]) -> bytes:
+    """The frame for the client: the daemon hands it on as it is."""
+    try:
+        frame = wire.packed({"protocol": wire.PROTOCOL, **answer})
+        if len(frame) > wire.FRAME_LIMIT - _AROUND:
+            raise ToolError(f"an answer of {len(frame):,} bytes is too large for the daemon")
+    except BuildtoolError as error:
+        return wire.packed({**wire.error_message(error), "crash": True})
+    return frame
 
 
 def _imports() -> Iterator[None]:
@@ -246,14 +288,15 @@ def main() -> int:
     parent = os.getppid()
     speaker = Speaker()
     service = Service(speaker)
-    speaker.say({"ready": True, "code": service.code, "rss": resident_bytes()})
     decoder, busy = wire.Decoder(), True
     try:
+        speaker.say({"ready": True, "code": service.code, "rss": resident_bytes()})
         while os.getppid() == parent:
             if busy and not select.select([0], [], [], 0)[0]:
-                busy = service.rest()
+                over = service.is_over_budget
+                busy = not over and service.rest()
                 if not busy:
-                    speaker.say({"rested": True, "rss": resident_bytes()})
+                    service.rested(left=over)
                 continue
             if not busy:
                 speaker.busy.clear()
@@ -264,9 +307,12 @@ def main() -> int:
             for message in decoder.feed(data):
                 if "drop" in message:
                     service.drop()
+                    continue
+                busy = True
+                if "ahead" in message:
+                    service.look_ahead(message)
                 else:
                     service.serve(message)
-                    busy = True
     except ToolError as error:
         print(error, file=sys.stderr)
         return 1

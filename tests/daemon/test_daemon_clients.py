@@ -1,0 +1,323 @@
+"""All clients together: what they may leave unread, who makes room, and that status and stop get through."""
+
+import contextlib
+import os
+import resource
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+from daemons import BOARDS, eventually, is_running, running
+
+from buildtool import upkeep, wire
+from buildtool.client.endpoint import AbsentError, process_start
+from buildtool.errors import ToolError
+from buildtool.service.daemon import clients as together
+from buildtool.service.daemon import connection
+from buildtool.service.daemon.clients import MOST_CLIENTS, MOST_WAITING, Clients
+from buildtool.service.daemon.connection import Connection
+from buildtool.wire import Decoder
+
+HELLO = wire.packed({"protocol": wire.PROTOCOL, "hello": {}})
+EMIT = {"kind": "emit", "model": "ds_cnn", "board": "host", "name": "net"}
+
+
+def framed(request):
+    message = {"protocol": wire.PROTOCOL, "request": request, "cache": "on", "environment": {}}
+    return wire.packed(message)
+
+
+@pytest.fixture
+def sockets():
+    """Called with a daemon: another connection to it that has said hello."""
+    with contextlib.ExitStack() as stack:
+
+        def connected(daemon, data=b""):
+            found = stack.enter_context(socket.socket(socket.AF_UNIX))
+            found.settimeout(20)
+            found.connect(str(daemon.at.address))
+            found.sendall(HELLO + data)
+            return found
+
+        yield connected
+
+
+def heard(ours, is_last):
+    """What a daemon says until a message of which that is true; all it says before it hangs up, otherwise."""
+    decoder, found = Decoder(), []
+    while not (found and is_last(found[-1])) and (part := ours.recv(1 << 16)):
+        found += decoder.feed(part)
+    return found
+
+
+class Fake:
+    """A clock that goes when it is told to."""
+
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+class Pairs:
+    """Connections without a daemon; `clock` is theirs."""
+
+    def __init__(self, stack):
+        self.clock, self._stack = Fake(), stack
+        self.clients = Clients()
+
+    def one(self):
+        ours, theirs = map(self._stack.enter_context, socket.socketpair())
+        ours.setblocking(False)
+        found = Connection(theirs, self.clock)
+        self.clients.add(found)
+        self.clock.now += 1
+        return ours, found
+
+
+@pytest.fixture
+def pairs():
+    with contextlib.ExitStack() as stack:
+        yield Pairs(stack)
+
+
+def all_there_is(ours):
+    """Bytes that can be read now."""
+    found = b""
+    with contextlib.suppress(BlockingIOError):
+        while part := ours.recv(1 << 20):
+            found += part
+    return found
+
+
+# ---- one connection ----------------------------------------------------------------------------------
+
+
+def test_a_client_that_does_not_read_is_not_heard_until_it_does(pairs):
+    ours, found = pairs.one()
+    ours.sendall(HELLO + framed(BOARDS) * 3)
+    assert found.read() and found.take()["hello"] == {}
+    answer = b"x" * (1 << 20)
+    found.send_frame(answer)
+    assert found.is_paused and found.take() is None and not found.has_message
+    assert found.events == connection.selectors.EVENT_WRITE
+    ours.sendall(framed(BOARDS))
+    held = found.held
+    assert found.read() and found.held == held  # it stays in the socket
+    read = len(all_there_is(ours))
+    while read < len(answer):
+        assert found.write()
+        read += len(all_there_is(ours))
+    assert [found.take()["request"] for _ in range(3)] == [BOARDS] * 3
+    assert found.take() is None and found.read() and found.take()["request"] == BOARDS
+
+
+def test_a_client_that_reads_nothing_for_long_is_hung_up_on(pairs):
+    ours, found = pairs.one()
+    ours.sendall(HELLO)
+    assert found.read() and found.take()
+    assert not found.is_stuck(pairs.clock.now + 1e9)  # it was sent nothing
+    found.send_frame(b"x" * (1 << 21))
+    now = found.used + connection.FRAME_SECONDS
+    assert not found.is_stuck(now - 1) and found.is_stuck(now + 1)
+    pairs.clock.now = now - 1
+    all_there_is(ours)
+    assert found.write() and found.wants_to_write
+    assert not found.is_stuck(now + 1)  # it has read some
+
+
+def test_messages_of_very_many_values_are_refused(pairs):
+    for value in ([0] * 30_000, [[0, {"a": [1, 2]}]] * 5_000, {str(n): n for n in range(11_000)}):
+        ours, found = pairs.one()
+        ours.setblocking(True)
+        ours.sendall(framed({"kind": "plan", "options": value}))
+        with pytest.raises(ToolError, match="20,000 values"):
+            while found.read():
+                found.take()
+    ours, found = pairs.one()
+    ours.sendall(framed({"kind": "plan", "data": b"x" * 100_000}))
+    assert found.read() and found.take()
+
+
+# ---- all of them -------------------------------------------------------------------------------------
+
+
+def test_who_has_read_nothing_for_longest_goes_when_all_hold_too_much(pairs, monkeypatch):
+    monkeypatch.setattr(together, "MOST_BYTES", 10 << 20)
+    found = [pairs.one()[1] for _ in range(5)]
+    for client in found[:4]:
+        pairs.clock.now += 1
+        client.send_frame(bytes(4 << 20))
+    assert pairs.clients.surplus() == found[:2]
+    found[0].used = pairs.clock.now + 1  # it has read some
+    assert pairs.clients.surplus() == found[1:3]
+    for client in found[:3]:
+        pairs.clients.discard(client)
+    found[3].send_frame(bytes(60 << 20))
+    assert pairs.clients.held > 10 << 20 and pairs.clients.surplus() == []  # one answer may be as large
+
+
+def test_an_answer_that_several_wait_for_counts_once(pairs, monkeypatch):
+    monkeypatch.setattr(together, "MOST_BYTES", 10 << 20)
+    answer = bytes(8 << 20)
+    for _ in range(20):
+        pairs.one()[1].send_frame(answer)
+    assert pairs.clients.held == len(answer) and pairs.clients.surplus() == []
+
+
+def test_room_is_made_by_the_longest_idle_and_last_by_an_editor(pairs):
+    found = [pairs.one()[1] for _ in range(5)]
+    found[0].leased = True
+    found[1].job = "at work"
+    found[2].send_frame(bytes(1 << 21))
+    found[3].used = found[4].used + 1
+    order = []
+    while (client := pairs.clients.to_make_room()) is not None:
+        order.append(client)
+        pairs.clients.discard(client)
+    assert order == [found[4], found[3], found[2], found[0]]
+    assert pairs.clients == {found[1]}
+
+
+def test_requests_wait_within_a_number_and_a_size(pairs):
+    asking = pairs.one()[1]
+    asking.asked_bytes = 1 << 20
+    for number in range(MOST_WAITING):
+        assert pairs.clients.refusal(asking) == ""
+        waiting = pairs.one()[1]
+        waiting.job, waiting.asked_bytes = f"{number}", 1000
+    assert "112 clients wait" in pairs.clients.refusal(asking)
+    for client in list(pairs.clients)[: MOST_WAITING // 2]:
+        client.job = None if client.job is not None else client.job
+    for client in pairs.clients:
+        client.asked_bytes = 1 << 20
+    assert "too large together" in pairs.clients.refusal(asking)
+
+
+# ---- a daemon ----------------------------------------------------------------------------------------
+
+
+def peak(pid):
+    """The most memory that a process has had, in bytes."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM"))
+
+
+@pytest.mark.slow
+def test_twelve_clients_that_ask_for_much_and_read_nothing_take_little_memory(tmp_path, sockets):
+    with running(tmp_path) as daemon:
+        daemon.ask(EMIT)
+        before = peak(daemon.pid)
+        greedy = [sockets(daemon, framed(EMIT) * 55) for _ in range(12)]
+        eventually(lambda: daemon.counts()["requests"] >= 1 + len(greedy))
+        answers = 0
+        for ours in greedy[:2]:  # whoever reads after all gets all of it
+            decoder = Decoder()
+            while answers < 55:
+                answers += sum("answer" in message for message in decoder.feed(ours.recv(1 << 18)))
+            answers -= 55
+        assert peak(daemon.pid) - before < 16 << 20
+        assert daemon.counts()["faults"] == 0
+
+
+def test_status_and_stop_get_through_a_crowd_of_idle_clients(tmp_path, sockets):
+    with running(tmp_path) as daemon:
+        daemon.link().close()
+        idle = [sockets(daemon) for _ in range(MOST_CLIENTS + 20)]
+        for ours in idle[-5:]:
+            assert heard(ours, lambda message: "hello" in message)
+        answer, text, status = upkeep.daemon_command("status")
+        assert status == 0 and "the daemon runs" in text
+        assert answer["daemons"][0]["clients"] == MOST_CLIENTS
+        assert daemon.ask(BOARDS)["boards"]
+        assert b"" in (idle[0].recv(1 << 16), idle[0].recv(1 << 16))  # it was idle for longest
+        pid = daemon.pid
+        assert upkeep.daemon_command("stop")[0] == {"stopped": [pid]}
+        assert not is_running(pid)
+
+
+@pytest.mark.slow
+def test_status_and_stop_get_through_a_crowd_that_waits_for_answers(tmp_path, sockets):
+    with running(tmp_path) as daemon:
+        daemon.stop_workers()
+        many = [sockets(daemon, framed({**EMIT, "name": f"n{n}"})) for n in range(MOST_WAITING + 10)]
+        refused = [message for ours in many[-10:] for message in heard(ours, lambda m: "error" in m)]
+        texts = [message["error"]["text"] for message in refused if message.get("crash")]
+        assert texts == [f"{MOST_WAITING} clients wait for answers already"] * 10
+        idle = [sockets(daemon) for _ in range(MOST_CLIENTS)]
+        assert heard(idle[-1], lambda message: "hello" in message)
+        assert daemon.status()["clients"] == MOST_CLIENTS
+        pid = daemon.pid
+        for ours in many:
+            ours.close()
+        eventually(lambda: not daemon.at_work())
+        assert daemon.counts()["planned"] < MOST_WAITING // 2  # most were given up before they were begun
+        assert upkeep.daemon_command("stop")[0] == {"stopped": [pid]}
+        assert not is_running(pid)
+
+
+def test_a_daemon_that_has_no_descriptor_left_hangs_up_on_who_is_idle(tmp_path, sockets):
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    few = len(os.listdir("/proc/self/fd")) + 30  # noqa: PTH208
+    with running(tmp_path) as daemon:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (few, before[1]))
+        try:
+            daemon.link().close()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        idle = [sockets(daemon) for _ in range(few + 10)]
+        assert heard(idle[-1], lambda message: "hello" in message)
+        assert daemon.status()["clients"] < min(few, MOST_CLIENTS)
+        assert daemon.ask(BOARDS)["boards"]
+
+
+def test_one_that_says_much_at_once_lets_others_speak(tmp_path, sockets):
+    status = wire.packed({"protocol": wire.PROTOCOL, "control": "status"})
+    with running(tmp_path) as daemon:
+        daemon.link().close()
+        talker = sockets(daemon, status * 300)
+        assert daemon.ask(BOARDS)["boards"]
+        decoder, said = Decoder(), 0
+        while said < 300:
+            said += sum("control" in message for message in decoder.feed(talker.recv(1 << 16)))
+        assert said == 300
+
+
+def test_stop_does_not_say_stopped_while_the_process_lives(tmp_path, monkeypatch):
+    monkeypatch.setattr(upkeep, "SILENT_SECONDS", 0.3)
+    monkeypatch.setattr(upkeep, "STOP_SECONDS", 0.3)
+    with running(tmp_path) as daemon:
+        daemon.link().close()
+        pid = daemon.pid
+        os.kill(pid, signal.SIGSTOP)
+        with monkeypatch.context() as patch:
+            patch.setattr(upkeep, "_signal", lambda *about: None)  # as of a process that cannot end
+            with pytest.raises(ToolError, match=f"process {pid} .* is still there"):
+                upkeep.daemon_command("stop")
+        assert is_running(pid)
+        assert upkeep.daemon_command("stop")[0] == {"stopped": [pid]}
+        assert not is_running(pid) and process_start(pid) == ""
+
+
+def test_stop_finds_that_a_daemon_has_ended_while_it_was_told_to(tmp_path, monkeypatch):
+    def killed(at, word):
+        os.kill(at.process()[0], signal.SIGKILL)
+        eventually(lambda: not at.is_alive())
+        raise AbsentError("the daemon cannot be reached")
+
+    with running(tmp_path) as daemon:
+        daemon.link().close()
+        pid = daemon.pid
+        monkeypatch.setattr(upkeep, "_tell", killed)
+        assert upkeep.daemon_command("stop")[0] == {"stopped": [pid]}
+
+
+def test_stop_tells_of_daemons_for_another_cache(tmp_path, monkeypatch):
+    with running(tmp_path) as daemon:
+        daemon.link().close()
+        with monkeypatch.context() as patch:
+            patch.setenv("BUILDTOOL_CACHE_DIR", str(tmp_path / "another"))
+            answer, text, status = upkeep.daemon_command("stop")
+        assert (answer, status) == ({"stopped": []}, 0)
+        assert text == "no daemon was running for this code and this cache; 1 runs for another: see --all"

@@ -1,0 +1,280 @@
+"""What nobody has asked for yet: within a budget, at the lowest priority, ended when a request comes."""
+
+import os
+import signal
+from pathlib import Path
+
+import msgpack
+import pytest
+from daemons import BOARDS, PLENTY, eventually, is_running, running
+from zeronet import Net
+
+from buildtool import service
+from buildtool.client.files import Located
+from buildtool.graph.tflite.writer import write_model
+from buildtool.service.daemon import preparing
+from buildtool.service.daemon.jobs import Job
+from buildtool.service.daemon.preparing import Budget, Preparer
+
+
+class Fake:
+    """A clock that goes when it is told to."""
+
+    now = 50.0
+
+    def __call__(self):
+        return self.now
+
+
+class Process:
+    """A worker of low priority that does nothing."""
+
+    prepares, pid, cpu, job, doing, dropped, since = True, 0, 0.0, None, "starting", False, 0.0
+    about = ""
+
+
+class Processes:
+    """A pool of such; `told`: the messages to the one there is; `dearly`: CPU seconds it has in the end."""
+
+    def __init__(self):
+        self.workers, self.told, self.removed, self.dearly, self.dead = [], [], 0, None, []
+
+    def add(self, *, prepares):
+        assert prepares
+        self.workers.append(Process())
+        return self.workers[-1]
+
+    def tell(self, worker, message):
+        self.told.append(message)
+
+    def remove(self, worker):
+        self.workers.remove(worker)
+        self.removed += 1
+        self.dead.append(worker)
+
+    def reaped(self):
+        dead, self.dead = self.dead, []
+        for worker in dead:
+            worker.cpu = worker.cpu if self.dearly is None else self.dearly
+        return dead
+
+
+class Bench:
+    """A preparer with a tenth of a core, and its clock."""
+
+    def __init__(self, share=0.1):
+        self.clock, self.pool = Fake(), Processes()
+        self.preparer = Preparer(self.pool, share, self.clock)
+
+    def add(self, model="net.tflite", digest="1", *, ahead=False, **more):
+        request = {"kind": "plan", "model": {"path": model, "sha256": digest}, "board": "host", **more}
+        self.preparer.add(Job(f"{model} {digest} {more}", request, {}, "on"), ahead=ahead)
+        return request
+
+    def after(self, seconds):
+        """Whether something is at work once so many more seconds have gone by."""
+        self.clock.now += seconds
+        self.preparer.go_on()
+        return self.preparer.at_work is not None
+
+    def says(self, **message):
+        return self.preparer.heard(self.pool.workers[0], message)
+
+
+@pytest.fixture
+def bench(monkeypatch):
+    monkeypatch.setattr(preparing, "lower_priority", lambda pid: None)
+    return Bench()
+
+
+# ---- the budget --------------------------------------------------------------------------------------
+
+
+def test_the_budget_is_a_share_of_the_time_since_the_last_request():
+    clock = Fake()
+    budget = Budget(0.25, clock)
+    assert budget.left() == 0
+    clock.now += 8
+    assert (budget.left(), budget.left(0.5)) == (2, 1)
+    budget.spent = 3.0
+    assert budget.left() == -1
+    clock.now += 1e6
+    assert budget.left() == 0.25 * preparing.COUNTED_SECONDS - 3
+    budget.begin()
+    assert (budget.left(), budget.spent) == (0, 0)
+    budget.begin(40, 4)  # another daemon's
+    assert budget.left() == 6 and budget.idle_seconds == 40
+
+
+def test_what_is_prepared_waits_for_the_budget_and_the_look_ahead_for_twice_the_time(bench):
+    bench.add()
+    assert not bench.after(2.9) and not bench.pool.workers
+    assert bench.after(0.2)
+    assert bench.says(final=b"", cpu=0.2).job.key == "net.tflite 1 {}"
+    assert bench.preparer.budget.spent == 0.2
+    bench.add(ahead=True)
+    assert not bench.after(5)  # of 0.8 s the half is left to saves, and 0.2 s are spent
+    assert bench.after(3)
+    assert bench.pool.told[-1]["seconds"] == pytest.approx(0.355)
+
+
+def test_a_request_ends_what_is_at_work_and_begins_the_budget_anew(bench):
+    other = bench.add("other.tflite")
+    bench.add()
+    assert bench.after(100)
+    bench.preparer.asked(BOARDS, {})
+    assert bench.pool.removed == 1 and bench.preparer.at_work is None
+    assert len(bench.preparer.waiting) == 2 and bench.preparer.budget.left() == 0
+    assert not bench.after(1) and bench.after(5)
+    bench.preparer.asked(other, {})  # its answer need not be prepared any more, nor an older one
+    assert [one.job.request["model"]["path"] for one in bench.preparer.waiting] == ["net.tflite"]
+
+
+def test_a_request_leaves_an_idle_process_alone_and_ends_one_that_imports(bench):
+    bench.add()
+    assert bench.after(10) and bench.says(final=b"")
+    bench.preparer.asked(BOARDS, {})
+    assert bench.pool.removed == 1
+    bench.add()
+    assert bench.after(10) and bench.says(final=b"")
+    assert bench.says(rested="") is None
+    bench.preparer.asked(BOARDS, {})
+    assert bench.pool.removed == 1
+
+
+def test_what_takes_too_much_is_ended_and_waits_for_twice_as_much(bench):
+    bench.add()
+    assert bench.after(20)  # with 2 s
+    bench.says(beat=True, cpu=2.9)
+    assert bench.after(0.1)
+    bench.says(beat=True, cpu=3.2)
+    bench.pool.dearly = 3.4
+    assert not bench.after(0.1)
+    assert bench.preparer.budget.spent == pytest.approx(3.4)
+    assert not bench.after(70)  # 5.6 s are left, 6.4 needed
+    assert bench.after(10)
+
+
+def test_a_look_ahead_that_may_not_go_on_waits_and_one_that_ended_does_not(bench):
+    bench.add(ahead=True)
+    assert bench.after(10)
+    key = bench.preparer.at_work.job.key
+    assert bench.says(rested="") is None  # of its imports, sent before it was told
+    assert bench.says(rested=key, left=True, cpu=0.6) is not None
+    assert len(bench.preparer.waiting) == 1 and not bench.after(1)
+    assert bench.after(20) and [m["key"] for m in bench.pool.told] == [key] * 2
+    assert bench.says(rested=key, left=False, cpu=0.7) is not None
+    assert bench.preparer.waiting == [] and not bench.after(100)
+
+
+def test_a_later_save_takes_the_place_of_an_earlier_one_and_the_number_is_bounded(bench):
+    for digest in "123":
+        bench.add(digest=digest)
+        bench.add(digest=digest, options={"ram": 4096})
+        bench.add(digest=digest, ahead=True)
+    assert [(one.ahead, one.job.request["model"]["sha256"]) for one in bench.preparer.waiting] == [
+        (False, "3"),
+        (False, "3"),
+        (True, "3"),
+    ]
+    for number in range(100):
+        bench.add(f"{number}.tflite")
+    assert len(bench.preparer.waiting) == preparing.MOST_WAITING
+
+
+def test_without_a_share_nothing_is_prepared():
+    bench = Bench(share=0)
+    bench.add()
+    assert not bench.after(1e6) and bench.preparer.status() == {"waiting": 0, "spent": 0.0, "left": 0.0}
+
+
+# ---- a daemon ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def request_of(tmp_path):
+    """A request about a network of so many channels, which is saved."""
+
+    def located(channels=8, **more):
+        net = Net((1, 8, 8, 3))
+        graph = net.graph(net.dense(net.mean(net.conv(net.inputs[0], channels, (3, 3))), 4))
+        (tmp_path / "net.tflite").write_bytes(write_model(graph))
+        request = {"kind": "plan", "model": "net.tflite", "board": "cortex-m4", **more}
+        return Located(request, str(tmp_path)).request
+
+    return located
+
+
+def prepares(daemon):
+    """The process that prepares; 0 where there is none."""
+    return next((w["pid"] for w in daemon.status()["workers"] if w["prepares"]), 0)
+
+
+@pytest.mark.slow
+def test_what_is_prepared_has_the_lowest_priority(tmp_path, request_of):
+    with running(tmp_path) as daemon:
+        daemon.ask(request_of())
+        low = eventually(lambda: prepares(daemon))
+        eventually(lambda: os.sched_getscheduler(low) == os.SCHED_IDLE)
+        assert os.getpriority(os.PRIO_PROCESS, low) == 19
+        (other,) = set(daemon.workers()) - {low}
+        assert os.sched_getscheduler(other) == os.SCHED_OTHER
+        group = Path(f"/proc/{low}/autogroup")  # "/autogroup-7 nice 19"; "" or none where there are no groups
+        eventually(lambda: not group.exists() or group.read_text().split()[2:] in ([], ["19"]))
+
+
+@pytest.mark.slow
+def test_what_is_prepared_ends_when_a_person_asks(tmp_path, request_of):
+    with running(tmp_path, BUILDTOOL_DAEMON_AHEAD=PLENTY) as daemon:
+        daemon.ask(request_of())
+        low = eventually(lambda: prepares(daemon))
+        assert os.sched_getscheduler(low) == os.SCHED_OTHER
+        eventually(lambda: daemon.status()["preparing"]["waiting"] == 0)
+        os.kill(low, signal.SIGSTOP)  # so that it stays at work
+        request = request_of(16)
+        eventually(lambda: any(w["doing"] == "preparing" for w in daemon.status()["workers"]))
+        assert daemon.ask(request)["model"] == "net"
+        assert low not in daemon.workers()
+        eventually(lambda: not is_running(low))
+        counts = daemon.counts()
+        assert (counts["planned"], counts["prepared"], counts["crashes"]) == (2, 0, 0)
+
+
+@pytest.mark.slow
+def test_a_limit_that_was_looked_ahead_at_is_found_in_the_cache(tmp_path):
+    def kept():
+        return {path for path in (tmp_path / "cache" / "plans").rglob("*") if path.is_file()}
+
+    request = {"kind": "plan", "model": "ds_cnn", "board": "cortex-m4"}
+    with running(tmp_path, BUILDTOOL_DAEMON_AHEAD=PLENTY) as daemon:
+        assert daemon.ask(request)["arena_bytes"] > 10240
+        eventually(lambda: prepares(daemon) and daemon.status()["preparing"]["waiting"] == 0)
+        before = kept()
+        assert len(before) > 2
+        limited = {**request, "options": {"ram": 10240}}
+        assert msgpack.packb(daemon.ask(limited)) == msgpack.packb(service.handle(limited))
+        eventually(lambda: all(w["doing"] == "idle" for w in daemon.status()["workers"]))
+        assert kept() == before
+
+
+@pytest.mark.slow
+def test_a_process_that_prepares_and_is_killed_costs_nobody_anything(tmp_path, request_of):
+    with running(tmp_path, BUILDTOOL_DAEMON_AHEAD=PLENTY) as daemon:
+        daemon.ask(request_of())
+        low = eventually(lambda: prepares(daemon))
+        os.kill(low, signal.SIGKILL)
+        eventually(lambda: low not in daemon.workers())
+        request = request_of(16)
+        assert msgpack.packb(daemon.ask(request)) == msgpack.packb(service.handle(request))
+        assert daemon.counts()["faults"] == 0
+        assert eventually(lambda: prepares(daemon)) != low
+
+
+@pytest.mark.slow
+def test_without_a_share_no_process_prepares(tmp_path, request_of):
+    with running(tmp_path, BUILDTOOL_DAEMON_AHEAD=0) as daemon:
+        daemon.ask(request_of())
+        seen = daemon.status()["watched"]["changes"]
+        request_of(16)
+        eventually(lambda: daemon.status()["watched"]["changes"] > seen)
+        assert not prepares(daemon) and daemon.status()["preparing"]["waiting"] == 0
