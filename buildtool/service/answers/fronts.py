@@ -11,7 +11,7 @@ from buildtool.emit.image import image_layout
 from buildtool.errors import BuildtoolError, PlanError
 from buildtool.modes import Image, Objective, Strategy
 from buildtool.schema.fronts import Figures, Point
-from buildtool.service.pipeline.choose import chosen
+from buildtool.service.pipeline.choose import chosen, settled
 from buildtool.service.pipeline.cost_units import estimated_ms
 from buildtool.service.pipeline.fronts import front_factor, points, settings
 from buildtool.service.pipeline.kept import parts
@@ -36,7 +36,7 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
 
     target, options = load_target(request.target, session), request.options
     network = load_network(request.model, session)
-    prepared = prepare(network, target, options, session)
+    prepared = settled(prepare(network, target, options, session))
     graph = prepared.graphs[0]
     refuse_weights(target, options, image_layout(graph, catalogue.select_all(target, graph)).size)
     found = prepared.session.keep(FRONTS, parts(prepared), lambda: _found(prepared))

@@ -15,6 +15,7 @@ from buildtool.graph.partviews import views, with_views
 from buildtool.graph.types import Graph
 from buildtool.modes import InPlace, Objective, Order, Strategy
 from buildtool.service.pipeline import passes, viewed
+from buildtool.service.pipeline.bound import firmware
 from buildtool.service.pipeline.cost_units import within_cost
 from buildtool.service.pipeline.models import Model, Named, load_model, read_graph
 from buildtool.service.pipeline.options import PlanOptions
@@ -91,6 +92,11 @@ class Prepared:
         return graph if views(graph) == plan.views else with_views(graph, plan.views)
 
     @property
+    def is_beside_code(self) -> bool:
+        """Whether code lies in a memory of the arena, so that what is there for that depends on the plan."""
+        return self.target.board.code in self.target.board.holders and bool(self.target.board.firmware)
+
+    @property
     def available(self) -> int:
         """Bytes that the board has for an arena."""
         from buildtool.plan.summary.fit import available_bytes
@@ -123,6 +129,7 @@ def prepare(network: Network, target: Target, options: PlanOptions, session: Ses
     """The planning problem of a network on a target; UsageError for an option that has no effect there."""
     refuse_idle(target, options)
     options = within_cost(options, target)
+    target = target.with_firmware(firmware(network.graph, target))
     graphs: tuple[Graph, ...] = (network.graph,)
     status: str | None = None
     if options.order == Order.BEST:
