@@ -24,6 +24,7 @@ from buildtool.service.answers.fronts import figures, peers_of
 from buildtool.service.answers.memories import memories_of
 from buildtool.service.answers.packedsteps import packed
 from buildtool.service.answers.planreport import described, form, work_view
+from buildtool.service.pipeline.bound import own_firmware
 from buildtool.service.pipeline.choose import nearest
 from buildtool.service.pipeline.cost_units import estimated_ms
 from buildtool.service.pipeline.fronts import Point, front_factor, points
@@ -90,7 +91,7 @@ def _made(request: Report, session: Session) -> tuple[Planned, Prepared]:
         if request.lock is not None:
             raise
         made = _nearest(request, network, prepared)
-    return made, prepared
+    return made, replace(prepared, target=made.target)
 
 
 def _nearest(request: Report, network: Network, prepared: Prepared) -> Planned:
@@ -99,7 +100,7 @@ def _nearest(request: Report, network: Network, prepared: Prepared) -> Planned:
         network.model,
         network.source,
         graph,
-        prepared.target,
+        prepared.target.with_firmware(own_firmware(graph, plan, prepared.target, prepared.session)),
         plan,
         request.target,
         request.options,

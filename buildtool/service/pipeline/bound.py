@@ -1,4 +1,4 @@
-"""An upper bound of a network's footprint from recorded sizes: it takes no compiler."""
+"""What firmware takes of a board's memories, from recorded sizes: an upper bound, which takes no compiler."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from buildtool.emit.image import image_layout, unpacked_image
-from buildtool.emit.sources import Sources, emit, kernel_sources, plan_routines
-from buildtool.graph.types import Graph
 from buildtool.plan.summary.fit import excess_bytes
 from buildtool.plan.types import Plan
 from buildtool.service.pipeline.footprint import (
@@ -37,10 +36,14 @@ from buildtool.target.partitions import boundary, shared_weights
 from buildtool.target.recorded import Recorded, read, recorded
 from buildtool.target.types import Board, Taken, Target
 
+if TYPE_CHECKING:
+    from buildtool.emit.sources import Sources
+    from buildtool.graph.types import Graph
+
 # Of emitted code: constants in tables, and what becomes instructions.
 FEATURES = ("files", "numbers", "operators", "calls", "arguments", "loops", "branches", "assignments")
-ANY_COMPILER = "any"
-LEAST_SHARE = 2 / 3  # of bounded code: what is linked has more, also of small networks
+ANY_COMPILER = "any"  # for `bound`
+LEAST_SHARE = 2 / 3  # of the bound of code: what is linked is not less, small networks included
 _COMMENT = re.compile(r"/\*.*?\*/|^#.*?$|NN_TRACE\w*\(.*?\);", re.DOTALL | re.MULTILINE)
 _TABLE = re.compile(r"static const \w+ \w+(?:\[\d*\])* = \{(.*?)\};", re.DOTALL)
 _AROUND_ARENA = 128  # bytes that the test firmware watches, before and behind
@@ -106,6 +109,8 @@ def estimate(sources: Sources, plan: Plan, target: Target) -> Footprint | None:
     It is no bound: the code of RV32IMAC and half as much again, of kernels that it does not have the largest
     plain kernel's. None where code does not lie in the arena's memory: there it takes nothing from the arena.
     """
+    from buildtool.emit.sources import kernel_sources
+
     board, entry = target.board, next(iter(read(*LIKENED)[1]), None)
     if entry is None or board.code != board.arena:
         return None
@@ -147,6 +152,8 @@ def foreseen(graph: Graph, plan: Plan, target: Target, session: Session | None =
 
     No compiler is asked for, and no weight packed.
     """
+    from buildtool.emit.sources import emit
+
     if target.board.is_native and not is_estimated(target):
         return None
     image = unpacked_image(graph, target.named(plan.kernels))
@@ -236,6 +243,8 @@ def _default(target: Target) -> str:
 
 def _code(sources: Sources, plan: Plan, target: Target, entry: Recorded) -> dict[str, int] | None:
     """Code and constants by who brings them; None for a kernel that is not recorded."""
+    from buildtool.emit.sources import kernel_sources, plan_routines
+
     # The runtime is part of the firmware.
     kernels = [path for path in kernel_sources(plan, target) if not is_runtime(path)]
     names = [f"{path.parent.name}/{path.name}" for path in kernels]
