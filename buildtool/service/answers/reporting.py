@@ -25,9 +25,9 @@ from buildtool.service.answers.memories import memories_of
 from buildtool.service.answers.packedsteps import packed
 from buildtool.service.answers.planreport import described, form, work_view
 from buildtool.service.pipeline.bound import own_firmware
-from buildtool.service.pipeline.choose import nearest
+from buildtool.service.pipeline.choose import front, nearest
 from buildtool.service.pipeline.cost_units import estimated_ms
-from buildtool.service.pipeline.fronts import Point, front_factor, points
+from buildtool.service.pipeline.fronts import Point, front_factor
 from buildtool.service.pipeline.given import planned_or_given
 from buildtool.service.pipeline.pipeline import Planned
 from buildtool.service.pipeline.prepare import Network, Prepared, load_network, prepare
@@ -208,7 +208,7 @@ def _front(made: Planned, prepared: Prepared, peers: bool) -> ReportFront:
     found: tuple[Point, ...] = ()
     error = ""
     try:
-        found = points(free, None)
+        found = front(free, None)
     except BuildtoolError as refused:
         error = refused.text
     return {

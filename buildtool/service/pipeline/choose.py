@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -17,14 +18,17 @@ from buildtool.service.pipeline import kept, passes, strategies, viewed
 from buildtool.service.pipeline.bound import firmware, own_firmware
 from buildtool.service.pipeline.cost_units import shown_cost
 from buildtool.service.pipeline.fronts import (
+    Point,
     layerwise,
     least_cost,
     limits,
     plan_factor,
+    point_of,
     points,
     searched,
     settings,
     start_factor,
+    undominated,
 )
 from buildtool.service.pipeline.kept import Choice
 from buildtool.service.pipeline.options import PlanOptions
@@ -60,6 +64,16 @@ def settled(prepared: Prepared) -> Prepared:
         return replace(prepared, target=prepared.target.with_firmware(choice(prepared).firmware))
     except PlanError:
         return prepared
+
+
+def front(prepared: Prepared, ram: int | None) -> tuple[Point, ...]:
+    """The points of the front within `ram` bytes; the first is the plan that objective `ram` asks for."""
+    found = list(points(prepared, ram))
+    options = replace(prepared.options, ram=ram, objective=Objective.RAM)
+    with contextlib.suppress(PlanError):
+        made = choice(replace(prepared, options=options, bounded=False))
+        found.append(point_of(made.plan, prepared.graph_for(made.index, made.plan), prepared))
+    return undominated(found)
 
 
 def _that_fits(prepared: Prepared) -> Choice:
@@ -185,7 +199,7 @@ def _may_pay(alone: Prepared, made: Sequence[Choice]) -> bool:
     (graph,) = alone.graphs
     if alone.options.objective == Objective.RAM:
         found = searched(graph, alone)
-        return bool(found.points) and found.may_fit(0, best.arena_bytes - 1)
+        return any(found.may_fit(i, best.arena_bytes - 1) for i in range(len(found.points)))
     return passes.least_cost(graph, alone.target, alone.options, alone.session, alone.ram) < best.cost
 
 

@@ -154,8 +154,9 @@ def _orders(graph: Graph) -> Iterator[Graph]:
     yield graph
     yield with_sliced_fusions(graph)
     from buildtool.graph.flow import flow_of
-    from buildtool.graph.order import in_order, reorder
+    from buildtool.graph.order import BUDGET, SHORT_BUDGET, in_order, reorder
     from buildtool.graph.orderchains import least_peak_of_chains
 
-    yield reorder(graph).graph
-    yield in_order(graph, least_peak_of_chains(flow_of(graph)))
+    for budget in (SHORT_BUDGET, BUDGET):
+        yield reorder(graph, budget=budget).graph
+        yield in_order(graph, least_peak_of_chains(flow_of(graph), budget=budget))
