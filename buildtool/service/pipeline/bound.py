@@ -178,12 +178,13 @@ def firmware(
     board = target.board
     if board.is_native and not is_estimated(target):
         return ()
+    entries = read(*LIKENED)[1] if is_estimated(target) else recorded(board.core)
     parts = {name: Counter({AROUND: _AROUND_ARENA}) for name in arena_memories(board)}
     parts.setdefault(board.data, Counter()).update(
         {
             STACK: board.stack_bytes,
             GUARD: _guard(board),
-            f"{VARIABLES} of all": max((entry.variables for entry in recorded(board.core)), default=0),
+            f"{VARIABLES} of all": max((entry.variables for entry in entries), default=0),
             **({ALIGNMENT: _GAPS} if board.data in board.holders else {}),
         }
     )
@@ -224,8 +225,11 @@ def _code_beside(
     if plan is not None:
         found = foreseen(graph, plan, target, session)
         of_code = found.use(board.code).parts if found else ()
-        beside = (ARENA, AROUND, STACK, GUARD, STATE, WEIGHTS, ALIGNMENT, f"{VARIABLES} of all")
-        return {part.name: part.bytes for part in of_code if part.name not in beside}
+        counted = (ARENA, AROUND, STACK, GUARD, STATE, WEIGHTS, f"{VARIABLES} of all")
+        code = {part.name: part.bytes for part in of_code if part.name not in counted}
+        if ALIGNMENT in code and board.data == board.code:
+            code[ALIGNMENT] -= _GAPS  # that is counted with the variables
+        return code
     paths = source_files(target, [kernel for kernel in catalogue.select_all(target, graph) if kernel])
     if is_estimated(target):
         return _likened(paths, _LEAST_NETWORK, target, read(*LIKENED)[1][0])
