@@ -19,11 +19,11 @@ from buildtool import zoo
 from buildtool.emit.sources import Sources, emit
 from buildtool.errors import ToolError
 from buildtool.modes import Objective
-from buildtool.service.firmware.bound import bound
 from buildtool.service.firmware.firmware import build_firmware
 from buildtool.service.firmware.linked import link_anyway, linked
-from buildtool.service.firmware.sizes import is_native, open_elf, placed_sections
+from buildtool.service.firmware.sizes import open_elf, placed_sections
 from buildtool.service.firmware.stack.need import Stacks
+from buildtool.service.pipeline.bound import bound
 from buildtool.service.pipeline.choose import nearest
 from buildtool.service.pipeline.footprint import Footprint
 from buildtool.service.pipeline.options import PlanOptions
@@ -35,7 +35,7 @@ from buildtool.target.types import Core
 
 def boards() -> list[str]:
     """The boards for which images are linked."""
-    return [name for name in board_names() if not is_native(load_board(name))]
+    return [name for name in board_names() if not load_board(name).is_native]
 
 
 def ends(elf: bytes, board: str) -> dict[str, int]:
@@ -83,7 +83,7 @@ def row(network: Network, board: str, name: str, options: PlanOptions) -> str:
     exact = linked(sources, plan, target, family, tools)
     with TemporaryDirectory() as folder:
         elf = link_anyway(sources, plan, target, family, tools, Path(folder)).elf
-    above = bound(sources, plan, target, family, tools.identity)
+    above = bound(sources, plan, target, tools.identity)
     title = f"{network.model.name} on {board}"
     with TemporaryDirectory() as folder:
         try:

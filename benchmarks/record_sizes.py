@@ -25,18 +25,18 @@ from buildtool.emit.stack import FRAME_FEATURES, frame_features
 from buildtool.errors import BuildtoolError
 from buildtool.modes import Image, Objective
 from buildtool.plan.types import Plan
-from buildtool.service.firmware.bound import FEATURES, features
 from buildtool.service.firmware.firmware import link
-from buildtool.service.firmware.library import all_kernel_sources, is_runtime, kernel_includes
 from buildtool.service.firmware.linked import LinkedImage, link_anyway, roomy
 from buildtool.service.firmware.linkmap import contributions
 from buildtool.service.firmware.objects import Compiler, Unit, compile_all
 from buildtool.service.firmware.sizes import open_elf
 from buildtool.service.firmware.stack.need import Stacks
+from buildtool.service.pipeline.bound import FEATURES, features
 from buildtool.service.pipeline.choose import nearest
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.prepare import load_network, prepare
 from buildtool.session import Session
+from buildtool.target.library import all_kernel_sources, is_runtime, kernel_includes
 from buildtool.target.recorded import FOLDER, Recorded, merged, read, written
 from buildtool.target.registry import load_target, plugin, toolchain
 from buildtool.target.types import Target, Toolchain

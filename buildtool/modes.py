@@ -52,7 +52,8 @@ class Order(enum.StrEnum):
     """In which order operators run."""
 
     GIVEN = "given"  # as the file has them
-    BEST = "best"  # so that the least is alive, where that makes the better plan
+    BETTER = "better"  # so that less is alive, if a short search finds that and it makes the better plan
+    BEST = "best"  # so that the least is alive that a long search finds, where that makes the better plan
 
 
 class WeightsIn(enum.StrEnum):

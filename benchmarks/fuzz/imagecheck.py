@@ -17,15 +17,15 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.fuzz.seeds import tflite
-from buildtool.emit.sources import Sources, emit
+from buildtool.emit.sources import Sources, emit, kernel_sources
 from buildtool.service.files import File
-from buildtool.service.firmware.firmware import kernel_sources, write_files
-from buildtool.service.firmware.library import kernel_includes
+from buildtool.service.firmware.firmware import write_files
 from buildtool.service.firmware.tools import toolchain
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.pipeline import Planned, planned
 from buildtool.service.pipeline.targets import TargetChoice
 from buildtool.session import Session
+from buildtool.target.library import kernel_includes
 
 CPU_SECONDS = 100  # of the program, which serves up to 500 images in some milliseconds each
 _MAIN = """

@@ -54,8 +54,22 @@ def ask(
 ) -> dict[str, Any]:
     """The answer to a request whose paths are absolute; `here` answers it without a daemon.
 
-    ToolError where a daemon is required and none answers.
+    What it notes of options that could not be honoured is told on standard error. ToolError where a daemon is
+    required and none answers.
     """
+    answer = _answer(request, here, mode, cache, listen)
+    for note in answer.get("notes", ()):
+        print(f"note: {note}", file=sys.stderr, flush=True)
+    return answer
+
+
+def _answer(
+    request: Mapping[str, Any],
+    here: Callable[[Mapping[str, Any]], dict[str, Any]],
+    mode: Mode,
+    cache: str,
+    listen: daemon.Listener | None,
+) -> dict[str, Any]:
     if mode is Mode.OFF or request.get("kind") not in daemon.SERVED:
         return here(request)
     try:

@@ -171,6 +171,12 @@ def _header(graph: Graph, digest: bytes, payload: bytes) -> bytes:
     return head + zlib.crc32(head).to_bytes(_SEAL_BYTES, "little")
 
 
+def unpacked_image(graph: Graph, kernels: Sequence[KernelVariant | None]) -> WeightImage:
+    """An image of zeros with the layout of the packed one: for code alone, which depends on no weight."""
+    places = image_layout(graph, kernels)
+    return WeightImage(bytes(places.size), layout_digest(graph, places), places)
+
+
 def _initial(state: State) -> bytes:
     """A state's initial value, or the byte of which all of it consists."""
     fill = filling(state)

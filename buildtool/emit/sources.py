@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from buildtool.emit import loading
 from buildtool.emit.calls import Call, lines
@@ -25,6 +26,7 @@ from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Move, Plan, Region, Step
 from buildtool.session import Session
+from buildtool.target.library import source_files
 from buildtool.target.types import KernelVariant, Role, Routine, Target
 
 
@@ -44,6 +46,12 @@ def plan_routines(plan: Plan, target: Target) -> list[Routine]:
     found = [target.routine(role, k) for k in chosen if k for role, op in _BESIDE if op == k.op]
     fed = (chosen[b.op] for b in plan.buffers if b.kind is BufferKind.ACCUMULATOR)
     return found + [target.routine(role, k) for k in fed if k for role in (Role.ACCUMULATE, Role.FINISH)]
+
+
+def kernel_sources(plan: Plan, target: Target) -> list[Path]:
+    """The kernels' C files that the plan needs, the runtime's first, sorted by name."""
+    kernels = [kernel for kernel in target.named(plan.kernels) if kernel]
+    return source_files(target, [*kernels, *plan_routines(plan, target)])
 
 
 _BESIDE = ((Role.FILL, OpKind.PAD), (Role.JOIN, OpKind.CONCATENATION))

@@ -26,7 +26,9 @@ from buildtool.graph.types import ALIAS_KINDS, Graph
 BUDGET = 40_000  # sets of executed operators looked at, in all
 MOST_OPS = 4096  # of a network; ancestors take a bit for each pair
 MOST_SEGMENT = 1024  # operators of a segment that is searched
-BEAM = 24  # sets kept at each length
+SHORT_BUDGET = 2_000  # of a search that nobody asked for: some tenths of a second
+BEAM = 24  # sets kept at each length; fewer in a short search, so that it stays one
+_READY = 4  # operators that can run next, about: a set's successors
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ def least_peak_order(flow: Flow, *, budget: int = BUDGET) -> Order:
     before = peak(lives(flow))
     if len(given) > MOST_OPS:
         return Order(given, "feasible", before, before, 0)
+    width = BEAM if budget >= BUDGET else 0
     below, above = _relatives(flow)
     uses = Uses.of(flow, below, above)
     segments = [Segment.of(uses, ops) for ops in _segments(below, above)]
@@ -68,7 +71,7 @@ def least_peak_order(flow: Flow, *, budget: int = BUDGET) -> Order:
     solved: dict[int, tuple[int, ...]] = {}
     for number in sorted(range(len(segments)), key=lambda i: (-segments[i].given_peak, i)):
         segment = segments[number]
-        found, reached, spent, proven = _solve(segment, max(goal, most), budget - nodes)
+        found, reached, spent, proven = _solve(segment, max(goal, most), budget - nodes, width)
         solved[number] = found
         nodes += spent
         if reached > most:
@@ -84,14 +87,17 @@ def least_peak_order(flow: Flow, *, budget: int = BUDGET) -> Order:
     return Order(tuple(order), status, after, before, nodes)
 
 
-def _solve(segment: Segment, goal: int, budget: int) -> tuple[tuple[int, ...], int, int, bool]:
-    """(order, peak, sets looked at, whether no order is below max(goal, peak)) of one segment."""
+def _solve(segment: Segment, goal: int, budget: int, width: int) -> tuple[tuple[int, ...], int, int, bool]:
+    """(order, peak, sets looked at, whether no order is below max(goal, peak)) of one segment.
+
+    `width`: of the beam; 0: as the budget allows.
+    """
     best, reached = segment.given, segment.given_peak
     if reached <= goal:
         return best, reached, 0, True
     if segment.count > MOST_SEGMENT:
         return best, reached, 0, False
-    tried = beam(segment, goal, BEAM)
+    tried = beam(segment, goal, width or max(1, min(BEAM, budget // (_READY * segment.count))))
     if tried.order is not None and tried.peak < reached:
         best, reached = tried.order, tried.peak
     if reached <= goal:

@@ -114,10 +114,10 @@ NESTED_OPTIONS: tuple[Option, ...] = (
     ),
     _mode(
         "order",
-        "The order of the operators: given (as the file has them) or best (so that the least is alive, where "
-        "that makes the better plan).",
+        "The order of the operators: given (as the file has them), better (another one that a short search "
+        "finds, in which less is alive, where that makes the better plan) or best (after a long search).",
         Order,
-        default="given",
+        default="better; given where a network is only counted",
     ),
     _planning(
         "hand_off",

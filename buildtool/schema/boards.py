@@ -42,9 +42,13 @@ class Loading(TypedDict):
 
 
 class BoardFacts(TypedDict):
-    """What a user has to know of the board; `note` is "" where there is nothing to say."""
+    """What a user has to know of the board; `note` is "" where there is nothing to say.
+
+    `notes`: what was asked for and cannot be, in sentences, such as a limit above what the board has.
+    """
 
     note: str
+    notes: list[str]
     estimate: Estimate | None
     loading: Loading | None
 

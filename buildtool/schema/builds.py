@@ -125,7 +125,7 @@ class EmitAnswer(TypedDict):
     """The sources of a network, and what has to be compiled with them; paths are absolute.
 
     `c_files`: which of `files` are to be compiled. `depends`: the files, besides buildtool's own code, that
-    decided what they are.
+    decided what they are. `notes`: what was asked for and cannot be, in sentences.
     """
 
     net: str
@@ -135,6 +135,7 @@ class EmitAnswer(TypedDict):
     include: str
     kernel_includes: list[str]
     depends: list[str]
+    notes: list[str]
 
 
 class SectionSize(TypedDict):

@@ -80,9 +80,9 @@ def _subject(choice: TargetChoice, session: Session) -> _Subject:
 
 def _described(subject: _Subject, net: str, digest: str, flashing: Flashing) -> DescribeAnswer:
     """The answer for a board, and for the network `net` ("": without one)."""
-    from buildtool.service.firmware.library import all_kernel_sources, kernel_includes
     from buildtool.service.firmware.tools import harness as harness_of
     from buildtool.service.flashing.files import check
+    from buildtool.target.library import all_kernel_sources, kernel_includes
 
     board, tools = subject.target.board, subject.tools
     check(board, flashing.formats, signed=flashing.sign is not None)
@@ -198,7 +198,6 @@ def _script(script: LinkerScript | None) -> Script | None:
 
 
 def _files(net: str, board: Board, flashing: Flashing) -> NetworkFiles:
-    from buildtool.service.firmware.sizes import is_native
     from buildtool.service.flashing.files import suffixes
 
     endings = suffixes(board, flashing.formats, signed=flashing.sign is not None)
@@ -215,7 +214,7 @@ def _files(net: str, board: Board, flashing: Flashing) -> NetworkFiles:
         "weights": f"{net}_weights.bin",
         "symbol": f"{net}_weights",
         "reserve": "-DNN_WEIGHTS_RESERVED",
-        "apart": board.weights != board.code and not is_native(board),
+        "apart": board.weights != board.code and not board.is_native,
     }
 
 

@@ -203,13 +203,14 @@ def analyze_network(request: r.AnalyzeNetwork, _session: Session) -> NetworkAnsw
 
 def emit(request: r.Emit, session: Session) -> EmitAnswer:
     """The sources of a network for a board, and what else has to be compiled with them."""
+    from buildtool.emit.sources import kernel_sources
     from buildtool.plan.codec import to_bytes
     from buildtool.service.depends import Origins
-    from buildtool.service.firmware.firmware import arena_map, kernel_sources
-    from buildtool.service.firmware.library import include_folder, kernel_includes
+    from buildtool.service.firmware.firmware import arena_map
     from buildtool.service.pipeline.emitted import emitted
     from buildtool.service.pipeline.given import planned_or_given
-    from buildtool.service.pipeline.needs import refuse_unless_fits
+    from buildtool.service.pipeline.needs import notes, refuse_unless_fits
+    from buildtool.target.library import include_folder, kernel_includes
 
     made = planned_or_given(request.model, request.target, request.options, request.lock, session)
     name = request.name or made.model.name
@@ -227,6 +228,7 @@ def emit(request: r.Emit, session: Session) -> EmitAnswer:
         "include": str(include_folder()),
         "kernel_includes": [str(path) for path in kernel_includes(made.target)],
         "depends": [*_given(request), *map(str, Origins.of(request.target, made.target).files())],
+        "notes": notes(made),
     }
 
 

@@ -18,14 +18,13 @@ def code_bytes(graph: Graph, plan: Plan, target: Target, session: Session) -> in
     network has the same figure on every machine. None where nothing is recorded, or code is in no flash.
     """
     from buildtool.emit.sources import emit
-    from buildtool.service.firmware.bound import bound
-    from buildtool.target.registry import plugin
+    from buildtool.service.pipeline.bound import bound
 
     board = target.board
     if not in_flash(board, board.code):
         return None
     sources = emit(graph, plan, target, "network", session)
-    found = bound(sources, plan, target, plugin(board), "")
+    found = bound(sources, plan, target, "")
     if found is None:
         return None
     memories = {name for name in (board.code, board.weights) if in_flash(board, name)}

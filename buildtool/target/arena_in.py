@@ -54,7 +54,7 @@ def roomier(board: Board, size: int, state: int = 0) -> list[Hint]:
     """
     found = []
     for placed in (with_arena_in(board, name) for name in arena_memories(board)):
-        room = placed.memory(placed.arena).size - placed.kept(placed.arena, state)
+        room = placed.room(placed.arena, state)
         if room >= size and placed.holders != board.holders:
             found.append(suggest(f"{room} bytes are available there", arena_in=placed.arena))
     return found

@@ -179,6 +179,7 @@ class _Reader(Values):
             pipeline=self.pipeline(table["pipeline"]) if "pipeline" in table else None,
             caches=caches,
             arenas=arenas,
+            firmware=(),
         )
 
     def image(self, value: object, roles: dict[str, str], memories: tuple[Memory, ...]) -> FlashImage:

@@ -83,7 +83,7 @@ def _second(board: Board) -> dict[str, object]:
         return {}
     memories = [board.memory(name) for name in board.holders]
     return {
-        "rooms": [max(0, memory.size - board.kept(memory.name)) for memory in memories],
+        "rooms": [board.room(memory.name) for memory in memories],
         "waits": [streamed(memory.speed, board.cache_of(memory)) for memory in memories],
         "caches": [_plain(board.cache_of(memory)) for memory in memories],
     }

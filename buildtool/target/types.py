@@ -338,6 +338,15 @@ class Published:
 
 
 @dataclass(frozen=True)
+class Taken:
+    """Bytes of a memory that firmware takes beside its arena, and what for."""
+
+    memory: str
+    what: str
+    bytes: int
+
+
+@dataclass(frozen=True)
 class Board:
     """A board: its core, its memories, and which of them holds what."""
 
@@ -369,6 +378,7 @@ class Board:
     arenas: tuple[str, ...] = ()  # memories that may hold an arena; none: every RAM that programs write
     second: str = ""  # memory of a second arena, over which a plan's buffers are spread ("": there is none)
     reserved_in: str = ""  # memory of `reserved_bytes` ("": the arena's)
+    firmware: tuple[Taken, ...] = ()  # of the network at hand, as far as that is known before it is linked
 
     @property
     def holders(self) -> tuple[str, ...]:
@@ -385,6 +395,30 @@ class Board:
         if (self.reserved_in or self.arena) == name:
             return stack + self.reserved_bytes
         return stack + (KEPT_FOR_GLOBALS if self.data == name else 0)
+
+    def taken(self, name: str, state: int = 0) -> int:
+        """Bytes of a memory that no arena may have: what the application keeps, or firmware's if more."""
+        firmware = sum(one.bytes for one in self.firmware if one.memory == name)
+        return max(self.kept(name, state), firmware + (state if self.data == name else 0))
+
+    def room(self, name: str, state: int = 0) -> int:
+        """Bytes of a memory that an arena may have, beside `state` bytes that a network keeps; see `taken`.
+
+        KeyError if there is no such memory. Whoever asks how large an arena can be asks here.
+        """
+        return max(0, self.memory(name).size - self.taken(name, state))
+
+    def beside(self, name: str) -> str:
+        """In words, what a memory holds beside the arena where code is among it; "" elsewhere."""
+        parts = sorted((one for one in self.firmware if one.memory == name), key=lambda one: -one.bytes)
+        if name != self.code or self.taken(name) == self.kept(name):
+            return ""
+        return " beside " + ", ".join(f"{one.what} {one.bytes}" for one in parts)
+
+    @property
+    def is_native(self) -> bool:
+        """Whether images run as programs of this machine, whose memory is not the board's."""
+        return self.emulator is not None and self.emulator.kind == "native"
 
     def memory(self, name: str) -> Memory:
         """The memory called `name`; KeyError if there is none."""
@@ -642,6 +676,16 @@ class Target:
     def selections(self) -> dict[str, tuple[KernelVariant | None, ...]]:
         """The kernels by the digest of a topology, as `target.catalogue` has selected them."""
         return {}
+
+    def with_firmware(self, firmware: tuple[Taken, ...]) -> Target:
+        """The target of a network whose firmware takes so much; all that was worked out of it stays known."""
+        if firmware == self.board.firmware:
+            return self
+        made = replace(self, board=replace(self.board, firmware=firmware))
+        vars(made)["selections"] = self.selections
+        if not self.board.second:  # else rooms are part of what a plan depends on
+            vars(made)["digests"] = self.digests
+        return made
 
     def named(self, names: Sequence[str]) -> tuple[KernelVariant | None, ...]:
         """The kernels of these names, as a plan lists them by operator; None for an empty name."""

@@ -24,9 +24,9 @@ from buildtool.plan.assemble.layerwise import plan
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.types import Group, Region
 from buildtool.service.firmware.firmware import write_files
-from buildtool.service.firmware.library import include_folder, kernel_includes
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.pipeline import make_plan
+from buildtool.target.library import include_folder, kernel_includes
 from buildtool.target.registry import load_target
 from buildtool.zoo import build
 

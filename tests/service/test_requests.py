@@ -318,7 +318,7 @@ EFFECTS = {
     "in_place": ({}, "none"),
     "image": (LEAST, "stream"),
     "segments": ({"strategy": "xcore-strips"}, "0-2x2"),
-    "order": ({"in_place": "none"}, "best"),
+    "order": ({"in_place": "none"}, "given"),
     "hand_off": (LEAST, "row"),
 }
 

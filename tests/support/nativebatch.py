@@ -20,7 +20,7 @@ import numpy as np
 from graphs import inputs_for
 from loaded import load_target
 
-from buildtool.emit.sources import Sources, emit
+from buildtool.emit.sources import Sources, emit, kernel_sources
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
@@ -29,11 +29,11 @@ from buildtool.plan.check.check import check
 from buildtool.plan.types import Plan
 from buildtool.service.emulation.compare import difference, referrer
 from buildtool.service.emulation.validation import SANITIZERS
-from buildtool.service.firmware.firmware import kernel_sources, link, write_files
-from buildtool.service.firmware.library import kernel_includes
+from buildtool.service.firmware.firmware import link, write_files
 from buildtool.service.firmware.objects import Compiler, Unit, compile_all
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.pipeline import make_plan
+from buildtool.target.library import kernel_includes
 from buildtool.target.registry import plugin
 from buildtool.target.types import Target
 

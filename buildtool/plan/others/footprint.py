@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from buildtool import modes
 from buildtool.graph.flow import Flow, Life, lives, peak, reordered
-from buildtool.graph.order import Order, least_peak_order
+from buildtool.graph.order import BUDGET, SHORT_BUDGET, Order, least_peak_order
 from buildtool.plan.assemble.placement import SEARCH_NODES
 from buildtool.plan.place import greedy
 from buildtool.plan.place.arena import Item, Problem, validate
@@ -36,7 +36,8 @@ class Footprint:
 
 def footprint(flow: Flow, *, weights: str = "flash", order: str = "given") -> tuple[Flow, Footprint]:
     """The flow in the order that was asked for (modes.Order), and what it takes."""
-    found = least_peak_order(flow) if order == modes.Order.BEST else None
+    budget = {modes.Order.BETTER: SHORT_BUDGET, modes.Order.BEST: BUDGET}.get(modes.Order(order))
+    found = least_peak_order(flow, budget=budget) if budget is not None else None
     if found is not None and found.peak < found.given_peak:
         flow = _no_worse(flow, reordered(flow, found.order), weights)
     kept = lives(flow, weights=weights == "load")

@@ -23,7 +23,7 @@ def available_bytes(board: Board, state: int = 0) -> int:
 def rooms(board: Board, state: int = 0) -> tuple[int, ...]:
     """Bytes that each of the arena's memories has for it, beside `state` bytes of a network's state."""
     try:
-        return tuple(max(0, board.memory(name).size - board.kept(name, state)) for name in board.holders)
+        return tuple(board.room(name, state) for name in board.holders)
     except KeyError:
         raise TargetError(f"board '{board.name}' has no memory '{board.arena}' for the arena") from None
 
@@ -31,11 +31,11 @@ def rooms(board: Board, state: int = 0) -> tuple[int, ...]:
 def check_state_fits(board: Board, state: int) -> None:
     """Raises PlanError if a network's state has no room in the memory of globals, whatever the arena is."""
     memory = board.memory(board.data)
-    room = memory.size - board.kept(board.data)
-    if state > max(0, room):
+    room = board.room(board.data)
+    if state > room:
         raise PlanError(
             f"the network keeps {state} bytes between invokes, but memory '{memory.name}' of board "
-            f"'{board.name}' has only {max(0, room)} for them, {state - max(0, room)} too many",
+            f"'{board.name}' has only {room} for them, {state - room} too many",
             hint="a board with more RAM, or a network that keeps less",
         )
 
@@ -68,7 +68,8 @@ def fit(plan: Plan, target: Target, graph: Graph, session: Session | None = None
     beside = f" (and no way was found to divide it with '{board.second}')" if board.second else ""
     raise PlanError(
         f"the arena requires {plan.arena_bytes} bytes, but memory '{board.arena}' of board "
-        f"'{board.name}' has only {available} available, {excess} too many{beside}; "
+        f"'{board.name}' has only {available} available{board.beside(board.arena)}, "
+        f"{excess} too many{beside}; "
         f"{at.live_bytes} bytes are in use while this operator runs",
         operator=at.place or f"step {at.step}",
         hint=_remedies(plan, target, graph, excess),
@@ -84,7 +85,7 @@ def _remedies(plan: Plan, target: Target, graph: Graph, excess: int) -> list[Hin
         _modes(image, f"{size} bytes, still {size - room} too many") for size, image in better[:1]
     ]
     found += roomier(board, plan.arena_bytes, plan.state_bytes)
-    if board.reserved_bytes >= excess:
+    if board.reserved_bytes >= excess and not board.beside(board.arena):
         found.append(Hint(f"reserved_bytes = {board.reserved_bytes - excess} or less in the board's file"))
     found.append(Hint(f"a memory '{board.arena}' of {board.memory(board.arena).size + excess} bytes or more"))
     return found

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from buildtool.errors import BuildtoolError, Value
 from buildtool.modes import Image, InPlace, Objective, Order, Strategy
 from buildtool.service.answers.fitting import Fitting, fitted
-from buildtool.service.firmware.sizes import is_native
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.prepare import Network, prepare
 from buildtool.service.pipeline.targets import TargetChoice, load_target
@@ -181,9 +180,9 @@ def _boards(network: Network, lacking: Fitting, session: Session) -> Iterator[Cu
     """Known boards on which it fits; those of the same family first, then by their memory."""
     own = lacking.prepared.target.board
     known = [load_board(name) for name in board_names() if name != own.name]
-    real = [board for board in known if not is_native(board)]
+    real = [board for board in known if not board.is_native]
     least = lacking.plan.arena_bytes
-    room = [b for b in real if b.memory(b.arena).size - b.kept(b.arena, lacking.plan.state_bytes) >= least]
+    room = [b for b in real if b.room(b.arena, lacking.plan.state_bytes) >= least]
     room = [b for b in room if b.memory(b.weights).size >= lacking.flash]
     room.sort(
         key=lambda b: (b.family != own.family, b.memory(b.arena).size, b.memory(b.weights).size, b.name)

@@ -10,6 +10,7 @@ from buildtool.plan.assemble.totals import executed_macs
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.schedule.turns import brought
 from buildtool.plan.summary.summary import peak
+from buildtool.service.pipeline.needs import notes
 from buildtool.target.catalogue import features
 
 if TYPE_CHECKING:
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
 
 
 def facts(made: Planned) -> BoardFacts:
-    """For an answer: `note` (""), `estimate` and `loading` (None where there is none)."""
+    """For an answer: `note` (""), `notes`, `estimate` and `loading` (None where there is none)."""
     timeline = Timeline.of(made.graph, made.plan.regions, made.plan.image, made.session)
     return {
         "note": made.target.board.note,
+        "notes": notes(made),
         "estimate": _estimate(made.plan, timeline, made.target.board),
         "loading": _loads(made),
     }

@@ -11,9 +11,9 @@ from buildtool.emit.image import image_layout
 from buildtool.errors import BuildtoolError, PlanError
 from buildtool.modes import Image, Objective, Strategy
 from buildtool.schema.fronts import Figures, Point
-from buildtool.service.pipeline.choose import chosen
+from buildtool.service.pipeline.choose import chosen, front, settled
 from buildtool.service.pipeline.cost_units import estimated_ms
-from buildtool.service.pipeline.fronts import front_factor, points, settings
+from buildtool.service.pipeline.fronts import front_factor, settings
 from buildtool.service.pipeline.kept import parts
 from buildtool.service.pipeline.needs import refuse_weights
 from buildtool.service.pipeline.prepare import Prepared, load_network, prepare
@@ -36,7 +36,7 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
 
     target, options = load_target(request.target, session), request.options
     network = load_network(request.model, session)
-    prepared = prepare(network, target, options, session)
+    prepared = settled(prepare(network, target, options, session))
     graph = prepared.graphs[0]
     refuse_weights(target, options, image_layout(graph, catalogue.select_all(target, graph)).size)
     found = prepared.session.keep(FRONTS, parts(prepared), lambda: _found(prepared))
@@ -76,7 +76,7 @@ class Found(TypedDict):
 
 
 def _found(prepared: Prepared) -> Found:
-    found = points(prepared, prepared.options.ram)
+    found = front(prepared, prepared.options.ram)
     return {
         "macs": found[0].plan.macs_layerwise if found else 0,
         "points": [

@@ -24,9 +24,10 @@ from buildtool.service.answers.fronts import figures, peers_of
 from buildtool.service.answers.memories import memories_of
 from buildtool.service.answers.packedsteps import packed
 from buildtool.service.answers.planreport import described, form, work_view
-from buildtool.service.pipeline.choose import nearest
+from buildtool.service.pipeline.bound import own_firmware
+from buildtool.service.pipeline.choose import front, nearest
 from buildtool.service.pipeline.cost_units import estimated_ms
-from buildtool.service.pipeline.fronts import Point, front_factor, points
+from buildtool.service.pipeline.fronts import Point, front_factor
 from buildtool.service.pipeline.given import planned_or_given
 from buildtool.service.pipeline.pipeline import Planned
 from buildtool.service.pipeline.prepare import Network, Prepared, load_network, prepare
@@ -90,7 +91,7 @@ def _made(request: Report, session: Session) -> tuple[Planned, Prepared]:
         if request.lock is not None:
             raise
         made = _nearest(request, network, prepared)
-    return made, prepared
+    return made, replace(prepared, target=made.target)
 
 
 def _nearest(request: Report, network: Network, prepared: Prepared) -> Planned:
@@ -99,7 +100,7 @@ def _nearest(request: Report, network: Network, prepared: Prepared) -> Planned:
         network.model,
         network.source,
         graph,
-        prepared.target,
+        prepared.target.with_firmware(own_firmware(graph, plan, prepared.target, prepared.session)),
         plan,
         request.target,
         request.options,
@@ -207,7 +208,7 @@ def _front(made: Planned, prepared: Prepared, peers: bool) -> ReportFront:
     found: tuple[Point, ...] = ()
     error = ""
     try:
-        found = points(free, None)
+        found = front(free, None)
     except BuildtoolError as refused:
         error = refused.text
     return {

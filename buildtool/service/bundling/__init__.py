@@ -25,12 +25,13 @@ _HARNESS = "harness_net.h"  # for the test firmware alone
 
 def answer(request: Bundle, session: Session) -> BundleAnswer:
     """The answer to a `bundle` request."""
+    from buildtool.emit.sources import kernel_sources
     from buildtool.plan.codec import digest, to_bytes
-    from buildtool.service.firmware.firmware import arena_map, kernel_sources
-    from buildtool.service.firmware.library import apart
+    from buildtool.service.firmware.firmware import arena_map
     from buildtool.service.pipeline.emitted import emitted
     from buildtool.service.pipeline.given import planned_or_given
     from buildtool.service.pipeline.needs import refuse_unless_fits
+    from buildtool.target.library import apart
 
     if request.target.cmsis_nn:
         raise UsageError(
@@ -99,7 +100,7 @@ def _kernel_files(
 ) -> tuple[dict[str, Path], dict[str, Path]]:
     """Name in the folder -> file, of the kernels' sources and of all headers that anything includes."""
     from buildtool.service.firmware.includes import closure
-    from buildtool.service.firmware.library import include_folder, kernel_includes
+    from buildtool.target.library import include_folder, kernel_includes
 
     homes = {family.folder: family.name for family in target.families}
     homes |= {include_folder(): "include", compiled[0].parent: compiled[0].parent.name}

@@ -10,9 +10,8 @@ from buildtool.emit.sources import Sources, emit
 from buildtool.errors import ToolError
 from buildtool.graph.types import Graph
 from buildtool.plan.types import Plan
-from buildtool.service.firmware.bound import bound, estimate
 from buildtool.service.firmware.linked import linked
-from buildtool.service.firmware.sizes import is_native
+from buildtool.service.pipeline.bound import bound, foreseen, is_estimated
 from buildtool.service.pipeline.footprint import Footprint
 from buildtool.session import Session
 from buildtool.target.registry import plugin, toolchain
@@ -58,15 +57,13 @@ def counted(
     It is compiled and linked where the board's compiler is there, unless `suffices` says that an upper bound
     from recorded sizes will do.
     """
-    if is_native(target.board):
+    if target.board.is_native:
         note = "images for this board run on this machine: their code says nothing about the board's"
-        if target.board.code != target.board.arena or not target.board.memory(target.board.weights).bandwidth:
-            return Count(None, note)
-        return Count(estimate(emit(graph, plan, target, name, session), plan, target), note, True)
+        return Count(foreseen(graph, plan, target, session), note, is_estimated(target))
     sources, family = emit(graph, plan, target, name, session), plugin(target.board)
     tools, note = _tools(target)
     stack = _stack(sources)
-    above = bound(sources, plan, target, family, tools.identity if tools else "")
+    above = bound(sources, plan, target, tools.identity if tools else "")
     if above is not None and suffices(above):
         return Count(above, note, stack=stack)
     if tools is not None:

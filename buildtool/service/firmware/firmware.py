@@ -8,18 +8,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from buildtool.emit.sources import Sources, plan_routines
+from buildtool.emit.sources import Sources, kernel_sources
 from buildtool.errors import ToolError
 from buildtool.graph.types import Graph
 from buildtool.plan.codec import digest
 from buildtool.plan.summary.view import to_json
 from buildtool.plan.types import Plan
-from buildtool.service.firmware.library import kernel_includes, source_files
 from buildtool.service.firmware.linkmap import MAP_FLAG
 from buildtool.service.firmware.objects import Compiler, Unit, compile_all, refuse_unless_made, run
 from buildtool.service.firmware.tools import harness
 from buildtool.session import Session
 from buildtool.target.debugging import RENAMES
+from buildtool.target.library import kernel_includes
 from buildtool.target.link_errors import explain_link_failure
 from buildtool.target.plugin import Exported, Harness, TargetPlugin, VendorBuild
 from buildtool.target.scratch import scratch
@@ -32,12 +32,6 @@ class Firmware:
 
     elf: Path
     compiler: str
-
-
-def kernel_sources(plan: Plan, target: Target) -> list[Path]:
-    """The kernels' C files that the plan needs, the runtime's first, sorted by name."""
-    kernels = [kernel for kernel in target.named(plan.kernels) if kernel]
-    return source_files(target, [*kernels, *plan_routines(plan, target)])
 
 
 def write_files(files: dict[str, bytes], folder: Path) -> None:

@@ -59,11 +59,6 @@ def _in(memory: Memory, address: int) -> bool:
     return memory.base <= address < memory.base + memory.size
 
 
-def is_native(board: Board) -> bool:
-    """Whether images run as programs of this machine, whose memory is not the board's."""
-    return board.emulator is not None and board.emulator.kind == "native"
-
-
 def size_report(data: bytes, board: Board) -> list[MemorySize]:
     """Per memory: bytes used of its size, and the sections in it; largest section first.
 
@@ -75,7 +70,7 @@ def size_report(data: bytes, board: Board) -> list[MemorySize]:
     for memory, section, is_copy in in_memories(placed_sections(open_elf(data)), board):
         name = f"{section.name} (initial values)" if is_copy else section.name
         rows.setdefault(memory, []).append((name, section.size))
-    sizes = {PROCESS: 0} if is_native(board) else {memory.name: memory.size for memory in board.memories}
+    sizes = {PROCESS: 0} if board.is_native else {memory.name: memory.size for memory in board.memories}
     if ELSEWHERE in rows:
         sizes[ELSEWHERE] = 0
     return [
@@ -89,7 +84,7 @@ def in_memories(sections: Sequence[Placed], board: Board) -> Iterator[tuple[str,
 
     Memories in the board's order, what lies elsewhere last.
     """
-    if is_native(board):
+    if board.is_native:
         yield from ((PROCESS, section, False) for section in sections)
         return
     for memory in board.memories:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.errors import UsageError, suggest
 from buildtool.modes import Format
-from buildtool.service.firmware.sizes import is_native, open_elf, placed_sections
+from buildtool.service.firmware.sizes import open_elf, placed_sections
 from buildtool.service.flashing.formats import Piece, binary, intel_hex, joined, uf2
 from buildtool.target.partitions import regions, weights_before_code
 from buildtool.target.types import Board, MemoryKind
@@ -25,7 +25,7 @@ _SECTION = ".nn_weights"
 
 def check(board: Board, formats: Iterable[Format], *, signed: bool = False) -> None:
     """UsageError for what the board's images cannot be written as."""
-    if is_native(board):
+    if board.is_native:
         asked = [name for name in formats if name not in DEFAULT]
         if asked or signed:
             option = "formats" if asked else "sign"
@@ -47,7 +47,7 @@ def check(board: Board, formats: Iterable[Format], *, signed: bool = False) -> N
 
 def suffixes(board: Board, formats: Sequence[Format] = DEFAULT, *, signed: bool = False) -> list[str]:
     """What `files` names its files after the stem, of an image whose every network has weights."""
-    if is_native(board):
+    if board.is_native:
         return []
     parts = ["", *(["_signed"] if signed else []), "_weights"]
     found = []
@@ -69,7 +69,7 @@ def files(
 ) -> dict[str, bytes]:
     """The files by name; nothing for a native image. ToolError for an image that cannot be written so."""
     check(board, formats, signed=signing is not None)
-    if is_native(board):
+    if board.is_native:
         return {}
     weights, code = _parts(data, board)
     parts = {"": [*code, *weights], "_weights": weights, "_code": code}

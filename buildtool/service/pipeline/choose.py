@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -14,16 +15,20 @@ from buildtool.plan.summary.binding import binding
 from buildtool.plan.summary.fit import excess_bytes, holds
 from buildtool.plan.types import Plan
 from buildtool.service.pipeline import kept, passes, strategies, viewed
+from buildtool.service.pipeline.bound import firmware, own_firmware
 from buildtool.service.pipeline.cost_units import shown_cost
 from buildtool.service.pipeline.fronts import (
+    Point,
     layerwise,
     least_cost,
     limits,
     plan_factor,
+    point_of,
     points,
     searched,
     settings,
     start_factor,
+    undominated,
 )
 from buildtool.service.pipeline.kept import Choice
 from buildtool.service.pipeline.options import PlanOptions
@@ -48,7 +53,67 @@ def chosen(prepared: Prepared) -> Placed:
 
 def choice(prepared: Prepared) -> Choice:
     """As `chosen`, with the factor by which the plan may miss the best; what is known is not made again."""
-    return kept.choice(prepared, lambda: _chosen(prepared))
+    return kept.choice(prepared, lambda: _that_fits(prepared))
+
+
+def settled(prepared: Prepared) -> Prepared:
+    """The problem on the board as the chosen plan's firmware leaves it, where code lies beside the arena."""
+    if not prepared.is_beside_code:
+        return prepared
+    try:
+        return replace(prepared, target=prepared.target.with_firmware(choice(prepared).firmware))
+    except PlanError:
+        return prepared
+
+
+def front(prepared: Prepared, ram: int | None) -> tuple[Point, ...]:
+    """The points of the front within `ram` bytes; the first is the plan that objective `ram` asks for."""
+    found = list(points(prepared, ram))
+    options = replace(prepared.options, ram=ram, objective=Objective.RAM)
+    with contextlib.suppress(PlanError):
+        made = choice(replace(prepared, options=options, bounded=False))
+        found.append(point_of(made.plan, prepared.graph_for(made.index, made.plan), prepared))
+    return undominated(found)
+
+
+def _that_fits(prepared: Prepared) -> Choice:
+    """The best plan that fits together with its own firmware, where code lies in the arena's memory.
+
+    How much code a plan has shows once it is there: it is made for what the least code leaves, then for what
+    the code of that plan does, until it fits. Where nothing fits beside a bound of the code, the plan with
+    the least memory is taken if it fits beside as little code as that may turn out to be: linking decides.
+    """
+    if not prepared.bounded or not prepared.is_beside_code:
+        return replace(_chosen(prepared), firmware=prepared.target.board.firmware)
+    try:
+        return _smaller_until_it_fits(prepared)
+    except PlanError:
+        options = replace(prepared.options, objective=Objective.RAM)
+        found = _with_own_firmware(_chosen(replace(prepared, options=options, bounded=False)), prepared)
+        if excess_bytes(prepared.target.with_firmware(found.firmware).board, found.plan):
+            raise
+        return found
+
+
+def _smaller_until_it_fits(prepared: Prepared) -> Choice:
+    found = _chosen(prepared)
+    for _ in range(ATTEMPTS):
+        graph = prepared.graph_for(found.index, found.plan)
+        own = firmware(graph, prepared.target, found.plan, prepared.session)
+        found = replace(found, firmware=own)
+        beside = prepared.target.with_firmware(own)
+        if not excess_bytes(beside.board, found.plan):
+            break
+        smaller = _chosen(replace(prepared, target=beside))
+        if smaller.plan.arena_bytes >= found.plan.arena_bytes:
+            break  # a strategy that makes one plan
+        found = smaller
+    return found
+
+
+def _with_own_firmware(found: Choice, prepared: Prepared) -> Choice:
+    graph = prepared.graph_for(found.index, found.plan)
+    return replace(found, firmware=own_firmware(graph, found.plan, prepared.target, prepared.session))
 
 
 def _chosen(prepared: Prepared) -> Choice:
@@ -134,7 +199,7 @@ def _may_pay(alone: Prepared, made: Sequence[Choice]) -> bool:
     (graph,) = alone.graphs
     if alone.options.objective == Objective.RAM:
         found = searched(graph, alone)
-        return bool(found.points) and found.may_fit(0, best.arena_bytes - 1)
+        return any(found.may_fit(i, best.arena_bytes - 1) for i in range(len(found.points)))
     return passes.least_cost(graph, alone.target, alone.options, alone.session, alone.ram) < best.cost
 
 
@@ -265,9 +330,11 @@ def _too_large(prepared: Prepared) -> PlanError:
         return _too_much_work(prepared)
     least_plan = [free[0].plan, *_smaller_with_loads(prepared, [free[0].plan])][-1]
     size, most = least_plan.arena_bytes, prepared.ram or 0
+    board = prepared.target.board
+    beside = board.beside(board.arena) if most == prepared.available else ""
     return PlanError(
-        f"with the constants that are loaded into it the arena requires {size} bytes, {most} are available: "
-        f"{size - most} too many",
+        f"with the constants that are loaded into it the arena requires {size} bytes, {most} are available"
+        f"{beside}: {size - most} too many",
         operator=binding(least_plan, free[0].graph, prepared.session).place,
         hint=suggest(f"F {least_plan.f:.3f}", ram=size),
     )

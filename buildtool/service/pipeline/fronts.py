@@ -1,7 +1,7 @@
-"""The front of a prepared network: placed plans that no other beats in memory and work.
+"""The points of a prepared network's front: placed plans that no other beats in memory and work.
 
-`plan` chooses with the least memory from these points, `front` lists them, and `analyze` falls back on
-them, so that all three agree on every board.
+`choose.front` has them together with the plan of the least memory, which may lie between what is live in the
+first point and its arena.
 """
 
 from __future__ import annotations
@@ -54,11 +54,21 @@ def points(
     found = [p for p in made if allowed.allow(p.plan)]
     if not found and prepared.options.max_cost is not None:
         found = [p for graph in prepared.every_graph for p in _cheapest(graph, prepared, allowed)]
+    return undominated(found)
+
+
+def undominated(found: Iterable[Point]) -> tuple[Point, ...]:
+    """The points that no other beats in memory and work, least memory first."""
     kept: list[Point] = []
     for point in sorted(found, key=lambda p: (p.plan.arena_bytes, p.plan.macs, p.plan.cost)):
         if not kept or point.plan.macs < kept[-1].plan.macs:
             kept.append(point)
     return tuple(kept)
+
+
+def point_of(plan: Plan, graph: Graph, prepared: Prepared) -> Point:
+    """A plan as a point."""
+    return Point(_live(plan, graph, prepared), plan, graph)
 
 
 def _of_one_order(
@@ -150,7 +160,7 @@ def _cheapest(graph: Graph, prepared: Prepared, allowed: Limits) -> Iterator[Poi
     if bare is not None:
         plan = with_loads(bare, graph, target, options, by_cost.ram, prepared.session)
         if allowed.allow(plan):
-            yield Point(_live(plan, graph, prepared), plan, graph)
+            yield point_of(plan, graph, prepared)
 
 
 def least_cost(prepared: Prepared) -> float:

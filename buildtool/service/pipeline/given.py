@@ -22,6 +22,7 @@ from buildtool.plan.codec import from_bytes
 from buildtool.plan.locked import Locked, from_text, is_text, operators
 from buildtool.plan.types import Plan
 from buildtool.service.files import File
+from buildtool.service.pipeline.bound import own_firmware
 from buildtool.service.pipeline.cost_units import cost_limit, shown_cost
 from buildtool.service.pipeline.models import Named
 from buildtool.service.pipeline.options import Lock, PlanOptions
@@ -67,6 +68,7 @@ def given_plan(spec: Named, choice: TargetChoice, file: File, session: Session) 
         _check(locked, graph, target)
     except PlanError as error:
         raise error.at(path=file.path) from None
+    target = target.with_firmware(own_firmware(graph, locked.plan, target, session))
     return Planned(network.model, network.source, graph, target, locked.plan, choice, PlanOptions(), session)
 
 
@@ -152,8 +154,9 @@ def _orders(graph: Graph) -> Iterator[Graph]:
     yield graph
     yield with_sliced_fusions(graph)
     from buildtool.graph.flow import flow_of
-    from buildtool.graph.order import in_order, reorder
+    from buildtool.graph.order import BUDGET, SHORT_BUDGET, in_order, reorder
     from buildtool.graph.orderchains import least_peak_of_chains
 
-    yield reorder(graph).graph
-    yield in_order(graph, least_peak_of_chains(flow_of(graph)))
+    for budget in (SHORT_BUDGET, BUDGET):
+        yield reorder(graph, budget=budget).graph
+        yield in_order(graph, least_peak_of_chains(flow_of(graph), budget=budget))

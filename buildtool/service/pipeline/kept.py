@@ -19,15 +19,17 @@ import msgpack
 
 from buildtool.errors import PlanError, from_data, to_data
 from buildtool.graph.digest import topology_digest
+from buildtool.plan.summary.fit import holds
 from buildtool.plan.types import Plan
 from buildtool.session import Level
 from buildtool.target.digest import planning_digest
+from buildtool.target.types import Taken
 
 if TYPE_CHECKING:
     from buildtool.graph.types import Graph
     from buildtool.service.pipeline.prepare import Prepared
 
-_SCHEMA = 1  # of what is in the payloads
+_SCHEMA = 2  # of what is in the payloads
 _MOST_REFUSALS = 256
 MOST_CHECKED = 4096  # plans whose digests a session knows to be legal
 
@@ -36,12 +38,13 @@ MOST_CHECKED = 4096  # plans whose digests a session knows to be legal
 class Choice:
     """The plan that was chosen: for the graph with this `index` in `Prepared.every_graph`, with its views.
 
-    `factor`: see `fronts.plan_factor`.
+    `factor`: see `fronts.plan_factor`; `firmware`: what that of the plan takes beside its arena.
     """
 
     index: int
     plan: Plan
     factor: float
+    firmware: tuple[Taken, ...] = ()
 
 
 def choice(prepared: Prepared, make: Callable[[], Choice]) -> Choice:
@@ -78,6 +81,7 @@ def parts(prepared: Prepared) -> dict[str, Any]:
         "target": planning_digest(target),
         "kernels": [kernel.name if kernel else "" for kernel in kernels],
         "most_ram": prepared.ram,  # the option's and the board's
+        **({"firmware": _taken(target.board.firmware)} if prepared.is_beside_code else {}),
         **({} if prepared.varied else {"varied": False}),
         **{f.name: _plain(getattr(options, f.name)) for f in dataclasses.fields(options)},
     }
@@ -109,16 +113,20 @@ def _plain(value: object) -> object:
 # ---- payloads ----------------------------------------------------------------------------------------
 
 
+def _taken(firmware: tuple[Taken, ...]) -> list[list[str | int]]:
+    return [[one.memory, one.what, one.bytes] for one in firmware]
+
+
 def _packed_if_it_fits(prepared: Prepared) -> Callable[[Choice], bytes]:
     """A plan that is too large for the board is not checked, and so not kept beyond the session."""
 
     def packed(found: Choice) -> bytes:
         from buildtool.plan.codec import to_bytes
-        from buildtool.plan.summary.fit import holds
 
-        if not holds(prepared.target.board, found.plan):
+        if not holds(prepared.target.with_firmware(found.firmware).board, found.plan):
             return b""
-        data: bytes = msgpack.packb([found.index, found.factor, to_bytes(found.plan)])
+        parts = [found.index, found.factor, to_bytes(found.plan), _taken(found.firmware)]
+        data: bytes = msgpack.packb(parts)
         return data
 
     return packed
@@ -128,7 +136,7 @@ def _checked(data: bytes, prepared: Prepared) -> Choice:
     """The choice in `data`, its plan checked; an exception for anything else."""
     from buildtool.plan.codec import from_bytes
 
-    index, factor, plan_bytes = msgpack.unpackb(data)
+    index, factor, plan_bytes, taken = msgpack.unpackb(data)
     if type(index) is not int or index < 0:
         raise ValueError("no such order of operators")
     if not isinstance(factor, float) or not factor >= 1.0 or not isinstance(plan_bytes, bytes):
@@ -137,7 +145,10 @@ def _checked(data: bytes, prepared: Prepared) -> Choice:
     checked(plan, prepared.graph_for(index, plan), prepared)
     if prepared.ram is not None and plan.arena_bytes > prepared.ram:
         raise ValueError("a plan over the limit")
-    return Choice(index, plan, factor)
+    firmware = tuple(Taken(str(memory), str(what), int(size)) for memory, what, size in taken)
+    if not holds(prepared.target.with_firmware(firmware).board, plan):
+        raise ValueError("a plan that does not fit")
+    return Choice(index, plan, factor, firmware)
 
 
 def _refusal(data: bytes) -> Mapping[str, Any]:

@@ -69,11 +69,14 @@ def needs(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) ->
 
 def _arena_need(board: Board, name: str, size: int, state: int) -> Need:
     """A memory that holds an arena of so many bytes, with what is kept beside that."""
-    stack = board.stack_bytes if board.data == name else 0
-    held = state if board.data == name else 0
-    around = {ARENA: size, STACK: stack, STATE: held, RESERVED: board.kept(name) - stack}
     memory = board.memory(name)
-    required = memory.size - max(0, memory.size - board.kept(name, state)) + size
+    required = memory.size - board.room(name, state) + size
+    around = {ARENA: size, STATE: state if board.data == name else 0}
+    if board.beside(name):
+        around.update({one.what: one.bytes for one in board.firmware if one.memory == name})
+    else:
+        stack = board.stack_bytes if board.data == name else 0
+        around.update({STACK: stack, RESERVED: board.kept(name) - stack})
     return Need("RAM", name, required, memory.size, parts_of(around, required))
 
 
@@ -108,6 +111,25 @@ def _limits(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) 
 
 def _least(asked: int | None, there: int) -> int:
     return there if asked is None else min(asked, there)
+
+
+def notes(made: Planned) -> list[str]:
+    """What a user has to know of limits that were asked for: one on the arena that is above what there is."""
+    from buildtool.plan.summary.fit import available_bytes
+
+    board, asked = made.target.board, made.options.ram
+    room = available_bytes(board, made.plan.state_bytes)
+    if asked is None or asked <= room:
+        return []
+    memories = []
+    for name in board.holders:
+        taken = board.taken(name, made.plan.state_bytes)
+        beside = board.beside(name) or (f" less {taken} for all else" if taken else "")
+        memories.append(f"'{name}' of {board.memory(name).size}{beside}")
+    return [
+        f"{asked} bytes are allowed for the arena, and board '{board.name}' has {room} for it, which is the "
+        f"limit then: memory {' and '.join(memories)}"
+    ]
 
 
 def refuse_unless_fits(made: Planned, image_bytes: int) -> None:

@@ -31,7 +31,7 @@ class PlanOptions:
     max_ms: float | None = None
     hand_off: int | None = None
     segments: str = ""
-    order: Order = Order.GIVEN
+    order: Order = Order.BETTER
 
 
 @dataclass(frozen=True)

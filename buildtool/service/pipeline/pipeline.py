@@ -59,7 +59,7 @@ def planned(
         network.model,
         network.source,
         prepared.graph_for(found.index, found.plan),
-        loaded,
+        prepared.target.with_firmware(found.firmware),
         found.plan,
         chosen_target,
         options,

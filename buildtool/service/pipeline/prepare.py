@@ -15,6 +15,7 @@ from buildtool.graph.partviews import views, with_views
 from buildtool.graph.types import Graph
 from buildtool.modes import InPlace, Objective, Order, Strategy
 from buildtool.service.pipeline import passes, viewed
+from buildtool.service.pipeline.bound import firmware
 from buildtool.service.pipeline.cost_units import within_cost
 from buildtool.service.pipeline.models import Model, Named, load_model, read_graph
 from buildtool.service.pipeline.options import PlanOptions
@@ -40,10 +41,10 @@ class Network:
 class Prepared:
     """One planning problem.
 
-    `path` is for messages. `graphs`: the network's operators in the given order, and in the best ones where
-    that is asked for and differs. `options` have a limit of milliseconds as one on the cost, too. `bounded`:
+    `path` is for messages. `graphs`: the network's operators in the given order, and in better ones where
+    such are found. `options` have a limit of milliseconds as one on the cost, too. `bounded`:
     whether the board's memory is a limit. `order_status`: of the
-    best order, see `graph.order.Order`; None where it was not asked for. `varied`: whether plans of the
+    best order, see `graph.order.Order`; None where that was not asked for. `varied`: whether plans of the
     network's other forms count, with views and with second passes. `sliced`: whether the last graph is one
     more form of the first, its fusions in slices (see `graph.fusions`): for strategy `best` alone.
     """
@@ -70,7 +71,9 @@ class Prepared:
 
     def by_itself(self, options: PlanOptions) -> Prepared:
         """The problem of another strategy, whether its plan fits the board or not."""
-        return replace(self, graphs=self.unsliced, options=options, bounded=False, sliced=False)
+        follows = options.strategy not in (Strategy.BEST, Strategy.LAYERWISE)
+        graphs = self.graphs[:1] if follows and options.order != Order.BEST else self.unsliced
+        return replace(self, graphs=graphs, options=options, bounded=False, sliced=False)
 
     @cached_property
     def viewed(self) -> tuple[Graph, ...]:
@@ -89,6 +92,11 @@ class Prepared:
         """The graph with an index in `every_graph`, with a plan's views; PlanError where it has no such."""
         graph = self.graphs[index] if index < len(self.graphs) else self.every_graph[index]
         return graph if views(graph) == plan.views else with_views(graph, plan.views)
+
+    @property
+    def is_beside_code(self) -> bool:
+        """Whether code lies in a memory of the arena, so that what is there for that depends on the plan."""
+        return self.target.board.code in self.target.board.holders and bool(self.target.board.firmware)
 
     @property
     def available(self) -> int:
@@ -123,18 +131,8 @@ def prepare(network: Network, target: Target, options: PlanOptions, session: Ses
     """The planning problem of a network on a target; UsageError for an option that has no effect there."""
     refuse_idle(target, options)
     options = within_cost(options, target)
-    graphs: tuple[Graph, ...] = (network.graph,)
-    status: str | None = None
-    if options.order == Order.BEST:
-        from buildtool.graph.digest import topology_digest
-        from buildtool.graph.order import in_order, with_order
-
-        other = with_order(network.graph, _best_order(network.graph, session))
-        status = other.order.status
-        chains = in_order(network.graph, _best_order(network.graph, session, of_chains=True))
-        for one in (other.graph, chains):
-            if topology_digest(one) not in map(topology_digest, graphs):
-                graphs = (*graphs, one)
+    target = target.with_firmware(firmware(network.graph, target))
+    graphs, status = _orders(network.graph, options, session)
     other_form = _with_sliced_fusions(network.graph, target, options)
     return Prepared(
         network.model.path,
@@ -147,6 +145,32 @@ def prepare(network: Network, target: Target, options: PlanOptions, session: Ses
     )
 
 
+def _orders(graph: Graph, options: PlanOptions, session: Session) -> tuple[tuple[Graph, ...], str | None]:
+    """A network in the order that it has and in others that may be better; what is proven of the best order.
+
+    Where the operators' relations alone tell that no order has less alive than the given one, nothing is
+    searched. The strategies that follow other systems take another order only where that is asked for.
+    """
+    follows = options.strategy not in (Strategy.BEST, Strategy.LAYERWISE)
+    if options.order == Order.GIVEN or (follows and options.order != Order.BEST):
+        return (graph,), None
+    from buildtool.graph.digest import topology_digest
+    from buildtool.graph.order import BUDGET, SHORT_BUDGET, in_order, with_order
+
+    is_long = options.order == Order.BEST
+    budget = BUDGET if is_long else SHORT_BUDGET
+    whole = _best_order(graph, budget, session)
+    of_chains = _best_order(graph, budget, session, of_chains=True)
+    found = [in_order(graph, of_chains)]
+    if is_long or whole.peak < of_chains.peak:  # else one more plan is hardly worth its time
+        found.insert(0, with_order(graph, whole).graph)
+    graphs: tuple[Graph, ...] = (graph,)
+    for one in found:
+        if topology_digest(one) not in map(topology_digest, graphs):
+            graphs = (*graphs, one)
+    return graphs, whole.status if is_long else None
+
+
 def _with_sliced_fusions(graph: Graph, target: Target, options: PlanOptions) -> tuple[Graph, ...]:
     """The form of a network in which slices may take the places of branches, where it has one."""
     if options.strategy != Strategy.BEST or options.in_place != InPlace.ROWS or loads_weights(target.board):
@@ -155,14 +179,14 @@ def _with_sliced_fusions(graph: Graph, target: Target, options: PlanOptions) -> 
     return () if sliced is graph else (sliced,)
 
 
-def _best_order(graph: Graph, session: Session, *, of_chains: bool = False) -> graph_order.Order:
+def _best_order(graph: Graph, budget: int, session: Session, *, of_chains: bool = False) -> graph_order.Order:
     """The order with the least peak of live bytes; it depends on the topology alone.
 
     `of_chains`: one in which chains of operators stay together (see graph.orderchains).
     """
     from buildtool.graph.digest import topology_digest
     from buildtool.graph.flow import flow_of
-    from buildtool.graph.order import BUDGET, Order, is_order, least_peak_order
+    from buildtool.graph.order import Order, is_order, least_peak_order
     from buildtool.graph.orderchains import least_peak_of_chains
 
     def unpacked(data: bytes) -> Order:
@@ -173,10 +197,10 @@ def _best_order(graph: Graph, session: Session, *, of_chains: bool = False) -> g
         return found
 
     level = Level("orders", lambda found: bytes(msgpack.packb(list(vars(found).values()))), unpacked)
-    parts = {"topology": topology_digest(graph), "budget": BUDGET, **({"of": "chains"} if of_chains else {})}
+    parts = {"topology": topology_digest(graph), "budget": budget, **({"of": "chains"} if of_chains else {})}
     search = least_peak_of_chains if of_chains else least_peak_order
     session.tell("looking for the best order of operators")
-    return session.keep(level, parts, lambda: search(flow_of(graph)))
+    return session.keep(level, parts, lambda: search(flow_of(graph), budget=budget))
 
 
 def refuse_idle(target: Target, options: PlanOptions) -> None:

@@ -126,7 +126,9 @@ def test_answers_say_that_the_orders_budget_ended_the_search(monkeypatch):
     least = order.least_peak_order
     asked = {"model": "resnet8", "board": "cortex-m4", "options": {"order": "best"}}
     assert handle({"kind": "plan", **asked})["order_status"] == "optimal"
-    monkeypatch.setattr(order, "least_peak_order", lambda flow: replace(least(flow), status="feasible"))
+    monkeypatch.setattr(
+        order, "least_peak_order", lambda flow, budget: replace(least(flow), status="feasible")
+    )
     for kind, text in (("front", front_report.text), ("plan", plan_report.text)):
         answer = handle({"kind": kind, **asked})
         assert answer["order_status"] == "feasible"

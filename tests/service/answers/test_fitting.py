@@ -12,8 +12,8 @@ from buildtool.errors import PlanError, ToolError
 from buildtool.service import handle
 from buildtool.service.answers import analysis
 from buildtool.service.firmware import counting
-from buildtool.service.firmware.bound import bound
 from buildtool.service.firmware.linked import linked
+from buildtool.service.pipeline.bound import bound
 from buildtool.service.pipeline.choose import nearest
 from buildtool.service.pipeline.footprint import Footprint, MemoryUse
 from buildtool.service.pipeline.options import PlanOptions
@@ -77,7 +77,7 @@ def footprints(model: str, board: str, name: str = "") -> tuple[Footprint, Footp
     sources = emit(graph, plan, target, network.model.name, session)
     family, tools = plugin(target.board), toolchain(target, name)
     exact = linked(sources, plan, target, family, tools)
-    return exact, bound(sources, plan, target, family, exact.compiler)
+    return exact, bound(sources, plan, target, exact.compiler)
 
 
 CASES = [

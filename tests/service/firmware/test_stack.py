@@ -15,7 +15,6 @@ from buildtool.report import sizes as report
 from buildtool.service import handle
 from buildtool.service.emulation.execute import built, execute
 from buildtool.service.emulation.inputs import seeded
-from buildtool.service.firmware.library import all_kernel_sources, kernel_includes
 from buildtool.service.firmware.linked import link_anyway
 from buildtool.service.firmware.sizes import open_elf
 from buildtool.service.firmware.stack import riscv, thumb
@@ -27,6 +26,7 @@ from buildtool.service.pipeline.pipeline import planned
 from buildtool.service.pipeline.prepare import load_network, prepare
 from buildtool.service.requests import parse
 from buildtool.session import Session
+from buildtool.target.library import all_kernel_sources, kernel_includes
 from buildtool.target.registry import load_target, plugin, toolchain
 
 # Instructions as disassemblers print them (halves of Thumb, in the order of memory), and bytes of stack.

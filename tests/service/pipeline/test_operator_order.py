@@ -2,14 +2,19 @@
 
 import pytest
 from netbuilder import NetBuilder
+from wired import wired_net
 
 from buildtool import zoo
 from buildtool.errors import UsageError
+from buildtool.graph import order
+from buildtool.graph.flow import flow_of
 from buildtool.graph.tflite.writer import write_model
 from buildtool.service import handle
 from buildtool.service.pipeline.options import PlanOptions, plan_options
 from buildtool.service.pipeline.pipeline import planned
+from buildtool.service.pipeline.prepare import load_network, prepare
 from buildtool.session import Session
+from buildtool.target.registry import load_target
 
 
 @pytest.fixture(scope="module")
@@ -83,15 +88,48 @@ def test_the_least_memory_of_the_best_order_is_never_more(name):
 
 def test_the_analysis_is_of_the_order_asked_for(branches):
     sizes = {}
-    for order in ("given", "best"):
-        options = {"strategy": "layerwise", "in_place": "none", "order": order}
+    for asked in ("given", "best"):
+        options = {"strategy": "layerwise", "in_place": "none", "order": asked}
         answer = handle({"kind": "analyze", "model": str(branches), "boards": ["host"], "options": options})
-        sizes[order] = answer["boards"][0]["arena_bytes"]
+        sizes[asked] = answer["boards"][0]["arena_bytes"]
     assert sizes["best"] == arena(branches, "best", strategy="layerwise", in_place="none")
     assert sizes["best"] < sizes["given"]
 
 
 def test_other_orders_are_refused():
-    with pytest.raises(UsageError, match="'bets' is not one of given, best") as caught:
+    with pytest.raises(UsageError, match="'bets' is not one of given, better, best") as caught:
         plan_options({"order": "bets"})
     assert "'best'" in caught.value.hint
+
+
+def test_the_better_order_is_taken_by_default(branches):
+    options = {"strategy": "layerwise", "in_place": "none"}
+    assert arena(branches, "better", **options) == arena(branches, "best", **options)
+    asked = {"kind": "plan", "model": str(branches), "board": "host"}
+    made = {o: handle({**asked, "options": {"objective": "ram", **one}}) for o, one in ORDERS.items()}
+    assert made["none"]["arena_bytes"] == made["best"]["arena_bytes"] < made["given"]["arena_bytes"]
+    assert made["none"]["order_status"] is None
+
+
+ORDERS = {"none": {}, "given": {"order": "given"}, "best": {"order": "best"}}
+
+
+@pytest.mark.parametrize("name", zoo.names())
+def test_where_no_order_can_have_less_alive_nothing_is_tried(name, monkeypatch):
+    """Whatever the search looks at would be an error here."""
+
+    def searched(*_):
+        raise AssertionError("an order is searched for")
+
+    monkeypatch.setattr(order, "beam", searched)
+    monkeypatch.setattr(order, "search", searched)
+    session = Session()
+    prepared = prepare(load_network(name, session), load_target("cortex-m4"), PlanOptions(), session)
+    assert len(prepared.unsliced) == 1
+
+
+def test_a_search_for_an_order_that_nobody_asked_for_is_short():
+    flow = flow_of(wired_net(3, nodes=32))
+    long, short = order.least_peak_order(flow), order.least_peak_order(flow, budget=order.SHORT_BUDGET)
+    assert long.nodes > 10 * short.nodes
+    assert short.peak < short.given_peak

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from buildtool.errors import PlanError, ToolError
 from buildtool.schema.builds import StackSize
-from buildtool.service.firmware.sizes import is_native, open_elf
+from buildtool.service.firmware.sizes import open_elf
 from buildtool.service.firmware.stack.need import Stacks, is_known
 from buildtool.target.types import Board
 
@@ -22,7 +22,7 @@ def stack_report(
     `others`: names of functions that are told after those.
     """
     elf = open_elf(data)
-    if is_native(board) or not is_known(elf):
+    if board.is_native or not is_known(elf):
         return []
     from elftools.common.exceptions import ELFError
 
