@@ -236,19 +236,18 @@ def test_validate_takes_a_users_input_and_tells_a_difference(
     np.save(path, np.zeros((49, 10, 1), np.int8))
     words = ["validate", NET, "-b", "host", "--input", str(path)]
     assert cli.run([*words, "--tensors"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "EQUAL to the bit"
+    assert capsys.readouterr().out.splitlines()[-1].startswith("EQUAL to LiteRT ")
 
-    from buildtool.service.emulation import validation
+    from buildtool.service.emulation.judge import Judge
 
-    original = validation.referrer
+    right = Judge.refer
 
-    def wrong(*args: object) -> Callable[[object, bool], dict[int, object]]:
-        refer = original(*args)
-        return lambda inputs, reset: {t: value ^ 1 for t, value in refer(inputs, reset).items()}
+    def wrong(judge: Judge, inputs: list[Any], reset: bool) -> dict[int, Any]:
+        return {t: value ^ 1 for t, value in right(judge, inputs, reset).items()}
 
-    monkeypatch.setattr(validation, "referrer", wrong)
+    monkeypatch.setattr(Judge, "refer", wrong)
     assert cli.run(words) == 1
-    said = "DIFFERENT by up to 1: 1 input, 0 equal, 1 differs in 12 values; first in input 0 at #12 SOFTMAX"
+    said = "reference kernels by up to 1: 1 input, 0 equal, 1 differs in 12 values; first in input 0 at #12 SOFTMAX"
     assert said in " ".join(capsys.readouterr().out.split())
 
 
