@@ -68,6 +68,7 @@ class Judge:
         if self._child is not None:
             try:
                 found = self._child.refer(inputs, reset)
+                self._refuse_gaps(found)
             except ToolError as error:
                 self._without_litert(error)
             else:
@@ -92,6 +93,12 @@ class Judge:
             "inputs_by_own_executor": self._by_own,
             "why": self._why,
         }
+
+    def _refuse_gaps(self, found: Mapping[int, Array]) -> None:
+        """ToolError where LiteRT has no such output: it would go without comparison."""
+        for t in self._graph.outputs:
+            if t not in found:
+                raise ToolError("LiteRT has no such output", tensor=self._graph.tensors[t].name)
 
     def _without_litert(self, error: ToolError) -> None:
         """From now on our executor judges; the error where LiteRT was asked for."""
