@@ -24,6 +24,17 @@ def home() -> str:
     return str(Path(__file__).resolve().parents[1])
 
 
+def namesakes() -> list[str]:
+    """The `buildtool-VERSION.dist-info` folders of this environment: somebody else's package has that name."""
+    found = set()
+    for folder in sys.path:
+        with contextlib.suppress(OSError):
+            for name in os.listdir(folder or "."):  # noqa: PTH208
+                if name.lower().startswith("buildtool-") and name.endswith((".dist-info", ".egg-info")):
+                    found.add(os.path.join(folder, name))  # noqa: PTH118
+    return sorted(found)
+
+
 def code_digest() -> str:
     """SHA-256 (hex) over buildtool, its target plugins and its kernel catalogues.
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from buildtool import cli, zoo
+from buildtool import __version__, cli, zoo
 from buildtool.errors import BuildtoolError, UsageError
 from buildtool.options import arguments
 
@@ -411,3 +411,17 @@ def test_a_network_of_no_operators_ends_like_any_other(
             assert cli.run([*words, *more]) == 0
             assert cli.run([*words, *more, "--ram", "8"]) == 1
             assert "requires 16 bytes" in capsys.readouterr().err
+
+
+def test_alone_it_prints_its_help_and_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run([]) == 2
+    said = capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        cli.run(["--help"])
+    assert (ended.value.code, said.err) == (0, "")
+    assert said.out == capsys.readouterr().out and "validate" in said.out
+
+
+def test_the_version_names_the_package_and_where_it_lies(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["--version"]) == 0
+    assert capsys.readouterr().out == f"buildtool {__version__}, from buildtool-mcu in {ROOT}\n"

@@ -52,8 +52,8 @@ def test_every_input_counts(answered):
     assert (answer["inputs"], answer["inputs_equal"], answer["elements_different"]) == (4, 2, 6)
     assert answer["output_values"] == 3  # 0, 3 and -9: the first input has one of them alone
     assert report.verdict(answer).startswith(
-        "DIFFERENT from LiteRT 2.3.0's reference kernels by up to 9: 4 inputs, 2 equal, 2 differ in 6 values; "
-        "first in input 1 at #12 SOFTMAX"
+        "DIFFERENT from LiteRT 2.3.0's reference kernels by up to 9: 4 inputs, 2 equal, 2 differ in 6 "
+        "values; first in input 1 at #12 SOFTMAX"
     )
 
 
