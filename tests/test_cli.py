@@ -12,6 +12,7 @@ import pytest
 
 from buildtool import __version__, cli, zoo
 from buildtool.errors import BuildtoolError, UsageError
+from buildtool.identity import home
 from buildtool.options import arguments
 
 COMMAND = [sys.executable, "-m", "buildtool.cli"]
@@ -424,4 +425,4 @@ def test_alone_it_prints_its_help_and_is_no_success(capsys: pytest.CaptureFixtur
 
 def test_the_version_names_the_package_and_where_it_lies(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["--version"]) == 0
-    assert capsys.readouterr().out == f"buildtool {__version__}, from buildtool-mcu in {ROOT}\n"
+    assert capsys.readouterr().out == f"buildtool {__version__}, from buildtool-mcu in {home()}\n"
