@@ -25,7 +25,7 @@ def home() -> str:
 
 
 def namesakes() -> list[str]:
-    """The `buildtool-VERSION.dist-info` folders of this environment: somebody else's package has that name."""
+    """The `buildtool-VERSION.dist-info` folders here: somebody else's package has that name."""
     found = set()
     for folder in sys.path:
         with contextlib.suppress(OSError):

@@ -35,6 +35,7 @@ NOT_KEPT = {
     "boards-on-the-desk.md": "boards",
     "cmake-first-project.md": "what other programs print",
     "editors.md": "files for an editor",
+    "installing.md": "the folder of an installation",
     "debugging.md": "a session with a debugger",
     "xtensa.md": "a compiler and a network that few have",
 }
