@@ -135,12 +135,16 @@ def judging(which: Reference, model: Named) -> Iterator[Judge]:
             )
         yield Judge(which, None, _ABSENT)
     else:
-        with tempfile.TemporaryFile() as words:
-            child = _Child(words)
+        with tempfile.TemporaryFile() as words, contextlib.ExitStack() as ending:
+            child, why = None, ""
             try:
-                yield Judge(which, child, "")
-            finally:
-                child.close()
+                child = _Child(words)
+                ending.callback(child.close)
+            except OSError as error:  # no more processes, or no memory for one
+                why = f"LiteRT's process cannot be started: {error.strerror}"
+                if which is Reference.LITERT:
+                    raise ToolError(why, hint=_INSTEAD) from None
+            yield Judge(which, child, why)
 
 
 class _Child:

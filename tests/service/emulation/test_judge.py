@@ -126,6 +126,18 @@ def test_an_abort_of_litert_costs_the_reference_and_not_the_command(
     assert "error: LiteRT was ended by signal 6" in text and "--reference numpy" in text
 
 
+def test_a_machine_without_room_for_another_process_has_our_executor(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*words: object, **more: object) -> None:
+        raise OSError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(judging_module.subprocess, "Popen", full)
+    told, equal = judged("ds_cnn")
+    assert equal and told["text"] == OWN
+    assert told["why"] == "LiteRT's process cannot be started: Resource temporarily unavailable"
+    with pytest.raises(ToolError, match="cannot be started"):
+        judged("ds_cnn", Reference.LITERT)
+
+
 def test_what_litert_refuses_to_compute_is_told(tmp_path: Path) -> None:
     net = NetBuilder(7)
     x = net.input((256,), q=quant(0.1, 0))
