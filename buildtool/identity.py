@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
-from buildtool.seen import Seen
-
 ENTRY_POINTS = "buildtool.targets"  # the group under which packages offer boards
 _OURS = (".py", ".c", ".h", ".toml")  # planner, emitter and what is recorded; the search is in C
 _DATA = (".py", ".toml")  # boards, kernel catalogues with their costs, packing
@@ -43,6 +41,8 @@ def code_digest() -> str:
     called NAME_ask.h. Packages of others that offer boards count whole.
     Files that have not changed since an earlier call are not read again.
     """
+    from buildtool.seen import Seen  # whoever asks for a folder alone loads no msgpack
+
     seen = Seen(f"code of {home()}")
     digest = hashlib.sha256()
     for folder, name in _files():

@@ -23,7 +23,6 @@ NET = "ds_cnn"
     ("words", "error", "hint"),
     [
         (["anlyze"], "error: unknown command 'anlyze' [USAGE]", "did you mean 'analyze'?"),
-        ([], "error: the following arguments are required: COMMAND [USAGE]", "--help"),
         (["plan"], "error: the following arguments are required: MODEL [USAGE]", "--help"),
         (["plan", NET, "--bord", "host"], "error: unknown option '--bord' [USAGE]", "'--board'"),
         (["plan", NET, "--boa", "host"], "error: unknown option '--boa' [USAGE]", "'--board'"),
