@@ -1,4 +1,4 @@
-"""Prints how little memory four networks run in: python benchmarks/goals.py [--board B ...] [--no-run]
+"""Prints how little memory four networks run in: benchmarks/goals.py [--short] [--board B ...] [--no-run]
 
 For each network, image and limit on F the plan with the least arena: emitted, compiled, run (natively or
 in QEMU), every tensor compared with the executor; the bytes are the arena's, in which everything is
@@ -38,7 +38,7 @@ BOARDS = ("host", "cortex-m4", "cortex-m55")
 def model(name: str) -> str:
     """The trained file if it is there, else the zoo's network of the same topology."""
     path = MODELS / f"{name}.tflite"
-    return str(path) if path.is_file() else IN_ZOO[name]
+    return str(path) if path.is_file() else IN_ZOO.get(name, name)
 
 
 def options(image: str, limit: float, **more: Any) -> dict[str, Any]:
@@ -91,12 +91,31 @@ def by_hand_off(board: str) -> Iterator[str]:
             yield f"| `{name}` | {image} | {limit:.2f} | {' | '.join(arenas)} |"
 
 
+def short(runs: bool) -> Iterator[str]:
+    """The README's table: on Cortex-M4, networks of the zoo, layer by layer and by the limits."""
+    limits = [("overwritable", 1.0), *(one for one in LIMITS if one[0] == "stream")]
+    heads = "image overwritable, F = 1.00 | image by rows, F = 1.00 | F <= 1.05 | F <= 1.10"
+    yield f"| network | layer by layer | {heads} |"
+    yield "| --- |" + " ---: |" * 5
+    for name in IN_ZOO.values():
+        cells = [f"`{name}`"]
+        for chosen in ({"strategy": "layerwise"}, *(options(*limit) for limit in limits)):
+            cells.append(f"{plan(name, 'cortex-m4', chosen)['arena_bytes']:,}")
+            if runs:
+                run(name, "cortex-m4", chosen)
+        yield "| " + " | ".join(cells) + " |"
+
+
 def main() -> None:
-    """Prints both tables."""
+    """Prints both tables, or the short one."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--board", action="append", default=[], help="default: " + " ".join(BOARDS))
     parser.add_argument("--no-run", action="store_true", help="plans only")
+    parser.add_argument("--short", action="store_true", help="the README's table alone")
     given = parser.parse_args()
+    if given.short:
+        print(*short(not given.no_run), sep="\n")
+        return
     boards = given.board or list(BOARDS)
     for line in goals(boards, not given.no_run):
         print(line, flush=True)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from buildtool import console
+from buildtool import DISTRIBUTION, __version__, console, identity
 from buildtool.commands import COMMANDS
 from buildtool.errors import BuildtoolError, InternalError, UsageError
 from buildtool.options import arguments
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # What multiplies no matrices: numpy need not start threads for that, which takes longer than a small plan.
 _PLANNING = frozenset({"analyze", "plan", "front", "report", "ops", "boards", "arena"})
+USAGE = 2  # the exit status of a mistake in usage
 INTERNAL = 70  # the exit status of a fault of ours (EX_SOFTWARE of sysexits.h)
 
 
@@ -31,8 +32,14 @@ def run(argv: Sequence[str], session: Session | None = None) -> int:
     several command lines of one process share.
     """
     try:
+        if not argv:  # as git does: the help, and no success, since nothing was done
+            arguments.parser().print_help()
+            return USAGE
         if list(argv) == [arguments.CMAKE_DIR]:
             return _cmake_folder()
+        if list(argv) == [arguments.VERSION]:
+            console.write(f"buildtool {__version__}, from {DISTRIBUTION} in {identity.home()}")
+            return 0
         args = _parsed(argv)
         args.session = session
         if args.command in _PLANNING:
@@ -50,7 +57,7 @@ def run(argv: Sequence[str], session: Session | None = None) -> int:
         raise
     except Exception as error:
         told = console.report(error, argv)
-        status = 2 if isinstance(told, UsageError) else 1
+        status = USAGE if isinstance(told, UsageError) else 1
         if isinstance(told, InternalError):
             status = INTERNAL
         with contextlib.suppress(BuildtoolError):  # what was wrong first has been said
@@ -95,6 +102,7 @@ def main() -> NoReturn:
     try:
         _end_in_order()
         console.prepare()
+        _tell_of_namesakes()
         status = _finished(sys.argv[1:])
     except BrokenPipeError:
         # Who reads our output has enough; the interpreter must not flush into the pipe once more.
@@ -103,6 +111,19 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         status = 128 + signal.SIGINT
     sys.exit(status)
+
+
+def _tell_of_namesakes() -> None:
+    """Says that somebody else's package `buildtool` is installed here, and what helps."""
+    for path in identity.namesakes():
+        version = os.path.basename(path).partition("-")[2].rpartition(".")[0]  # noqa: PTH119
+        print(
+            f"warning: somebody else's package 'buildtool' ({version}) is installed beside {DISTRIBUTION}: "
+            f"{path}\n  hint: it has the same command and import name, and its files may have replaced ours: "
+            f"run 'pip uninstall buildtool', and install {DISTRIBUTION} again (docs/installing.md)",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def _end_in_order() -> None:

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
-from buildtool.seen import Seen
-
 ENTRY_POINTS = "buildtool.targets"  # the group under which packages offer boards
 _OURS = (".py", ".c", ".h", ".toml")  # planner, emitter and what is recorded; the search is in C
 _DATA = (".py", ".toml")  # boards, kernel catalogues with their costs, packing
@@ -34,6 +32,17 @@ def interpreter() -> str:
     return f"{file} in {os.path.realpath(sys.prefix)}"
 
 
+def namesakes() -> list[str]:
+    """The `buildtool-VERSION.dist-info` folders here: somebody else's package has that name."""
+    found = set()
+    for folder in sys.path:
+        with contextlib.suppress(OSError):
+            for name in os.listdir(folder or "."):  # noqa: PTH208
+                if name.lower().startswith("buildtool-") and name.endswith((".dist-info", ".egg-info")):
+                    found.add(os.path.join(folder, name))  # noqa: PTH118
+    return sorted(found)
+
+
 def code_digest() -> str:
     """SHA-256 (hex) over buildtool, its target plugins and its kernel catalogues.
 
@@ -42,6 +51,8 @@ def code_digest() -> str:
     called NAME_ask.h. Packages of others that offer boards count whole.
     Files that have not changed since an earlier call are not read again.
     """
+    from buildtool.seen import Seen  # whoever asks for a folder alone loads no msgpack
+
     seen = Seen(f"code of {home()}")
     digest = hashlib.sha256()
     for folder, name in _files():

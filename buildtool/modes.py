@@ -80,8 +80,9 @@ class Requantise(enum.StrEnum):
 class Reference(enum.StrEnum):
     """What a run is compared with."""
 
-    NUMPY = "numpy"  # buildtool's own executor
+    AUTO = "auto"  # LiteRT where it is installed and computes the network, else buildtool's own executor
     LITERT = "litert"  # LiteRT's reference kernels
+    NUMPY = "numpy"  # buildtool's own executor
 
 
 class Format(enum.StrEnum):

@@ -4,14 +4,15 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from buildtool import cli, zoo
+from buildtool import __version__, cli, zoo
 from buildtool.errors import BuildtoolError, UsageError
+from buildtool.identity import home
 from buildtool.options import arguments
 
 COMMAND = [sys.executable, "-m", "buildtool.cli"]
@@ -22,7 +23,6 @@ NET = "ds_cnn"
     ("words", "error", "hint"),
     [
         (["anlyze"], "error: unknown command 'anlyze' [USAGE]", "did you mean 'analyze'?"),
-        ([], "error: the following arguments are required: COMMAND [USAGE]", "--help"),
         (["plan"], "error: the following arguments are required: MODEL [USAGE]", "--help"),
         (["plan", NET, "--bord", "host"], "error: unknown option '--bord' [USAGE]", "'--board'"),
         (["plan", NET, "--boa", "host"], "error: unknown option '--boa' [USAGE]", "'--board'"),
@@ -236,19 +236,18 @@ def test_validate_takes_a_users_input_and_tells_a_difference(
     np.save(path, np.zeros((49, 10, 1), np.int8))
     words = ["validate", NET, "-b", "host", "--input", str(path)]
     assert cli.run([*words, "--tensors"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "EQUAL to the bit"
+    assert capsys.readouterr().out.splitlines()[-1].startswith("EQUAL to LiteRT ")
 
-    from buildtool.service.emulation import validation
+    from buildtool.service.emulation.judge import Judge
 
-    original = validation.referrer
+    right = Judge.refer
 
-    def wrong(*args: object) -> Callable[[object, bool], dict[int, object]]:
-        refer = original(*args)
-        return lambda inputs, reset: {t: value ^ 1 for t, value in refer(inputs, reset).items()}
+    def wrong(judge: Judge, inputs: list[Any], reset: bool) -> dict[int, Any]:
+        return {t: value ^ 1 for t, value in right(judge, inputs, reset).items()}
 
-    monkeypatch.setattr(validation, "referrer", wrong)
+    monkeypatch.setattr(Judge, "refer", wrong)
     assert cli.run(words) == 1
-    said = "DIFFERENT by up to 1: 1 input, 0 equal, 1 differs in 12 values; first in input 0 at #12 SOFTMAX"
+    said = "kernels by up to 1: 1 input, 0 equal, 1 differs in 12 values; first in input 0 at #12 SOFTMAX"
     assert said in " ".join(capsys.readouterr().out.split())
 
 
@@ -412,3 +411,17 @@ def test_a_network_of_no_operators_ends_like_any_other(
             assert cli.run([*words, *more]) == 0
             assert cli.run([*words, *more, "--ram", "8"]) == 1
             assert "requires 16 bytes" in capsys.readouterr().err
+
+
+def test_alone_it_prints_its_help_and_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run([]) == 2
+    said = capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        cli.run(["--help"])
+    assert (ended.value.code, said.err) == (0, "")
+    assert said.out == capsys.readouterr().out and "validate" in said.out
+
+
+def test_the_version_names_the_package_and_where_it_lies(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["--version"]) == 0
+    assert capsys.readouterr().out == f"buildtool {__version__}, from buildtool-mcu in {home()}\n"

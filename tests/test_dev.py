@@ -149,6 +149,39 @@ def test_alone_it_prints_usage_and_sets_up_nothing(machine: Machine) -> None:
     assert machine.calls() == []
 
 
+@pytest.mark.parametrize("word", ["-h", "--help"])
+def test_help_lists_the_commands_and_what_can_be_added(machine: Machine, word: str) -> None:
+    machine.add_tools()
+    done = machine.dev(word)
+    assert (done.returncode, done.stderr, machine.calls()) == (0, "", [])
+    assert done.stdout == machine.dev().stderr
+    commands, _, extras = done.stdout.partition("--with NAME adds")
+    for name in ("buildtool", "scons", "pytest", "ruff", "clang-format"):
+        assert f"\n  {name}" in commands
+    known = (ROOT / "dev").read_text().split('extra_names="')[1].split('"')[0].split()
+    assert [line.split()[0] for line in extras.splitlines()[2:]] == known
+
+
+def test_an_unknown_option_is_no_command(machine: Machine) -> None:
+    machine.add_tools()
+    done = machine.dev("--wiht", "gdb", "true")
+    assert done.returncode == 1
+    assert done.stderr.startswith("dev: error: unknown option '--wiht'\ndev:   hint: ./dev --help")
+    assert machine.calls() == []
+
+
+def test_what_is_left_of_the_packages_old_name_is_removed(ready: Machine) -> None:
+    site = ready.root / ".venv/lib/python3.11/site-packages"
+    (site / "buildtool-0.1.0.dist-info").mkdir(parents=True)
+    (site / "buildtool_mcu-0.1.0.dist-info").mkdir()
+    with (ready.root / "pyproject.toml").open("a") as file:
+        file.write("\n# changed\n")
+    assert ready.dev("true").returncode == 0
+    pip = [call.partition("--no-input ")[2] for call in ready.calls() if "--no-input" in call]
+    assert pip[1] == "uninstall -y buildtool"
+    assert pip[2].startswith("install --no-deps")
+
+
 def test_the_first_call_makes_the_environment_and_then_runs_the_command(machine: Machine) -> None:
     machine.add_tools()
     done = machine.dev("sh", "-c", 'echo "$PATH"; exit 7')

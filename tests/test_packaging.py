@@ -1,14 +1,19 @@
 """The distribution: what lands in site-packages, and that it works from there."""
 
+import json
 import os
+import re
 import subprocess
 import sys
+import sysconfig
 import tomllib
 from importlib.metadata import requires, version
 from pathlib import Path
 
 import pytest
 from paths import ROOT
+
+from buildtool import DISTRIBUTION, __version__
 
 
 def sources(*patterns: str) -> list[Path]:
@@ -63,16 +68,104 @@ def test_every_module_is_in_a_package() -> None:
         assert (path.parent / "__init__.py").is_file(), path
 
 
-@pytest.mark.slow
-def test_an_installation_has_plugins_and_kernels_inside_and_works(tmp_path: Path) -> None:
-    checkout, site, elsewhere = (tmp_path / name for name in ("checkout", "site", "elsewhere"))
+PIP = ["-m", "pip", "--disable-pip-version-check", "-q"]
+EXTRAS = {"reference", "onnx", "images", "serial", "mcuboot", "split"}
+
+
+def pip(*words: object, python: object = sys.executable) -> None:
+    subprocess.run([str(python), *PIP, *map(str, words)], check=True, stdin=subprocess.DEVNULL)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of a copy of this checkout."""
+    folder = tmp_path_factory.mktemp("wheel")
+    checkout = folder / "checkout"
     for path in sources():
         copy = checkout / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(path.read_bytes())
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q", "install"]
-    where = ["--no-deps", "--no-build-isolation", "--target", str(site), str(checkout)]
-    subprocess.run([*pip, *where], check=True, stdin=subprocess.DEVNULL)
+    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, checkout)
+    (made,) = folder.glob("*.whl")
+    return made
+
+
+@pytest.mark.slow
+def test_a_wheel_says_where_it_is_from_and_survives_its_namesake(wheel: Path, tmp_path: Path) -> None:
+    """The wheel in an environment of its own; a package like that on PyPI is put beside it, and cured."""
+    assert wheel.name.startswith("buildtool_mcu-")
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    python, command = tmp_path / "venv/bin/python", tmp_path / "venv/bin/buildtool"
+    site = next(tmp_path.glob("venv/lib/python*/site-packages"))
+    (site / "needs.pth").write_text(sysconfig.get_path("purelib"))  # what it needs, and no editable finder
+    pip("install", "--no-deps", wheel, python=python)
+
+    def said(*words: str) -> tuple[int, str, str]:
+        env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        done = subprocess.run([command, *words], cwd=tmp_path, env=env, capture_output=True, text=True)
+        return done.returncode, done.stdout, done.stderr
+
+    known = f"buildtool {__version__}, from buildtool-mcu in {site}\n"
+    assert said("--version") == (0, known, "")
+    other = site / "buildtool-0.2.9.dist-info"
+    other.mkdir()
+    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: buildtool\nVersion: 0.2.9\n")
+    (other / "INSTALLER").write_text("pip\n")
+    (other / "RECORD").write_text(
+        "".join(f"{name},,\n" for name in ("buildtool/__init__.py", "buildtool/__main__.py"))
+        + "".join(f"{other.name}/{name},,\n" for name in ("METADATA", "INSTALLER", "RECORD"))
+    )
+    status, out, err = said("--version")
+    assert (status, out) == (0, known)
+    assert err.count("somebody else's package 'buildtool' (0.2.9)") == 1 and str(other) in err
+    assert "pip uninstall buildtool" in err
+    pip("uninstall", "-y", "buildtool", python=python)
+    assert not (site / "buildtool/__init__.py").exists()  # as the page says, ours of that name went with it
+    pip("install", "--force-reinstall", "--no-deps", wheel, python=python)
+    assert said("--version") == (0, known, "")
+    assert said("zoo", "ds_cnn")[:2] == (0, "written: ds_cnn.tflite\n")
+
+
+def test_a_namesake_is_told_once_in_every_command(tmp_path: Path) -> None:
+    (tmp_path / "buildtool-0.2.9.dist-info").mkdir()
+    env = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{tmp_path}"}
+    words = [sys.executable, "-m", "buildtool", "plan", "ds_cnn", "--board", "host", "--json"]
+    done = subprocess.run(words, env=env, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["board"] == "host"
+    assert done.stderr.count("warning:") == done.stderr.count("package 'buildtool' (0.2.9)") == 1
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert "warning:" not in done.stderr
+
+
+def test_the_distribution_has_its_own_name_and_every_extra_is_told() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["name"] == DISTRIBUTION != "buildtool"
+    assert set(project["optional-dependencies"]) - {"dev"} == EXTRAS
+    page = (ROOT / "docs/installing.md").read_text()
+    assert {name for name in EXTRAS if f"| `{name}` |" in page} == EXTRAS
+
+
+def test_no_page_and_no_message_installs_somebody_elses_package() -> None:
+    places = sources(
+        "README.md", "CONTRIBUTING.md", "docs/*", "examples/*", "buildtool/*", "plugins/*", "dev"
+    )
+    lines = [
+        (path.name, line)
+        for path in places
+        if path.suffix in (".md", ".py", ".toml", ".cmake", ".bzl", "")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if "pip install" in line
+    ]
+    assert len(lines) > 20
+    wrong = [one for one in lines if re.search(r"pip install[^`]*\bbuildtool\b(?!-mcu)", one[1])]
+    assert [name for name, _ in wrong] == ["installing.md"]  # which says not to
+    assert "somebody else's package" in (ROOT / "docs/installing.md").read_text().replace("\n", " ")
+
+
+@pytest.mark.slow
+def test_an_installation_has_plugins_and_kernels_inside_and_works(wheel: Path, tmp_path: Path) -> None:
+    site, elsewhere = tmp_path / "site", tmp_path / "elsewhere"
+    pip("install", "--no-deps", "--target", site, wheel)
 
     names = {path.name for path in site.iterdir() if path.suffix != ".dist-info"}
     assert names == {"bin", "buildtool", "buildtool_kernels", "buildtool_plugins", "buildtool_scons"}
@@ -97,7 +190,7 @@ def test_an_installation_has_plugins_and_kernels_inside_and_works(tmp_path: Path
         text=True,
         check=True,
     )
-    assert done.stdout.endswith("EQUAL to the bit\n")
+    assert done.stdout.endswith("'s reference kernels, to the bit\n")
     module = subprocess.run(
         [sys.executable, "-c", "import buildtool.target.kernels as k; print(k.kernels_root())"],
         cwd=elsewhere,

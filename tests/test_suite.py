@@ -208,7 +208,7 @@ def _imports(path: Path) -> Iterator[str]:
             yield node.module.partition(".")[0]
 
 
-OURS = {"buildtool", "setuptools"}
+OURS = {"buildtool-mcu", "setuptools"}
 ELSEWHERE = {"packaging", "selenium"}  # pytest needs the one; `./dev --with browser` brings the other
 PRODUCT = ("buildtool", "plugins", "site_scons", "kernels")
 

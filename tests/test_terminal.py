@@ -201,7 +201,7 @@ def test_colours_change_no_character(lines: list[str]) -> None:
 
 
 def test_verdicts_titles_and_the_map_are_coloured() -> None:
-    assert colour.answer("EQUAL to the bit: 3") == "\x1b[1m\x1b[32mEQUAL to the bit\x1b[0m: 3"
+    assert colour.answer("EQUAL to us: 3") == "\x1b[1m\x1b[32mEQUAL to\x1b[0m us: 3"
     assert colour.answer("a   b\n--  --") == "\x1b[1ma   b\x1b[0m\n\x1b[2m--  --\x1b[0m"
     assert colour.answer("1 |ii.|") == "1 |\x1b[34mii\x1b[0m\x1b[2m.\x1b[0m|"
     said = colour.message("a.toml:3:1: error: no\n  hint: yes")

@@ -117,7 +117,7 @@ def parse_model(data: bytes) -> Proto:
     try:
         import onnx
     except ImportError:
-        hint = "pip install 'buildtool[onnx]'"
+        hint = "pip install onnx"
         raise ToolError("the Python package onnx is not installed", hint=hint) from None
     from google.protobuf.message import DecodeError
 

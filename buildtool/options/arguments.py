@@ -8,7 +8,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from buildtool import __version__
 from buildtool.errors import UsageError, did_you_mean
 from buildtool.options.table import BY_NAME, from_text, of
 from buildtool.options.types import NESTED, Group, Option
@@ -333,6 +332,7 @@ COMMANDS = (
 )
 _REQUIRED = ("board", "model", "file", "network", "train_data")
 CMAKE_DIR = "--cmake-dir"
+VERSION = "--version"
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
@@ -417,8 +417,10 @@ class _Parser(argparse.ArgumentParser):
 def parser() -> _Parser:
     """The whole command line, each command with its own parser."""
     whole = _Parser(prog="buildtool", description="Trained int8 networks into microcontroller firmware.")
-    whole.add_argument("--version", action="version", version=f"buildtool {__version__}")
-    # It is answered before a command is looked for.
+    # Both are answered before a command is looked for.
+    whole.add_argument(
+        VERSION, action="store_true", help="print the version, the package and its folder, and exit"
+    )
     whole.add_argument(CMAKE_DIR, action="store_true", help="print the folder of the CMake package and exit")
     commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for command in COMMANDS:

@@ -240,11 +240,12 @@ KEYS: tuple[Option, ...] = (
     Option(
         "reference",
         "NAME",
-        "What to compare with: numpy (buildtool's own executor) or litert (LiteRT's reference kernels).",
+        "What to compare with: litert (LiteRT's reference kernels), numpy (buildtool's own executor), or "
+        "auto: LiteRT where it is installed and computes the network.",
         mode(Reference),
-        ("validate",),
+        ("validate", "profile"),
         Group.REPORT,
-        default="numpy",
+        default="auto",
         values=tuple(map(str, Reference)),
     ),
     Option(

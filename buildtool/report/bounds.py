@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from buildtool.report.table import Cell, count, layer, table
+from buildtool.report.table import Cell, count, layer, plain, table
 
 if TYPE_CHECKING:
-    from buildtool.schema.runs import OperatorBound, Run
+    from buildtool.schema.runs import OperatorBound, ReferenceAnswer, Run
 
 NAME_WIDTH = 32
 
@@ -30,6 +30,12 @@ def lines(bounds: Sequence[OperatorBound]) -> list[str]:
         for row in bounds
     ]
     return [table(titles, rows), ""] if rows else []
+
+
+def judged(reference: ReferenceAnswer) -> str:
+    """Who judged, in words; where it was our own executor, why and how to get the other."""
+    why = reference["why"]
+    return f"{reference['text']}, to the bit" + (f" ({plain(why)})" if why else "")
 
 
 def beyond(bounds: Sequence[OperatorBound]) -> OperatorBound | None:

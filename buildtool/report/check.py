@@ -36,7 +36,7 @@ def verdict(answer: CheckAnswer) -> str:
     """One line: how many kernels are equal, how many failed, how many were not reached."""
     rows = answer["kernels"]
     failed, idle = sum(row["failed"] is not None for row in rows), sum(not row["reached"] for row in rows)
-    parts = [f"{count(len(rows) - failed - idle, 'kernel')} EQUAL to the bit"]
+    parts = [f"{count(len(rows) - failed - idle, 'kernel')} EQUAL to buildtool's own executor, to the bit"]
     parts += [f"{failed} FAILED"] if failed else []
     parts += [f"{idle} not reached by any network that was drawn"] if idle else []
     return ", ".join(parts)

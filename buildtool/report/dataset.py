@@ -45,7 +45,8 @@ def _head(answer: DatasetAnswer) -> Iterator[str]:
     yield f"data: {answer['data']}, {count(answer['inputs'], 'input')}{chosen}"
     for fed in answer["fed"]:
         yield f"input {fed['name']} {fed['shape']}: {fed['how']}"
-    yield f"reference: {answer['reference']}"
+    why = "" if run else answer["reference"]["why"]  # else the verdict says it
+    yield f"reference: {answer['reference']['text']}" + (f" ({why})" if why else "")
     yield from _share(answer)
     if run:
         stack = run["stack_high_water"]
@@ -162,11 +163,12 @@ def _verdict(answer: DatasetAnswer) -> Iterator[str]:
         )
         return
     if not differing:
-        yield f"EQUAL to the bit: {count(inputs, 'input')}"
+        yield f"EQUAL to {bounds.judged(answer['reference'])}: {count(inputs, 'input')}"
         return
     wrong = inputs - equal
     yield (
-        f"DIFFERENT by up to {run['max_abs_diff']}: {count(inputs, 'input')}, {equal:,} equal, "
+        f"DIFFERENT from {answer['reference']['text']} by up to {run['max_abs_diff']}: "
+        f"{count(inputs, 'input')}, {equal:,} equal, "
         f"{wrong:,} {'differs' if wrong == 1 else 'differ'} in {count(run['elements_different'], 'value')}"
     )
     for one in differing[:MOST_DIFFERING]:

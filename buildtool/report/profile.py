@@ -53,7 +53,9 @@ def text(answer: ProfileAnswer) -> str:
 def _verdict(answer: ProfileAnswer) -> str:
     if answer["requantise"] != Requantise.EXACT:
         return bounds.verdict(answer)
-    return "EQUAL to the reference, to the bit" if answer["exact"] else "DIFFERENT from the reference"
+    if answer["exact"]:
+        return f"EQUAL to {bounds.judged(answer['reference'])}"
+    return f"DIFFERENT from {answer['reference']['text']}"
 
 
 def _table(answer: ProfileAnswer, counted: bool, timed: bool) -> str:

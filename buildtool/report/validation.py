@@ -17,7 +17,6 @@ def text(answer: ValidationAnswer) -> str:
     stack = answer["stack_high_water"]
     lines = [
         headline(answer),
-        f"reference: {answer['reference']}",
         f"compared: {count(answer['tensors_compared'], 'tensor')}, {count(answer['inputs'], 'input')}"
         + (f" with {count(answer['resets'], 'reset')} of the state, " if answer["state_bytes"] else ", ")
         + f"{count(answer['output_values'], 'different output value')}",
@@ -36,11 +35,12 @@ def verdict(answer: ValidationAnswer) -> str:
     if answer["requantise"] != Requantise.EXACT:
         return f"{bounds.verdict(answer)}; {_whole(answer)}"
     if answer["exact"]:
-        return "EQUAL to the bit"
+        return f"EQUAL to {bounds.judged(answer['reference'])}"
     inputs, equal = answer["inputs"], answer["inputs_equal"]
     wrong = inputs - equal
     line = (
-        f"DIFFERENT by up to {answer['max_abs_diff']}: {count(inputs, 'input')}, {equal} equal, "
+        f"DIFFERENT from {answer['reference']['text']} by up to {answer['max_abs_diff']}: "
+        f"{count(inputs, 'input')}, {equal} equal, "
         f"{wrong} {'differs' if wrong == 1 else 'differ'} in {count(answer['elements_different'], 'value')}"
     )
     first = answer["first_difference"]
@@ -57,6 +57,7 @@ def _whole(answer: ValidationAnswer) -> str:
     inputs, equal = answer["inputs"], answer["inputs_equal"]
     what = "tensors" if answer["tensors_compared"] > 1 else "the output"
     return (
-        f"end to end {what} within {count(answer['max_abs_diff'], 'step')} as seen, "
+        f"end to end {what} within {count(answer['max_abs_diff'], 'step')} of "
+        f"{answer['reference']['text']} as seen, "
         f"{count(answer['elements_different'], 'value')} different: {count(inputs, 'input')}, {equal} equal"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from buildtool.schema.boards import LevelAnswer
-from buildtool.schema.runs import OperatorBound
+from buildtool.schema.runs import OperatorBound, ReferenceAnswer
 
 
 class FedInput(TypedDict):
@@ -125,7 +125,7 @@ class DatasetAnswer(TypedDict):
     inputs_there: int
     seed: int | None
     fed: list[FedInput]
-    reference: str
+    reference: ReferenceAnswer
     requantise: str
     share: Share
     firmware: ThroughFirmware | None

@@ -28,6 +28,21 @@ class OperatorBound(TypedDict):
     elements_different: int
 
 
+class ReferenceAnswer(TypedDict):
+    """Who computed what outputs were compared with.
+
+    `name`: "litert" (LiteRT's reference kernels) or "numpy" (buildtool's own executor); `version`: LiteRT's
+    ("" of our own); `text`: both in words. `inputs_by_own_executor`: for how many of the inputs our own
+    executor computed it; `why`: why it did, and what would give the other ("" where LiteRT computed all).
+    """
+
+    name: str
+    version: str
+    text: str
+    inputs_by_own_executor: int
+    why: str
+
+
 class Run(BoardFacts, LevelAnswer):
     """What was run; `compiler` is what the image was made by.
 
@@ -50,6 +65,7 @@ class Run(BoardFacts, LevelAnswer):
     arena_high_water: int
     state_bytes: int
     stack_high_water: int | None
+    reference: ReferenceAnswer
 
 
 class DifferenceAnswer(TypedDict):
@@ -71,7 +87,6 @@ class ValidationAnswer(Run):
     `elements_different`: of all tensors and inputs together.
     """
 
-    reference: str
     resets: int
     tensors_compared: int
     output_values: int

@@ -202,7 +202,7 @@ class Validate(Planning):
     made: Made | None = None
     inputs: Inputs = Inputs()
     tensors: bool = False
-    reference: Reference = Reference.NUMPY
+    reference: Reference = Reference.AUTO
     sanitize: bool = False
     desk: OnDesk | None = None
     data: Data | None = None
@@ -217,6 +217,7 @@ class Profile(Planning):
     made: Made | None = None
     inputs: Inputs = Inputs()
     desk: OnDesk | None = None
+    reference: Reference = Reference.AUTO
 
 
 @dataclass(frozen=True)
@@ -548,7 +549,7 @@ def _validate(values: Values) -> Validate:
         made=values.made(),
         inputs=Inputs() if data else values.inputs(),
         tensors=values.get("tensors", False),
-        reference=values.get("reference", Reference.NUMPY),
+        reference=values.get("reference", Reference.AUTO),
         sanitize=values.get("sanitize", False),
         desk=values.desk(),
         data=data,
@@ -622,7 +623,11 @@ _KINDS: dict[str, Callable[[Values], Request]] = {
     ),
     "validate": _validate,
     "profile": lambda values: Profile(
-        *values.planning(), made=values.made(), inputs=values.inputs(), desk=values.desk()
+        *values.planning(),
+        made=values.made(),
+        inputs=values.inputs(),
+        desk=values.desk(),
+        reference=values.get("reference", Reference.AUTO),
     ),
     "flash": lambda values: Flash(*values.planning(), made=values.made(), tool=values.get("tool", "")),
     "debug": _debug,

@@ -9,7 +9,7 @@ from typing import Any
 from buildtool.errors import MachineError, ToolError, UsageError, suggest
 
 BACKENDS = ("tensorflow", "torch", "jax")
-_EXTRA = "pip install 'buildtool[split]'"
+_EXTRA = "pip install keras tensorflow-cpu pillow h5py"
 _NO_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "OOM when allocating")
 
 

@@ -49,7 +49,7 @@ def int8_model(model: keras.Model, images: Images) -> bytes:
     try:
         import tensorflow as tf
     except ImportError:
-        hint = "convert on a machine that has it: pip install 'buildtool[split]'"
+        hint = "convert on a machine that has it: pip install keras tensorflow-cpu pillow h5py"
         raise ToolError(
             "TensorFlow's converter makes .tflite files, and is not installed", hint=hint
         ) from None
@@ -83,7 +83,7 @@ def _in_a_child(model: keras.Model, images: Images) -> bytes:
         made = given / "model.tflite"
         if done.returncode or not made.is_file():
             lines = done.stderr.strip().splitlines() or ["it said nothing"]
-            hint = "convert on a machine that has TensorFlow: pip install 'buildtool[split]'"
+            hint = "convert on a machine that has TensorFlow: pip install keras tensorflow-cpu pillow h5py"
             raise ToolError(f"TensorFlow's converter failed: {lines[-1]}", hint=hint)
         return made.read_bytes()
 

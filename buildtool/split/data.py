@@ -269,7 +269,7 @@ def _decoded(data: bytes, size: tuple[int, int, int] | None, name: str) -> Pixel
     try:
         from PIL import Image, ImageOps
     except ImportError:
-        hint = "pip install 'buildtool[split]'"
+        hint = "pip install pillow"
         raise ToolError("images need Pillow, which is not installed", hint=hint) from None
     try:
         with warnings.catch_warnings(action="ignore"), Image.open(io.BytesIO(data)) as opened:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -85,8 +84,7 @@ def accuracies(
     """The accuracies of a network in all its forms on the same test images."""
     x, y = tested(data, settings, images)
     floats = training.accuracy(keeping.load(network), x, y, settings)
-    reference = "litert" if importlib.util.find_spec("ai_edge_litert") else "numpy"
-    found = _validated(tflite, HOST, x, y, settings, len(x) if firmware else 0, reference=reference)
+    found = _validated(tflite, HOST, x, y, settings, len(x) if firmware else 0)
     of, run = found["accuracy"], found["firmware"]
     return Accuracies(
         len(x),
@@ -94,7 +92,7 @@ def accuracies(
         of["reference"]["top1"],
         of["firmware"]["top1"] if of["firmware"] else None,
         run["inputs_equal"] if run else 0,
-        found["reference"],
+        found["reference"]["text"],
         float(np.bincount(y).max()) / len(y),
     )
 
@@ -147,7 +145,6 @@ def _validated(
     y: npt.NDArray[np.int64],
     settings: Settings,
     through: int,
-    reference: str = "numpy",
     plan: Path | None = None,
 ) -> dict[str, Any]:
     """The answer to `validate` on images and their classes."""
@@ -162,7 +159,6 @@ def _validated(
             "board": board,
             "data": str(path),
             "normalise": settings.normalise,
-            "reference": reference,
         }
         if plan is not None:
             request["plan"] = str(plan)

@@ -316,9 +316,9 @@ def _with_options(network: Network, command, what, options):
 
 
 def _runs(command):
-    """The options of a run that a build may give: its inputs, a board on the desk, a debugger's port."""
+    """The options of a run that a build may give: inputs, a board on the desk, judge, a debugger's port."""
     inputs = table.of(command, table.Group.INPUT, table.Group.DESK)
-    return [*inputs, *(option for option in table.of(command) if option.name == "port")]
+    return [*inputs, *(option for option in table.of(command) if option.name in ("reference", "port"))]
 
 
 # ---- mistakes ------------------------------------------------------------------------------------

@@ -137,5 +137,7 @@ def test_a_depthwise_layer_with_an_int32_bias_is_compared_with_litert():
     tensors = (*graph.tensors[:bias], narrow, *graph.tensors[bias + 1 :])
     model = write_model(replace(graph, tensors=tensors))
     source, inputs = read_model(model), seeded(graph, 1, 2)[0]
-    values = [reference(which, model, source, source, inputs) for which in Reference]
+    values = [
+        reference(which, model, source, source, inputs) for which in (Reference.NUMPY, Reference.LITERT)
+    ]
     assert np.array_equal(*(made[source.outputs[0]] for made in values))

@@ -5,13 +5,21 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from buildtool.modes import Reference, Requantise
+from buildtool.modes import Requantise
 from buildtool.report import validation as report
 from buildtool.service.emulation import validation
 from buildtool.service.emulation.compare import difference
 from buildtool.service.emulation.execute import Outcome
 from buildtool.service.emulation.levels import HOST
 from buildtool.service.pipeline.models import load_model, read_graph
+
+LITERT = {
+    "name": "litert",
+    "version": "2.3.0",
+    "text": "LiteRT 2.3.0's reference kernels",
+    "inputs_by_own_executor": 0,
+    "why": "",
+}
 
 
 def outcome(outputs):
@@ -33,9 +41,7 @@ def answered(monkeypatch):
         board = SimpleNamespace(name="host", emulator=None)
         target = SimpleNamespace(board=board, requantise=Requantise.EXACT)
         made = SimpleNamespace(graph=graph, model=SimpleNamespace(name="m"), target=target, plan=plan)
-        return validation._answer(
-            made, Reference.NUMPY, [[]] * len(rows), [False] * len(rows), [run], found, []
-        )
+        return validation._answer(made, LITERT, [[]] * len(rows), [False] * len(rows), [run], found, [], 1)
 
     return answer
 
@@ -46,11 +52,15 @@ def test_every_input_counts(answered):
     assert (answer["inputs"], answer["inputs_equal"], answer["elements_different"]) == (4, 2, 6)
     assert answer["output_values"] == 3  # 0, 3 and -9: the first input has one of them alone
     assert report.verdict(answer).startswith(
-        "DIFFERENT by up to 9: 4 inputs, 2 equal, 2 differ in 6 values; first in input 1 at #12 SOFTMAX"
+        "DIFFERENT from LiteRT 2.3.0's reference kernels by up to 9: 4 inputs, 2 equal, 2 differ in 6 "
+        "values; first in input 1 at #12 SOFTMAX"
     )
 
 
 def test_what_is_equal_throughout_says_so(answered):
     answer = answered([0] * 12, [0] * 12)
     assert (answer["exact"], answer["inputs_equal"], answer["elements_different"]) == (True, 2, 0)
-    assert report.verdict(answer) == "EQUAL to the bit"
+    assert report.verdict(answer) == "EQUAL to LiteRT 2.3.0's reference kernels, to the bit"
+    other = {**LITERT, "text": "buildtool's own executor", "why": "for LiteRT's kernels: \n install it"}
+    said = "EQUAL to buildtool's own executor, to the bit (for LiteRT's kernels:   install it)"
+    assert report.verdict({**answer, "reference": other}) == said

@@ -12,6 +12,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
+from buildtool import DISTRIBUTION
 from buildtool.client import BuildtoolError
 from buildtool.integrate.bazel import boards, labels, starlark
 
@@ -52,7 +53,7 @@ def _code() -> None:
 
 def _environment() -> list[str]:
     """Python and the packages that the tool imports, by version: each action depends on these words."""
-    found = distribution("buildtool")
+    found = distribution(DISTRIBUTION)
     needs = [need for need in found.requires or () if ";" not in need]
     names = sorted({"".join(_name(need)) for need in needs})
     return [f"python {sys.version}", *(f"{name} {distribution(name).version}" for name in names)]

@@ -38,7 +38,7 @@ def pillow() -> Any:
     try:
         from PIL import Image
     except ImportError:
-        hint = "pip install 'buildtool[images]'"
+        hint = "pip install pillow"
         raise ToolError("images need Pillow, which is not installed", hint=hint) from None
     return Image
 

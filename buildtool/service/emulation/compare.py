@@ -21,7 +21,7 @@ Array = npt.NDArray[np.generic]
 # between invokes stays with the referrer.
 Referrer = Callable[[Sequence[Array], bool], dict[int, Array]]
 _WHOLE: Mapping[int, bytes] = {}
-_OWN = "without --reference, for the reference of buildtool itself"
+NOT_INSTALLED = "pip install ai-edge-litert"
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,10 @@ def reference(
 
 
 def referrer(which: Reference, model: bytes, source: Graph, graph: Graph) -> Referrer:
-    """As `reference`, for any number of sets: what a set needs not be done for is done once."""
+    """As `reference`, for any number of sets: what a set needs not be done for is done once.
+
+    Of LiteRT this runs in this process, which LiteRT ends where a check of its own fails (see `judge`).
+    """
     if which == Reference.NUMPY:
         return _numpy(graph)
     places = dict[int, int]()
@@ -111,7 +114,7 @@ def _opened(model: bytes, *, ready: bool = False) -> Any:
     try:
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
     except ImportError:
-        raise ToolError("LiteRT is not installed", hint="pip install ai-edge-litert") from None
+        raise ToolError("LiteRT is not installed", hint=NOT_INSTALLED) from None
     try:
         interpreter = Interpreter(
             model_content=model,
@@ -122,7 +125,7 @@ def _opened(model: bytes, *, ready: bool = False) -> Any:
             interpreter.allocate_tensors()
     except (RuntimeError, ValueError) as error:
         said = " ".join(str(error).split())
-        raise ToolError(f"LiteRT does not run the network: {said}", hint=_OWN) from None
+        raise ToolError(f"LiteRT does not run the network: {said}") from None
     return interpreter
 
 
@@ -141,7 +144,7 @@ def _litert(
     try:
         interpreter.invoke()
     except RuntimeError as error:  # such as a quotient by 0, or the root of a number below it
-        raise ToolError(f"LiteRT stops: {' '.join(str(error).split())}", hint=_OWN) from None
+        raise ToolError(f"LiteRT stops: {' '.join(str(error).split())}") from None
     found: dict[int, Array] = {}
     for t in graph.activations():
         origin = graph.tensors[t].source

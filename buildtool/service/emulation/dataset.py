@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,24 +12,23 @@ import numpy as np
 
 from buildtool.emit.names import shape
 from buildtool.errors import UsageError, suggest
-from buildtool.modes import Reference
 from buildtool.service.datasets.opened import chosen, opened
 from buildtool.service.emulation import share
 from buildtool.service.emulation.accuracy import accuracy, check_labels, prediction, scores
 from buildtool.service.emulation.bounded import operator_bounds
-from buildtool.service.emulation.compare import Array, Difference, Referrer, difference, referrer
+from buildtool.service.emulation.compare import Array, Difference, difference
 from buildtool.service.emulation.execute import TIMEOUT, Outcome, execute
+from buildtool.service.emulation.judge import Judge, judging
 from buildtool.service.emulation.levels import named
 from buildtool.service.emulation.progress import Progress
 from buildtool.service.emulation.subject import firmware, subject
 from buildtool.service.emulation.validation import (
-    REFERENCES,
     every_tensor,
     is_rounded,
     sanitizer_flags,
     within,
 )
-from buildtool.service.pipeline.models import load_model, read_graph, tflite_file
+from buildtool.service.pipeline.models import load_model, read_graph
 from buildtool.service.pipeline.targets import load_board
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ class _Tally:
     inputs_run: int = 0
     values: list[set[int]] = field(default_factory=list)
 
-    def take(self, at: int, expected: dict[int, Array], got: dict[int, bytes] | None) -> None:
+    def take(self, at: int, expected: Mapping[int, Array], got: dict[int, bytes] | None) -> None:
         """Compares an input's outputs; `got`: None where it went through the reference alone."""
         if self.output is not None:
             self.by_reference[at] = prediction(expected[self.graph.outputs[self.output]])
@@ -92,6 +91,7 @@ class _Job:
     given: DataSet
     taken: list[int]
     tally: _Tally
+    judge: Judge
     sequence: int = 1  # inputs from one reset of a network's state to the next
 
     def resets(self, positions: Sequence[int]) -> list[bool]:
@@ -105,6 +105,11 @@ class _Job:
 
 def dataset_validation(request: Validate, data: Data, session: Session) -> DatasetAnswer:
     """The answer to a `validate` request with a data set."""
+    with judging(request.reference, request.model) as judge:
+        return _judged(request, data, judge, session)
+
+
+def _judged(request: Validate, data: Data, judge: Judge, session: Session) -> DatasetAnswer:
     model = load_model(request.model, session)
     source, graph = read_graph(model, session)
     session.tell("opening the data set")
@@ -118,12 +123,10 @@ def dataset_validation(request: Validate, data: Data, session: Session) -> Datas
     output, no_accuracy = _output(graph, given, data)
     for at in taken:
         given.check(at)
-    job = _Job(session, given, taken, _Tally(graph, output), each)
+    job = _Job(session, given, taken, _Tally(graph, output), judge, each)
     if data.through == 0:
-        which = request.reference
-        file = tflite_file(model, source) if which == Reference.LITERT else b""
-        progress = Progress(session, 0, len(taken), 0.0)
-        _refer(job, range(len(taken)), referrer(which, file, source, graph), progress)
+        judge.hear(model, source, graph, every=False)
+        _refer(job, range(len(taken)), Progress(session, 0, len(taken), 0.0))
         found = _Found(load_board(request.target.board), share.told("asked", len(taken), None), None, [])
     else:
         found = _through_firmware(request, data, job)
@@ -166,9 +169,7 @@ def _through_firmware(request: Validate, data: Data, job: _Job) -> _Found:
     """Runs as many inputs as are wanted through the firmware, and all through the reference."""
     made, sources = subject(request, job.session)
     flags = sanitizer_flags(request, made.target.board)
-    which = request.reference
-    file = tflite_file(made.model, made.source) if which == Reference.LITERT else b""
-    refer = referrer(which, file, made.source, made.graph)
+    job.judge.hear(made.model, made.source, made.graph, every=False)
     job.tally.graph = made.graph
     with firmware(request, made, sources, flags) as image:
         each = share.estimate(made, request.desk)
@@ -179,9 +180,9 @@ def _through_firmware(request: Validate, data: Data, job: _Job) -> _Found:
         positions = _chosen(len(job.taken), count, data.wanted.seed, job.sequence)
         count = len(positions)
         progress = Progress(job.session, count, len(job.taken), each.seconds if each else 0.0)
-        _run(job, positions, made, image, request.desk, each, refer, progress)
+        _run(job, positions, made, image, request.desk, each, progress)
     rest = sorted(set(range(len(job.taken))) - set(positions))
-    _refer(job, rest, refer, progress)
+    _refer(job, rest, progress)
     bounds: list[OperatorBound] = []
     if is_rounded(made):
         inputs = [job.read(at) for at in positions[:BOUNDED]]
@@ -197,7 +198,6 @@ def _run(
     image: Firmware,
     desk: OnDesk | None,
     each: Estimate | None,
-    refer: Referrer,
     progress: Progress,
 ) -> None:
     """Inputs through the firmware, many at each start of the emulator, and through the reference."""
@@ -222,17 +222,17 @@ def _run(
         for at, one, got, reset in zip(part, inputs, outcome.outputs, resets, strict=True):
             began = time.monotonic()
             progress.running("reference", began, 0)
-            job.tally.take(at, refer(one, reset), got)
+            job.tally.take(at, job.judge.refer(one, reset), got)
             progress.ended("reference", began, 1)
         job.tally.keep(outcome)
 
 
-def _refer(job: _Job, positions: Sequence[int], refer: Referrer, progress: Progress) -> None:
+def _refer(job: _Job, positions: Sequence[int], progress: Progress) -> None:
     """Inputs through the reference alone."""
     for at, reset in zip(positions, job.resets(positions), strict=True):
         began = time.monotonic()
         progress.running("reference", began, 0)
-        job.tally.take(at, refer(job.read(at), reset), None)
+        job.tally.take(at, job.judge.refer(job.read(at), reset), None)
         progress.ended("reference", began, 1)
 
 
@@ -268,7 +268,7 @@ def _answer(
             {"name": graph.tensors[t].name, "shape": shape(graph.tensors[t].shape), "how": how}
             for t, how in zip(graph.inputs, given.how, strict=True)
         ],
-        "reference": REFERENCES[request.reference],
+        "reference": job.judge.told(),
         "requantise": str(made.target.requantise if made else request.target.requantise),
         "share": found.share,
         "firmware": _firmware(made, tally) if made else None,

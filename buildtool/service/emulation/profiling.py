@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, TypedDict
 
 from buildtool.emit.names import shape
 from buildtool.errors import ToolError
-from buildtool.modes import Level, Reference
+from buildtool.modes import Level
 from buildtool.plan.summary.summary import Summary, summarize
 from buildtool.service.answers.estimate import facts
 from buildtool.service.emulation.bounded import operator_bounds
-from buildtool.service.emulation.compare import difference, reference
+from buildtool.service.emulation.compare import difference
 from buildtool.service.emulation.cycles import (
     Parts,
     Timing,
@@ -29,11 +29,14 @@ from buildtool.service.emulation.issues import (
     why_uncounted,
 )
 from buildtool.service.emulation.issues import summary as issue_summary
+from buildtool.service.emulation.judge import Judge, judging
 from buildtool.service.emulation.levels import named, reality
 from buildtool.service.emulation.subject import firmware, subject
 from buildtool.service.emulation.validation import every_tensor, inputs_of, is_rounded, within
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from buildtool.schema.runs import (
         CycleEstimate,
         CycleParts,
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
         OutputTop,
         ProfileAnswer,
     )
+    from buildtool.service.emulation.compare import Array
     from buildtool.service.pipeline.pipeline import Planned
     from buildtool.service.requests import Profile
     from buildtool.session import Session
@@ -56,6 +60,11 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
     counted: `instructions` is null there. Over a wire `cycles` are counted by the core itself, where it can;
     in an emulator they are estimated, where there is a model of the core.
     """
+    with judging(request.reference, request.model) as judge:
+        return _judged(request, judge, session)
+
+
+def _judged(request: Profile, judge: Judge, session: Session) -> ProfileAnswer:
     made, sources = subject(request, session)
     inputs = inputs_of(request.inputs, made)
     emulated = reality(made.target.board).level is Level.EMULATOR
@@ -70,12 +79,7 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
     counting = counted(made, sources, inputs[0]) if request.desk is None else None
     if counting is not None:
         refuse_unless_same(counting, run)
-    exact = all(
-        not difference(
-            made.graph, n, got, reference(Reference.NUMPY, b"", made.source, made.graph, inputs[n])
-        )
-        for n, got in [*enumerate(plain.outputs), (0, run.outputs[0])]
-    )
+    exact = _is_exact(made, judge, run, plain, inputs)
     bounds: list[OperatorBound] = []
     if is_rounded(made):
         bounds = operator_bounds(made, every_tensor(made, sources, inputs, request.desk), inputs)
@@ -108,6 +112,7 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
         "stack_high_water": plain.stack_high_water,
         "flash_bytes": len(sources.image.data),
         "inputs": len(inputs),
+        "reference": judge.told(),
         "exact": exact,
         "requantise": str(made.target.requantise),
         "within_bounds": within(bounds) if is_rounded(made) else exact,
@@ -116,6 +121,16 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
         "outputs": _top(made, plain),
         **known,
     }
+
+
+def _is_exact(
+    made: Planned, judge: Judge, run: Outcome, plain: Outcome, inputs: Sequence[Sequence[Array]]
+) -> bool:
+    """Whether every output of both runs is the judge's; each input comes after a reset."""
+    judge.hear(made.model, made.source, made.graph, every=False)
+    expected = [judge.refer(one, True) for one in inputs]
+    outputs = [*enumerate(plain.outputs), (0, run.outputs[0])]
+    return not any(difference(made.graph, n, got, expected[n]) for n, got in outputs)
 
 
 def _timing(run: Outcome, timer: Timer | str, made: Planned) -> tuple[Timing | None, str]:

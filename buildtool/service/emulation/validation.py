@@ -7,27 +7,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from buildtool.errors import UsageError, suggest
-from buildtool.modes import Level, Reference, Requantise
+from buildtool.modes import Level, Requantise
 from buildtool.service.answers.estimate import facts
 from buildtool.service.emulation.bounded import operator_bounds
-from buildtool.service.emulation.compare import Array, Difference, difference, referrer
+from buildtool.service.emulation.compare import Array, Difference, difference
 from buildtool.service.emulation.execute import Outcome, built, execute
 from buildtool.service.emulation.inputs import from_file, seeded, sequences
+from buildtool.service.emulation.judge import Judge, judging
 from buildtool.service.emulation.levels import named, reality
 from buildtool.service.emulation.subject import firmware, subject
-from buildtool.service.pipeline.models import tflite_file
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from buildtool.emit.sources import Sources
-    from buildtool.schema.runs import OperatorBound, ValidationAnswer
+    from buildtool.schema.runs import OperatorBound, ReferenceAnswer, ValidationAnswer
     from buildtool.service.pipeline.pipeline import Planned
     from buildtool.service.requests import Inputs, OnDesk, Validate
     from buildtool.session import Session
     from buildtool.target.types import Board
 
-REFERENCES = {Reference.NUMPY: "buildtool.graph.reference", Reference.LITERT: "LiteRT BUILTIN_REF"}
 SEQUENCE = 8  # random inputs of a network with state, where no number is given
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1")
 
@@ -44,7 +43,11 @@ def inputs_of(wanted: Inputs, made: Planned, in_sequence: int = 1) -> list[list[
 
 def validation(request: Validate, session: Session) -> ValidationAnswer:
     """The answer to a `validate` request."""
-    which = request.reference
+    with judging(request.reference, request.model) as judge:
+        return _judged(request, judge, session)
+
+
+def _judged(request: Validate, judge: Judge, session: Session) -> ValidationAnswer:
     made, sources = subject(request, session)
     flags = sanitizer_flags(request, made.target.board)
     inputs = inputs_of(request.inputs, made, SEQUENCE)
@@ -57,14 +60,14 @@ def validation(request: Validate, session: Session) -> ValidationAnswer:
         traced = every_tensor(made, sources, inputs, request.desk, flags, resets)
         bounds = operator_bounds(made, traced, inputs, resets) if is_rounded(made) else []
         runs += [traced] if request.tensors else []
-    file = tflite_file(made.model, made.source) if which == Reference.LITERT else b""
-    refer = referrer(which, file, made.source, made.graph)
+    judge.hear(made.model, made.source, made.graph, every=request.tensors)
     expected = []
     for number, (one, reset) in enumerate(zip(inputs, resets, strict=True), 1):
         session.tell(f"computing the reference of input {number} of {len(inputs)}")
-        expected.append(refer(one, reset))
+        expected.append(judge.refer(one, reset))
     found = [d for run in runs for d in _differences(made, run, expected)]
-    return _answer(made, which, inputs, resets, runs, found, bounds)
+    compared = [t for t in (runs[-1].traces or runs[-1].outputs)[0] if t in expected[0]]
+    return _answer(made, judge.told(), inputs, resets, runs, found, bounds, len(compared))
 
 
 def every_tensor(
@@ -103,7 +106,7 @@ def sanitizer_flags(request: Validate, board: Board) -> tuple[str, ...]:
     return SANITIZERS
 
 
-def _differences(made: Planned, run: Outcome, expected: list[dict[int, Array]]) -> list[Difference]:
+def _differences(made: Planned, run: Outcome, expected: Sequence[Mapping[int, Array]]) -> list[Difference]:
     found = []
     for number, want in enumerate(expected):
         got = dict(run.traces[number]) if run.traces else {}
@@ -114,14 +117,15 @@ def _differences(made: Planned, run: Outcome, expected: list[dict[int, Array]]) 
 
 def _answer(
     made: Planned,
-    which: Reference,
+    reference: ReferenceAnswer,
     inputs: list[list[Array]],
     resets: Sequence[bool],
     runs: list[Outcome],
     found: list[Difference],
     bounds: list[OperatorBound],
+    tensors: int,
 ) -> ValidationAnswer:
-    plain, traced = runs[0], runs[-1].traces
+    plain = runs[0]
     order = {t: i for i, t in enumerate(made.graph.activations())}
     first = min(found, key=lambda d: (d.input_set, order[d.tensor]), default=None)
     wrong = {(d.input_set, d.tensor): d.elements for d in found}  # outputs are in the trace as well
@@ -130,12 +134,12 @@ def _answer(
         "board": made.target.board.name,
         **named(plain.reality),
         "compiler": plain.compiler,
-        "reference": REFERENCES[which],
+        "reference": reference,
         "strategy": made.plan.strategy,
         "inputs": len(inputs),
         "resets": sum(resets[1:]) if made.graph.states else 0,
         "state_bytes": made.plan.state_bytes,
-        "tensors_compared": len(traced[0]) if traced else len(made.graph.outputs),
+        "tensors_compared": tensors,
         "output_values": _output_values(plain),
         "inputs_equal": len(inputs) - len({number for number, _ in wrong}),
         "elements_different": sum(wrong.values()),

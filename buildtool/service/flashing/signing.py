@@ -35,7 +35,7 @@ class Signing:
         if find_spec("imgtool") is None:
             raise ToolError(
                 "imgtool, which signs images for MCUboot, is not installed",
-                hint='run: pip install "buildtool[mcuboot]"',
+                hint="run: pip install imgtool",
             )
         slot = board.memory(board.code).base + board.image.code_start
         plain = binary(code, slot + boot.header_bytes)

@@ -12,7 +12,7 @@ from typing import Any
 
 from buildtool.errors import Hint, ToolError, suggest
 
-PYSERIAL = "pip install pyserial (buildtool's extra 'serial')"
+PYSERIAL = "pip install pyserial"
 RTT_SERVER = 'OpenOCD: rtt setup ADDRESS SIZE "SEGGER RTT"; rtt start; rtt server start PORT 0'
 WRITE_SECONDS = 10.0
 

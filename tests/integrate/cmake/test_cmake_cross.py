@@ -61,7 +61,7 @@ def test_the_examples_presets_build_its_programs_which_print_the_references_scor
             assert done.returncode == 0, done.stdout
         assert project.build("--target", *targets) == []
         said = project.tested("--verbose", *([] if preset == "cortex-m4" else ["-R", "^app"]))
-        assert "100% tests passed" in said and ("EQUAL to the bit" in said) == (preset == "cortex-m4")
+        assert "100% tests passed" in said and ("EQUAL to LiteRT" in said) == (preset == "cortex-m4")
         scores = expected_scores()
         assert len(set(scores)) > 4  # scores that are all alike would prove nothing
         assert said.count(f"scores: {' '.join(map(str, scores))}\n") == 2  # of the programs in C and in C++
@@ -98,7 +98,7 @@ def test_a_project_with_gcc_of_its_own_links_newlib_and_the_kernels_of_cmsis_nn(
     assert "Linking C executable app" in ran
     assert "_cmsis_nn(" in (project.build_folder / "buildtool/net/net.c").read_text()
     said = project.tested("--verbose")
-    assert "EQUAL to the bit" in said and ", gcc 1" in said
+    assert "EQUAL to LiteRT" in said and ", gcc 1" in said
     made = project.build_folder / "buildtool/firmware"
     assert {path.name for path in made.iterdir() if path.suffix in (".hex", ".bin", ".uf2")} == {
         *("net.hex", "net_weights.hex", "net_code.hex", "net.bin", "net_weights.bin")

@@ -22,6 +22,7 @@ from buildtool.graph.types import Graph, OpKind
 from buildtool.service import handle
 from buildtool.service.emulation import dataset, share
 from buildtool.service.emulation.accuracy import accuracy
+from buildtool.service.emulation.judge import Judge
 from buildtool.service.emulation.share import Estimate
 from buildtool.service.pipeline.models import load_model, read_graph
 from buildtool.service.requests import parse
@@ -93,7 +94,7 @@ def test_litert_itself_is_the_reference_where_that_is_asked(
     file: str, arrays: dict[str, np.ndarray], predicted: list[int]
 ) -> None:
     answer = ask(file, reference_only=True, reference="litert")
-    assert answer["reference"] == "LiteRT BUILTIN_REF"
+    assert answer["reference"]["name"] == "litert"
     check(answer, arrays["labels"], predicted)
 
 
@@ -118,23 +119,18 @@ def test_a_part_goes_through_the_firmware_and_what_differs_there_is_named(
     file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A reference that is wrong in one value of one input stands for a firmware that is."""
-    real = dataset.referrer
+    real = Judge.refer
     wrong = np.load(file)["x"][4]
 
-    def spoilt(*about: Any) -> Any:
-        refer = real(*about)
+    def spoilt(judge: Judge, inputs: Any, reset: bool) -> Any:
+        found = dict(real(judge, inputs, reset))
+        if (inputs[0][0] == wrong).all():
+            last = max(found)
+            found[last] = found[last].copy()
+            found[last].reshape(-1)[3] ^= 4
+        return found
 
-        def one(inputs: Any, reset: bool) -> Any:
-            found = refer(inputs, reset)
-            if (inputs[0][0] == wrong).all():
-                last = max(found)
-                found[last] = found[last].copy()
-                found[last].reshape(-1)[3] ^= 4
-            return found
-
-        return one
-
-    monkeypatch.setattr(dataset, "referrer", spoilt)
+    monkeypatch.setattr(Judge, "refer", spoilt)
     monkeypatch.setattr(dataset, "MOST_INPUTS", 3)  # of a start: of 8 inputs there are three
     starts: list[int] = []
     run_firmware = dataset.execute
@@ -147,7 +143,7 @@ def test_a_part_goes_through_the_firmware_and_what_differs_there_is_named(
     said = capsys.readouterr().out
     assert (status, starts) == (1, [3, 3, 2])
     assert "through the firmware: 8 inputs; through the reference alone: 1" in said
-    assert "DIFFERENT by up to 4: 8 inputs, 7 equal, 1 differs in 1 value\n  input 4 at #" in said
+    assert "reference kernels by up to 4: 8 inputs, 7 equal, 1 differs in 1 value\n  input 4 at #" in said
     assert "1 element, from element 3 on" in said
 
 
@@ -200,7 +196,9 @@ def test_a_network_without_classes_is_compared_and_has_no_accuracy(
     line = ["validate", asked["model"], "-b", "host", "--data", asked["data"], "--daemon", "off"]
     assert cli.run(line) == 0
     said = capsys.readouterr().out
-    assert "top-1: none, because the output " in said and said.endswith("EQUAL to the bit: 3 inputs\n")
+    assert "top-1: none, because the output " in said and said.endswith(
+        "'s reference kernels, to the bit: 3 inputs\n"
+    )
     assert cli.run([*line, "--fail-if", "top1<1%", "--reference-only"]) == 2
     assert "there is no accuracy: the output " in capsys.readouterr().err
 

@@ -1,0 +1,158 @@
+"""The figures of README and docs are those that commands print (benchmarks/pages.py)."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from paths import ROOT
+
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import pages
+from benchmarks.pages import Kept, PageError, written
+
+OUTPUT = ("net on host", "arena  1,024 bytes", "", "a  1 %", "b  22 %", "c  3 %", "EQUAL to us")
+ONE = Kept("one", "buildtool plan net", {}, OUTPUT)
+PAGE = """# A page
+<!-- figures -->
+    $ ./dev buildtool plan net
+    net on host
+    ...
+    a  7 %
+    b  7 %
+    ...
+<!-- end -->
+It takes <!-- figure one: ^arena +([0-9,]+) -->7<!-- end --> bytes.
+<!-- figure one 2 -->old<!-- end -->
+"""
+# Sessions that nobody can run again here, and what they need.
+NOT_KEPT = {
+    "accuracy.md": "a data set of photographs",
+    "boards-on-the-desk.md": "boards",
+    "cmake-first-project.md": "what other programs print",
+    "editors.md": "files for an editor",
+    "installing.md": "the folder of an installation",
+    "debugging.md": "a session with a debugger",
+    "xtensa.md": "a compiler and a network that few have",
+}
+
+
+def test_blocks_sentences_and_sessions_are_written_from_what_is_kept() -> None:
+    text = written(PAGE, {"one": ONE})
+    assert "    a  1 %\n    b  22 %\n    ...\n<!-- end -->" in text
+    assert "    net on host\n    ...\n    a  1 %" in text  # the gap stays a gap
+    assert "-->1,024<!-- end --> bytes" in text
+    assert "<!-- figure one 2 -->\n\na  1 %\nb  22 %\nc  3 %\nEQUAL to us\n\n<!-- end -->" in text
+    assert written(text, {"one": ONE}) == text
+
+
+def test_lines_that_came_between_two_shown_ones_are_shown() -> None:
+    more = replace(ONE, lines=(*OUTPUT[:4], "new  5", *OUTPUT[4:]))
+    assert "    a  1 %\n    new  5\n    b  22 %\n    ...\n" in written(PAGE, {"one": more})
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "says"),
+    [
+        ("b  7 %", "d  7 %", "shows a line that the output does not have: d  7 %"),
+        ("plan net", "plan other", "no file in docs/figures is of the command"),
+        ("figure one 2", "figure two", "there is no docs/figures/two.txt"),
+        ("figure one 2", "figure one 3", "has 2 paragraphs"),
+        ("^arena +", "^arenas +", "no such words"),
+        ("\n<!-- end -->\nIt", "\nIt", "has no <!-- end -->"),
+    ],
+)
+def test_what_cannot_be_written_is_said(was: str, becomes: str, says: str) -> None:
+    assert was in PAGE
+    with pytest.raises(PageError, match=re.escape(says)):
+        written(PAGE.replace(was, becomes, 1), {"one": ONE})
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A README and one kept command, whose output changes with a file."""
+    (tmp_path / "docs/figures").mkdir(parents=True)
+    (tmp_path / "README.md").write_text("It is <!-- figure n: ^n ([0-9]+) -->1<!-- end -->.\n")
+    (tmp_path / "docs/figures/n.txt").write_text("$ cat n\n\nn 1\n")
+    (tmp_path / "n").write_text("n 1\n")
+    monkeypatch.setattr(pages, "ROOT", tmp_path)
+    monkeypatch.setattr(pages, "KEPT", tmp_path / "docs/figures")
+    return tmp_path
+
+
+def test_a_figure_that_changed_fails_until_it_is_written(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert pages.main([]) == 0
+    (site / "n").write_text("n 2\n")
+    assert pages.main([]) == 1
+    said = capsys.readouterr().out
+    assert "-n 1\n+n 2\n" in said and "./dev python -m benchmarks.pages --write" in said
+    assert pages.main(["--write"]) == 0
+    assert (site / "README.md").read_text().startswith("It is <!-- figure n: ^n ([0-9]+) -->2<!-- end -->")
+    assert pages.main([]) == 0
+    (site / "README.md").write_text("It is <!-- figure n: ^n ([0-9]+) -->3<!-- end -->.\n")  # by hand
+    assert pages.main([]) == 1
+
+
+def test_another_compiler_and_what_is_missing_compare_nothing_and_say_so(
+    site: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = site / "docs/figures/n.txt"
+    kept.write_text("$ cat n\n# compiler: clang 1.2.3\n\nn 1\n")
+    (site / "n").write_text("n 2\n")
+    monkeypatch.setattr(pages, "compiler_here", lambda kind: f"{kind} 4.5.6")
+    assert pages.main([]) == 0
+    assert "not compared: n: it was kept for clang 1.2.3, and here is clang 4.5.6" in capsys.readouterr().out
+    assert pages.main(["--write"]) == 0
+    assert kept.read_text() == "$ cat n\n# compiler: clang 4.5.6\n\nn 2\n"
+    kept.write_text("$ cat n\n# needs: gone\n\nn 1\n")
+    (site / "README.md").write_text("It is <!-- figure n: ^n ([0-9]+) -->1<!-- end -->.\n")
+    assert pages.main([]) == 0
+    assert "not compared: n: it needs gone" in capsys.readouterr().out
+
+
+def test_slow_ones_run_where_all_are_asked_for(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (site / "docs/figures/n.txt").write_text("$ cat n\n# pace: slow\n# exit: 0\n\nn 1\n")
+    (site / "n").write_text("n 2\n")
+    monkeypatch.setattr(pages, "_git", lambda *words: "" if words[0] == "status" else "0123abcd")
+    assert pages.main([]) == 0
+    assert pages.main(["--all"]) == 1
+    assert pages.main(["--all", "--write"]) == 0
+    assert re.search(
+        r"# made: \d{4}-\d\d-\d\d at 0123abcd\n\nn 2\n", (site / "docs/figures/n.txt").read_text()
+    )
+
+
+# ---- the pages as they are -----------------------------------------------------------------------------
+
+
+def test_the_pages_have_what_is_kept() -> None:
+    """Without running anything: that is below, and of slow commands `--all`."""
+    assert list(pages.compare(pages.kept())) == []
+    for one in pages.kept().values():
+        assert one.lines, f"{one.name} was never run"
+        assert not one.is_slow or "made" in one.about
+        assert str(ROOT) not in one.text()
+
+
+def test_sessions_with_output_are_written_by_their_commands() -> None:
+    for page in pages.pages():
+        bare = re.sub(
+            r"<!-- figures -->.*?<!-- end -->", "", page.read_text(encoding="utf-8"), flags=re.DOTALL
+        )
+        shown = re.findall(
+            r"^    \$ ((?:\./dev |COLUMNS=\d+ )?(?:buildtool|scons) .*)\n    (?!\$)\S", bare, re.MULTILINE
+        )
+        if page.name not in NOT_KEPT:
+            assert shown == [], f"{page.name}: no mark `<!-- figures -->` around these"
+
+
+@pytest.mark.slow
+def test_the_quick_commands_print_what_the_pages_have(capsys: pytest.CaptureFixture[str]) -> None:
+    status = pages.main([])
+    assert status == 0, capsys.readouterr().out
