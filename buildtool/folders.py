@@ -69,7 +69,7 @@ def private(folder: Path) -> Path:
         raise MachineError(f"the system refuses: {error.strerror}", path=str(folder)) from None
     if not stat.S_ISDIR(found.st_mode):
         raise MachineError("this has to be a folder, not a link or a file", path=str(folder))
-    if found.st_uid != _user():
+    if found.st_uid != user():
         raise MachineError("this folder belongs to another user", path=str(folder))
     if found.st_mode & 0o022:
         raise MachineError("others may write to this folder", path=str(folder), hint=f"chmod go-w '{folder}'")
@@ -83,8 +83,9 @@ def _short_folder() -> Path:
         import tempfile  # which imports much
 
         folder = Path(tempfile.gettempdir())
-    return folder.absolute() / f"buildtool-{_user()}"
+    return folder.absolute() / f"buildtool-{user()}"
 
 
-def _user() -> int:
+def user() -> int:
+    """The number of the user that this process runs as; 0 where there are none."""
     return os.getuid() if hasattr(os, "getuid") else 0
