@@ -13,7 +13,7 @@ from pathlib import Path
 
 from buildtool.errors import MachineError
 
-MODE = "BUILDTOOL_CACHE"  # off: nothing is kept
+MODE = "BUILDTOOL_CACHE"  # off: nothing is kept; names of levels, with commas: these alone
 CACHE = "BUILDTOOL_CACHE_DIR"  # names another folder for the cache
 STATE = "BUILDTOOL_STATE_DIR"  # the same for the daemon's
 MOST_SOCKET_PATH = 100  # bytes; systems allow 104 to 108

@@ -10,7 +10,7 @@ import enum
 import hashlib
 import os
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +45,8 @@ class Use(enum.StrEnum):
 class Cache:
     """Payloads by level and key. `code` stands for the code that made them, and is part of every key.
 
-    `is_current`: whether that is the code on disk still; it is asked before something is written.
+    `is_current`: whether that is the code on disk still; it is asked before something is written. `levels`:
+    those that are kept, None for all.
     """
 
     def __init__(
@@ -54,8 +55,9 @@ class Cache:
         code: str,
         memory_bytes: int = MEMORY_BYTES,
         is_current: Callable[[], bool] = lambda: True,
+        levels: Collection[str] | None = None,
     ) -> None:
-        self.code, self.use = code, Use.ON
+        self.code, self.use, self._levels = code, Use.ON, levels
         self.is_current = is_current
         self.disk = Disk(folder)
         self._memory: OrderedDict[tuple[str, str], bytes] = OrderedDict()
@@ -77,7 +79,7 @@ class Cache:
 
     def get(self, level: str, key: str, parts: Mapping[str, Any]) -> bytes | None:
         """A payload; None where there is none. `parts`: what the key stands for, for `explain`."""
-        if self.use is Use.OFF:
+        if self._leaves_out(level):
             return None
         known = level, key
         data = None
@@ -92,7 +94,7 @@ class Cache:
 
     def put(self, level: str, key: str, data: bytes) -> None:
         """Keeps a payload."""
-        if self.use is Use.OFF:
+        if self._leaves_out(level):
             return
         self._made.add((level, key))
         self._unwritten[level, key] = data
@@ -161,6 +163,9 @@ class Cache:
             if fresh or total > most_disk_bytes() or uncounted.exists():
                 evict(self.disk)
 
+    def _leaves_out(self, level: str) -> bool:
+        return self.use is Use.OFF or (self._levels is not None and level not in self._levels)
+
     def _remember(self, known: tuple[str, str], data: bytes) -> None:
         self._held += len(data) - len(self._memory.pop(known, b""))
         self._memory[known] = data
@@ -186,12 +191,14 @@ class Cache:
 
 def open_cache(code: str) -> Cache | None:
     """The user's cache; None where it is switched off, or where there is no place for one."""
-    if os.environ.get(MODE, "").lower() in ("off", "0", "no"):
+    wanted = os.environ.get(MODE, "").lower()
+    if wanted in ("off", "0", "no"):
         return None
+    levels = None if wanted in ("", "on", "1", "yes") else wanted.split(",")
     folder = cache_folder()
     if folder is None:
         return None
-    return Cache(folder, code, is_current=lambda: code_digest() == code)
+    return Cache(folder, code, is_current=lambda: code_digest() == code, levels=levels)
 
 
 def most_disk_bytes() -> int:

@@ -18,10 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgpack
-
 from buildtool.compiler import (
-    Fact,
     Identity,
     are_so,
     changed_since,
@@ -33,28 +30,14 @@ from buildtool.compiler import (
 )
 from buildtool.errors import ToolError
 from buildtool.service.firmware.includes import Reads, reads
-from buildtool.session import Level, Session, at_work
+from buildtool.session import Session, at_work
+from buildtool.target.programs import level
 
 _LINES_SHOWN = 20  # of what a tool said
 # What objects and images begin with: ELF, LLVM's bitcode (-flto), Mach-O.
 _MADE = (b"\x7fELF", b"BC\xc0\xde", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe")
 
-Made = tuple[list[Fact], bytes]  # what an entry depends on beside its key, and the file
-
-
-def _unpacked(data: bytes) -> Made:
-    known, made = msgpack.unpackb(data, unicode_errors="surrogateescape")
-    if not isinstance(made, bytes) or not all(isinstance(word, str) for pair in known for word in pair):
-        raise ValueError("not an object")
-    return [(path, digest) for path, digest in known], made
-
-
-def _packed(made: Made) -> bytes:
-    packed: bytes = msgpack.packb(made, unicode_errors="surrogateescape")
-    return packed
-
-
-OBJECTS = Level("objects", _packed, _unpacked, by_code=False)
+OBJECTS = level("objects")
 
 
 @dataclass(frozen=True)
