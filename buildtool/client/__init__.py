@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from buildtool.client.descriptions import described
     from buildtool.client.files import Located
     from buildtool.client.placing import place
+    from buildtool.compiler import identify
     from buildtool.errors import BuildtoolError, UsageError, did_you_mean
     from buildtool.identity import code_digest, code_files, code_folders, home
     from buildtool.seen import Seen
@@ -30,6 +31,7 @@ __all__ = [
     "described",
     "did_you_mean",
     "home",
+    "identify",
     "options",
     "place",
     "turns",
@@ -40,6 +42,7 @@ _HOMES = {
     "Located": "buildtool.client.files",
     "Seen": "buildtool.seen",
     "place": "buildtool.client.placing",
+    "identify": "buildtool.compiler",
     "described": "buildtool.client.descriptions",
     "BuildtoolError": "buildtool.errors",
     "UsageError": "buildtool.errors",
