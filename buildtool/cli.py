@@ -15,6 +15,7 @@ from buildtool.commands import COMMANDS
 from buildtool.errors import BuildtoolError, InternalError, UsageError
 from buildtool.options import arguments
 from buildtool.report import table
+from buildtool.seen import hashing_always
 
 if TYPE_CHECKING:
     from buildtool.session import Session
@@ -37,7 +38,7 @@ def run(argv: Sequence[str], session: Session | None = None) -> int:
         args.session = session
         if args.command in _PLANNING:
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        with _as_wide_as(console.width()):
+        with _as_wide_as(console.width()), hashing_always(getattr(args, "hash_inputs", False)):
             answer, text, status = COMMANDS[args.command](args)
             if answer:
                 if args.json:

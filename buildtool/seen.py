@@ -16,7 +16,7 @@ import functools
 import hashlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgpack
@@ -56,6 +56,20 @@ def at_rest(there: os.stat_result, when_ns: int) -> bool:
 def is_hashed_always() -> bool:
     """Whether the user wants every file to be read."""
     return os.environ.get(HASH_INPUTS, "").lower() not in ("", "0", "off", "no", "false")
+
+
+@contextlib.contextmanager
+def hashing_always(wanted: bool) -> Iterator[None]:
+    """Within it, every file is read if that is `wanted`, also by the processes that are started."""
+    before = os.environ.get(HASH_INPUTS)
+    if wanted:
+        os.environ[HASH_INPUTS] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(HASH_INPUTS, None)
+        if before is not None:
+            os.environ[HASH_INPUTS] = before
 
 
 def proves(there: os.stat_result, when_ns: int) -> bool:
