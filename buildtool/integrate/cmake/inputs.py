@@ -61,7 +61,7 @@ def _check(path: str, known: Mapping[str, Any]) -> int:
         text = "it has changed since the folder was configured, and its time does not say so"
         sys.stderr.write(f"{changed[0]}: error: {text}\n  hint: build once more: CMake will configure anew\n")
         return 1
-    found = identify(known["compiler"], os.environ)
+    found = identify(known["compiler"], os.environ, ())
     for suffix, value in zip(SUFFIXES, ([contents, code_digest()], found and found.digest), strict=True):
         write_whole(Path(path).with_suffix(suffix), json.dumps(value, indent=1).encode())
     return 0

@@ -46,7 +46,7 @@ def main() -> int:
     try:
         with hashing_always(given.pop("hash_inputs", "").lower() in ("1", "yes", "true", "on")):
             answer = answered(given, question["networks"])
-            found = identify(question["compiler"], question["variables"])
+            found = identify(question["compiler"], question["variables"], ())
             more = {"compiler": found.digest if found else "", "hashed": is_hashed_always()}
         print(json.dumps({**answer, **more}))
     except BuildtoolError as error:
