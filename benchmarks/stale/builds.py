@@ -89,6 +89,7 @@ class Builds:
         elif way in ("renamed", "mapped") and before:
             part = path.with_suffix(".part")
             part.write_bytes(data)
+            part.chmod(before.st_mode)
             part.replace(path)
         elif way == "linked":
             other = path.with_name(f"of {self.number}{path.suffix}")
