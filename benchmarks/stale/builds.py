@@ -206,9 +206,9 @@ def _script(program: str, flag: str = "-O3") -> str:
 
 
 def _numbered(text: str, number: int) -> str:
-    """Source text with a constant of this number at its end, as long as with another."""
-    text = re.sub(r"\nconst int edited = \d+;\n$", "", text)
-    return f"{text}\nconst int edited = {number % 1000:03};\n".replace("= 0", "= 9")
+    """Source text with a constant of this number at its end, always as long, and of a name of its own."""
+    text = re.sub(r"\nconst int edited_\d+ = \d+;\n$", "", text)
+    return f"{text}\nconst int edited_{len(text)} = {number % 900 + 100};\n"
 
 
 def _dearer(text: str, number: int) -> str:

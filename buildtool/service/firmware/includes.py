@@ -64,7 +64,7 @@ class Reads:
 
 
 @functools.lru_cache(maxsize=4096)
-def _known(path: Path, _stamp: tuple[int, ...]) -> _Text:
+def _known(path: Path, _stamp: str) -> _Text:
     return _text(path.read_bytes())
 
 
@@ -82,7 +82,7 @@ def _read(path: Path) -> _Text:
         there = path.stat()
         if not proves(there, time.time_ns()):
             return _text(path.read_bytes())
-        return _known(path, stamp(there))
+        return _known(path, repr(stamp(there)))
     except FileNotFoundError:
         raise TargetError(
             "a catalogue or plugin names this file, which is not there", path=str(path)
