@@ -44,7 +44,7 @@ def run(argv: Sequence[str], session: Session | None = None) -> int:
         args.session = session
         if args.command in _PLANNING:
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        with _as_wide_as(console.width()):
+        with _as_wide_as(console.width()), _reading(args):
             answer, text, status = COMMANDS[args.command](args)
             if answer:
                 if args.json:
@@ -71,6 +71,15 @@ def _cmake_folder() -> int:
 
     console.write(str(cmake_folder()))
     return 0
+
+
+def _reading(args: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
+    """Within it, every file is read where the arguments say so."""
+    if not getattr(args, "hash_inputs", False):
+        return contextlib.nullcontext()
+    from buildtool.seen import hashing_always
+
+    return hashing_always(True)
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from buildtool.errors import MachineError
 
-MODE = "BUILDTOOL_CACHE"  # off: nothing is kept
+MODE = "BUILDTOOL_CACHE"  # off: nothing is kept; names of levels, with commas: these alone
 CACHE = "BUILDTOOL_CACHE_DIR"  # names another folder for the cache
 STATE = "BUILDTOOL_STATE_DIR"  # the same for the daemon's
 MOST_SOCKET_PATH = 100  # bytes; systems allow 104 to 108
@@ -74,7 +74,7 @@ def private(folder: Path) -> Path:
         raise MachineError(f"the system refuses: {error.strerror}", path=str(folder)) from None
     if not stat.S_ISDIR(found.st_mode):
         raise MachineError("this has to be a folder, not a link or a file", path=str(folder))
-    if found.st_uid != _user():
+    if found.st_uid != user():
         raise MachineError("this folder belongs to another user", path=str(folder))
     if found.st_mode & 0o022:
         raise MachineError("others may write to this folder", path=str(folder), hint=f"chmod go-w '{folder}'")
@@ -88,8 +88,9 @@ def _short_folder() -> Path:
         import tempfile  # which imports much
 
         folder = Path(tempfile.gettempdir())
-    return folder.absolute() / f"buildtool-{_user()}"
+    return folder.absolute() / f"buildtool-{user()}"
 
 
-def _user() -> int:
+def user() -> int:
+    """The number of the user that this process runs as; 0 where there are none."""
     return os.getuid() if hasattr(os, "getuid") else 0

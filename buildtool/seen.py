@@ -3,15 +3,20 @@
 A record holds a file's size, its times and its inode, when it was read, and the digest of its content. It
 is believed where the file is as it says, and where the file was at rest when it was read: a file that
 changes twice within the grain of the clock has the same time both times, so a record of a file that had
-just been written proves nothing (git calls such a file racily clean).
+just been written proves nothing (git calls such a file racily clean). What is written through a memory map
+changes no time until the system has brought the page to the disk, and in a file system in memory never.
+
+With HASH_INPUTS in the environment no record is believed: every file is read.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgpack
@@ -19,6 +24,10 @@ import msgpack
 from buildtool import kept
 
 GRAIN_NS = 2_000_000_000  # file systems there are keep times in steps of up to two seconds
+# Linux writes a page that a program has mapped and changed 30 s later, looks for such pages every 5 s, and
+# only then notices the next store to it: for so long a second store leaves the times as they are.
+MAPPED_NS = 60_000_000_000
+HASH_INPUTS = "BUILDTOOL_HASH_INPUTS"  # 1: files are read, whatever their times say
 _KIND = "seen"
 _FORMAT = 1
 _MOST_RECORDS = 20_000  # then those that this process has not used are dropped
@@ -44,6 +53,45 @@ def at_rest(there: os.stat_result, when_ns: int) -> bool:
     return max(there.st_mtime_ns, there.st_ctime_ns) + GRAIN_NS <= when_ns
 
 
+def is_hashed_always() -> bool:
+    """Whether the user wants every file to be read."""
+    return os.environ.get(HASH_INPUTS, "").lower() not in ("", "0", "off", "no", "false")
+
+
+@contextlib.contextmanager
+def hashing_always(wanted: bool) -> Iterator[None]:
+    """Within it, every file is read if that is `wanted`, also by the processes that are started."""
+    before = os.environ.get(HASH_INPUTS)
+    if wanted:
+        os.environ[HASH_INPUTS] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(HASH_INPUTS, None)
+        if before is not None:
+            os.environ[HASH_INPUTS] = before
+
+
+def proves(there: os.stat_result, when_ns: int) -> bool:
+    """Whether a file that was read at `when_ns` has that content for as long as its stamp stays the same."""
+    if is_hashed_always() or there.st_dev in _without_times():
+        return False
+    return at_rest(there, when_ns) and max(there.st_mtime_ns, there.st_ctime_ns) + MAPPED_NS <= when_ns
+
+
+@functools.cache
+def _without_times() -> frozenset[int]:
+    """The devices of file systems that note no time of what is written through a memory map."""
+    found = set()
+    with contextlib.suppress(OSError, ValueError):
+        for line in Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines():
+            before, _, after = line.partition(" - ")
+            if after.split(" ")[0] in ("tmpfs", "ramfs", "hugetlbfs"):
+                major, minor = before.split(" ")[2].split(":")
+                found.add(os.makedev(int(major), int(minor)))
+    return frozenset(found)
+
+
 class Seen:
     """The files of one `scope` (a checkout, a build's top folder); `save` keeps what was learnt."""
 
@@ -64,12 +112,12 @@ class Seen:
         self._used.add(key)
         there = os.stat(path)  # noqa: PTH116 (of hundreds of files: a Path costs more than the question)
         known = self._records.get(key)
-        if known is not None and known[:4] == stamp(there) and at_rest(there, known[4]):
+        if known is not None and known[:4] == stamp(there) and proves(there, known[4]):
             return known[5]
         now = time.time_ns()
         digest = (made or sha256)(path)
         after = Path(path).stat()
-        if stamp(after) == stamp(there) and at_rest(there, now):
+        if stamp(after) == stamp(there) and proves(there, now):
             self._records[key] = (*stamp(there), now, digest)
             self._learnt = True
         return digest

@@ -10,15 +10,19 @@ under a key of all that the value depends on, the code that made it included.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgpack
 
 T = TypeVar("T")
+
+_at_work: ContextVar[Session | None] = ContextVar("session", default=None)
 
 MOST_ENTRIES = 64  # of one kind
 _SCHEMA = 1  # of keys
@@ -43,13 +47,15 @@ class Keeper(Protocol):
 class Level(Generic[T]):
     """A kind of value that outlives a process: its name (lower-case letters), and its bytes.
 
-    `pack` gives b"" for a value that shall not outlive the session. `unpack` raises an exception for bytes
-    that are no such value; then it is made anew.
+    `by_code`: the value depends on the code of buildtool, which is a part of its key then. `pack` gives b""
+    for a value that shall not outlive the session. `unpack` raises an exception for bytes that are no such
+    value; then it is made anew.
     """
 
     name: str
     pack: Callable[[T], bytes]
     unpack: Callable[[bytes], T]
+    by_code: bool = True
 
 
 class Session:
@@ -142,10 +148,28 @@ class Session:
 
     def _key(self, level: Level[T], parts: Mapping[str, Any]) -> str:
         """SHA-256 (hex) of canonical bytes: all that the value depends on, the code included."""
-        code = self.keeper.code if self.keeper is not None else ""
+        code = self.keeper.code if self.keeper is not None and level.by_code else ""
         data = msgpack.packb(
             [_SCHEMA, level.name, code, sorted(parts.items())],
             use_bin_type=True,
             unicode_errors="surrogateescape",  # a name of a file need not be UTF-8
         )
         return hashlib.sha256(data).hexdigest()
+
+
+@contextlib.contextmanager
+def working(session: Session) -> Iterator[None]:
+    """Until this ends, `session` is that of the request that this thread is at work on."""
+    token = _at_work.set(session)
+    try:
+        yield
+    finally:
+        _at_work.reset(token)
+
+
+def at_work() -> Session:
+    """The session of the request at work; one that knows nothing where there is none.
+
+    For those whom nobody hands a session: plugins, which run compilers in order to answer.
+    """
+    return _at_work.get() or Session()

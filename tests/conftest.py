@@ -9,21 +9,25 @@ from collections.abc import Generator
 
 import catalogues
 import daemons
+import keptobjects
 import pytest
 from allowedskips import refusal
 from hypothesis import HealthCheck, settings
 from needs import skip_without_tool
 
-from buildtool import zoo
+from buildtool import compiler, session, zoo
 from buildtool.errors import ToolError
 from buildtool.target import family, registry
 
 # Workers already fill the cores; a matrix product with threads of its own is several times slower.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# Every test plans for itself: no daemon runs, and nothing is kept, but where a test is about just that.
+# Every test plans for itself: no daemon runs, and nothing but what compilers make is kept, where a test is
+# not about just that.
 os.environ["BUILDTOOL_DAEMON"] = "off"
-os.environ["BUILDTOOL_CACHE"] = "off"
+os.environ["BUILDTOOL_CACHE"] = ",".join(keptobjects.LEVELS)
+session.at_work = keptobjects.Fallback(session.at_work)
+compiler.identify = keptobjects.asked_once(compiler.identify)
 
 # Texts are as wide as where no terminal is, on every terminal and in workers, which are told its width.
 os.environ.pop("COLUMNS", None)

@@ -1,5 +1,6 @@
 """The command line: errors in one style, JSON alone on standard output, exit statuses."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from buildtool import __version__, cli, zoo
+from buildtool import __version__, cli, seen, zoo
 from buildtool.errors import BuildtoolError, UsageError
 from buildtool.identity import home
 from buildtool.options import arguments
@@ -425,3 +426,26 @@ def test_alone_it_prints_its_help_and_is_no_success(capsys: pytest.CaptureFixtur
 def test_the_version_names_the_package_and_where_it_lies(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["--version"]) == 0
     assert capsys.readouterr().out == f"buildtool {__version__}, from buildtool-mcu in {home()}\n"
+
+
+def test_hash_inputs_reads_files_whose_digests_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reads: list[str] = []
+
+    def counted(path: str) -> str:
+        reads.append(path)
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(seen, "sha256", counted)
+    monkeypatch.setattr(seen, "at_rest", lambda *_: True)
+    monkeypatch.setattr(seen, "MAPPED_NS", -(1 << 62))
+    monkeypatch.setattr(seen, "_without_times", frozenset)
+    model = tmp_path / "net.tflite"
+    model.write_bytes(zoo.build("ds_cnn"))
+    for words, times in (([], 1), ([], 1), (["--hash-inputs"], 2), (["--hash-inputs"], 3), ([], 3)):
+        assert cli.run(["plan", str(model), "--board", "host", *words]) == 0
+        assert reads.count(str(model)) == times
+    assert seen.HASH_INPUTS not in os.environ
+    capsys.readouterr()

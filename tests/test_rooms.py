@@ -27,6 +27,7 @@ ORDER = (
     "folders",
     "kept",
     "seen",
+    "compiler",
     "identity",
     "cache",
     "client",
@@ -93,6 +94,7 @@ LEAF = {
     "folders",
     "kept",
     "seen",
+    "compiler",
     "identity",
     "client",
 }  # what the client may be made of

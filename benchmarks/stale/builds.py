@@ -1,11 +1,13 @@
-"""Random edits of a project and of buildtool's own code, built by SCons on top of the last build and anew.
+"""Random edits of a project, its compiler and buildtool's code, built on top of the last build and anew.
 
-The build on top has a daemon, a cache and all that earlier builds have left; the other one has an empty
-folder. All files that they make have to be equal. Half of the edits leave a file's time as it was.
+SCons builds, and `buildtool build`. What is built on top has a daemon, a cache and all that earlier builds
+have left; the other one has an empty folder and no cache. All files that they make have to be equal. Half of
+the edits leave a file's time as it was; some go through a memory map, or switch a link to an older file.
 """
 
 from __future__ import annotations
 
+import mmap
 import os
 import random
 import re
@@ -16,6 +18,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+
+from buildtool_plugins.tools.find import find_clang
 
 from benchmarks.stale.projects import ROOT, Project, edited
 
@@ -28,7 +32,9 @@ MODEL = (
     "quantisation of a tensor",
 )
 SCONSTRUCT = """
-env = Environment(tools=["cc", "link", "ar", "as", "buildtool_network", "compile_commands"])
+import os
+tools = ["cc", "link", "ar", "as", "buildtool_network", "compile_commands"]
+env = Environment(tools=tools, ENV=dict(os.environ))
 env.UseBoard("mine.toml", verbose=False)
 network = env.NeuralNetwork("net.tflite", **{options})
 env.NetworkFirmware(network)
@@ -37,7 +43,10 @@ env.CompileCommands("compile_commands.json")
 
 
 class Builds:
-    """A copy of the checkout and a project beside it, in a folder of their own."""
+    """A copy of the checkout and a project beside it, in a folder of their own.
+
+    Its compiler is a script that stays as it is; what runs behind it, and with which variables, changes.
+    """
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder, self.draw = folder, random.Random(seed)
@@ -48,6 +57,14 @@ class Builds:
         self.project.mkdir()
         self.state = Project(board="host")
         self.number = 0
+        self.variables = {"BUILDTOOL_CLANG": str(folder / "bin/clang")}
+        for path, program in (
+            (folder / "bin/clang", folder / "behind"),
+            (folder / "behind", find_clang().path),
+        ):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(_script(str(program)))
+            path.chmod(0o755)
         self.write()
 
     def write(self) -> None:
@@ -63,10 +80,24 @@ class Builds:
         if path.exists() and path.read_bytes() == data:
             return
         before = path.stat() if path.exists() else None
-        if self.draw.randrange(2) and before:
+        way = self.draw.choice(
+            ("in place", "renamed", "mapped", "linked" if path.suffix == ".tflite" else "renamed")
+        )
+        if way == "mapped" and before and before.st_size == len(data):
+            with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
+                mapped[:] = data
+        elif way in ("renamed", "mapped") and before:
             part = path.with_suffix(".part")
             part.write_bytes(data)
+            part.chmod(before.st_mode)
             part.replace(path)
+        elif way == "linked":
+            other = path.with_name(f"of {self.number}{path.suffix}")
+            other.write_bytes(data)
+            os.utime(other, (1e9, 1e9))
+            path.unlink(missing_ok=True)
+            path.symlink_to(other.name)
+            return
         else:
             path.write_bytes(data)
         if before and self.draw.randrange(2):
@@ -75,6 +106,8 @@ class Builds:
     def edit(self) -> str:
         """One edit; what it was."""
         self.number += 1
+        if self.draw.randrange(5) == 0:
+            return self.edit_compiler()
         if self.draw.randrange(5) < 2:
             what = self.draw.choice(sorted(_CODE))
             path, change = _CODE[what]
@@ -92,6 +125,19 @@ class Builds:
         self.write()
         return self.state.edit
 
+    def edit_compiler(self) -> str:
+        """Another compiler behind the same script, or other variables for it; what it was."""
+        what = self.draw.choice(("the compiler behind the script", "a variable", "no variable"))
+        if what == "the compiler behind the script":
+            flag = self.draw.choice(("-O1", "-O2", "-Os"))
+            self.put(self.folder / "behind", _script(find_clang().path, flag).encode())
+        elif what == "a variable":
+            self.variables["CCC_OVERRIDE_OPTIONS"] = self.draw.choice(("# +-fno-inline", "# +-fwrapv"))
+            self.variables["BUILDTOOL_COMPILER_ENV"] = self.draw.choice(("", "CCC_OVERRIDE_OPTIONS"))
+        else:
+            self.variables.pop("CCC_OVERRIDE_OPTIONS", None)
+        return what
+
     def compare(self, found: Counter[str]) -> list[str]:
         """Builds on top and anew; the files that differ."""
         warm = self.build(), self.files()
@@ -106,6 +152,7 @@ class Builds:
         found["builds"] += 1
         if warm[0] and cold[0]:
             found["refused builds"] += 1
+            print(f"refused: {warm[0]}", flush=True)
             return []
         names = sorted({*warm[1], *cold[1]})
         found["files"] += len(names)
@@ -114,12 +161,17 @@ class Builds:
 
     def files(self) -> dict[str, bytes]:
         """All that a build has made."""
-        found = [*(self.project / "build").rglob("*"), self.project / "compile_commands.json"]
+        found = [*(self.project / "build").rglob("*"), *(self.project / "made").rglob("*")]
+        found.append(self.project / "compile_commands.json")
         return {str(path.relative_to(self.project)): path.read_bytes() for path in found if path.is_file()}
 
     def build(self, cold: bool = False) -> str:
-        """Runs SCons; its first error, "" without one."""
+        """Runs SCons, then the command line; the first error, "" without one."""
         done = self.run("SCons", "-Q", "-j2", f"--site-dir={self.home}/site_scons", cold=cold)
+        if done.returncode == 0:
+            ram = [f"--ram={value}" for name, value in self.state.options if name == "ram"]
+            words = ("build", "net.tflite", "--board", "mine.toml", *ram, "--out", "made")
+            done = self.run("buildtool.cli", *words, cold=cold)
         errors = [line for line in done.stdout.splitlines() if "rror" in line]
         return "" if done.returncode == 0 else (errors or [done.stdout])[0]
 
@@ -140,7 +192,7 @@ class Builds:
         return subprocess.run(
             [sys.executable, "-P", "-m", module, *words],
             cwd=cwd or self.project,
-            env=os.environ | variables,
+            env=os.environ | variables | self.variables,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -148,10 +200,15 @@ class Builds:
         )
 
 
+def _script(program: str, flag: str = "-O3") -> str:
+    """A script that runs a program with one more flag; of one length for all flags that are drawn."""
+    return f'#!/bin/sh\nexec {program} "$@" {flag}\n'
+
+
 def _numbered(text: str, number: int) -> str:
-    """Source text with a constant of this number at its end, as long as with another."""
-    text = re.sub(r"\nconst int edited = \d+;\n$", "", text)
-    return f"{text}\nconst int edited = {number % 1000:03};\n".replace("= 0", "= 9")
+    """Source text with a constant of this number at its end, always as long, and of a name of its own."""
+    text = re.sub(r"\nconst int edited_\d+ = \d+;\n$", "", text)
+    return f"{text}\nconst int edited_{len(text)} = {number % 900 + 100};\n"
 
 
 def _dearer(text: str, number: int) -> str:

@@ -10,14 +10,14 @@ import enum
 import hashlib
 import os
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgpack
 
 from buildtool.cache.disk import Disk
-from buildtool.folders import kept_folder
+from buildtool.folders import MODE, kept_folder
 from buildtool.identity import code_digest
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ class Use(enum.StrEnum):
 class Cache:
     """Payloads by level and key. `code` stands for the code that made them, and is part of every key.
 
-    `is_current`: whether that is the code on disk still; it is asked before something is written.
+    `is_current`: whether that is the code on disk still; it is asked before something is written. `levels`:
+    those that are kept, None for all.
     """
 
     def __init__(
@@ -54,8 +55,9 @@ class Cache:
         code: str,
         memory_bytes: int = MEMORY_BYTES,
         is_current: Callable[[], bool] = lambda: True,
+        levels: Collection[str] | None = None,
     ) -> None:
-        self.code, self.use = code, Use.ON
+        self.code, self.use, self._levels = code, Use.ON, levels
         self.is_current = is_current
         self.disk = Disk(folder)
         self._memory: OrderedDict[tuple[str, str], bytes] = OrderedDict()
@@ -77,7 +79,7 @@ class Cache:
 
     def get(self, level: str, key: str, parts: Mapping[str, Any]) -> bytes | None:
         """A payload; None where there is none. `parts`: what the key stands for, for `explain`."""
-        if self.use is Use.OFF:
+        if self._leaves_out(level):
             return None
         known = level, key
         data = None
@@ -92,7 +94,7 @@ class Cache:
 
     def put(self, level: str, key: str, data: bytes) -> None:
         """Keeps a payload."""
-        if self.use is Use.OFF:
+        if self._leaves_out(level):
             return
         self._made.add((level, key))
         self._unwritten[level, key] = data
@@ -161,6 +163,9 @@ class Cache:
             if fresh or total > most_disk_bytes() or uncounted.exists():
                 evict(self.disk)
 
+    def _leaves_out(self, level: str) -> bool:
+        return self.use is Use.OFF or (self._levels is not None and level not in self._levels)
+
     def _remember(self, known: tuple[str, str], data: bytes) -> None:
         self._held += len(data) - len(self._memory.pop(known, b""))
         self._memory[known] = data
@@ -189,7 +194,9 @@ def open_cache(code: str) -> Cache | None:
     folder = kept_folder()
     if folder is None:
         return None
-    return Cache(folder, code, is_current=lambda: code_digest() == code)
+    wanted = os.environ.get(MODE, "").lower()
+    levels = None if wanted in ("", "on", "1", "yes") else wanted.split(",")
+    return Cache(folder, code, is_current=lambda: code_digest() == code, levels=levels)
 
 
 def most_disk_bytes() -> int:

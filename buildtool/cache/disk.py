@@ -19,7 +19,7 @@ from pathlib import Path
 
 from buildtool.cache import entry
 from buildtool.errors import MachineError
-from buildtool.folders import private
+from buildtool.folders import private, user
 
 ASIDE = "aside"  # the folder of entries that were bad
 MOST_ASIDE = 20  # bad entries that are kept for whoever looks for the cause
@@ -53,14 +53,12 @@ class Disk:
             return None
         path = self._path(level, key)
         try:
-            data = _content(path)
+            return entry.unpack(_content(path), level, key)
         except FileNotFoundError:
             return None
         except OSError:
             self.counts["unreadable"] += 1
             return None
-        try:
-            return entry.unpack(data, level, key)
         except entry.BadEntryError:
             self.discard(level, key)
             return None
@@ -167,12 +165,17 @@ def _age(file: os.DirEntry[str]) -> float:
 
 
 def _content(path: Path) -> bytes:
-    """All of a regular file that is no link; OSError for anything else, and for one that is too large."""
+    """All of a regular file that is no link; OSError for anything else, and for one that is too large.
+
+    BadEntryError for one that another user can have written.
+    """
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     with open(handle, "rb") as file:  # noqa: PTH123 - an open one, not a name
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode) or found.st_size > entry.MOST_BYTES:
             raise OSError("not an entry's file")
+        if found.st_uid != user() or found.st_mode & 0o022:
+            raise entry.BadEntryError("somebody else may have written it")
         return file.read(entry.MOST_BYTES + 1)
 
 

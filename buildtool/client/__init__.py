@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from buildtool.client.descriptions import described
     from buildtool.client.files import Located
     from buildtool.client.placing import place
+    from buildtool.compiler import identify
     from buildtool.errors import BuildtoolError, UsageError, did_you_mean
     from buildtool.identity import code_digest, code_files, code_folders, home
-    from buildtool.seen import Seen
+    from buildtool.seen import Seen, hashing_always, is_hashed_always
 
 __all__ = [
     "BuildtoolError",
@@ -29,7 +30,10 @@ __all__ = [
     "code_folders",
     "described",
     "did_you_mean",
+    "hashing_always",
     "home",
+    "identify",
+    "is_hashed_always",
     "options",
     "place",
     "turns",
@@ -39,7 +43,10 @@ _HOMES = {
     "Client": "buildtool.client.child",
     "Located": "buildtool.client.files",
     "Seen": "buildtool.seen",
+    "hashing_always": "buildtool.seen",
+    "is_hashed_always": "buildtool.seen",
     "place": "buildtool.client.placing",
+    "identify": "buildtool.compiler",
     "described": "buildtool.client.descriptions",
     "BuildtoolError": "buildtool.errors",
     "UsageError": "buildtool.errors",

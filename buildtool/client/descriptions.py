@@ -30,7 +30,7 @@ from buildtool.seen import GRAIN_NS, Seen, stamp
 
 _KIND = "described"
 _FORMAT = 1
-_OURS = ("kernels", "targets")  # roots that the code's digest stands for
+OURS = ("kernels", "targets")  # roots that the code's digest stands for
 _LIBRARY = "library"  # the root of a library of the user's: C, and nothing that runs here
 _C = (".c", ".h")
 _PACKAGES = ("site-packages", "dist-packages")
@@ -76,7 +76,7 @@ class _Facts:
     def __init__(self, answer: Mapping[str, Any], seen: Seen) -> None:
         self.newest_ns = 0
         self._seen = seen
-        roots = {name: root for name, root in answer["roots"].items() if name not in _OURS}
+        roots = {name: root for name, root in answer["roots"].items() if name not in OURS}
         foreign = [name for name in roots if name != _LIBRARY]
         self.values: list[Any] = [
             [self._folder(folder) for folder in _searched()],
@@ -131,7 +131,7 @@ def _searched() -> Iterator[str]:
 
 def _files(answer: Mapping[str, Any]) -> list[str]:
     """The files that the answer says it depends on, but for buildtool's own."""
-    places = [place for place in answer["depends"] if place["root"] not in _OURS]
+    places = [place for place in answer["depends"] if place["root"] not in OURS]
     return [str(Path(answer["roots"].get(place["root"], ""), place["path"])) for place in places]
 
 

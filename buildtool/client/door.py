@@ -17,6 +17,7 @@ from typing import Any
 
 from buildtool.client import daemon, endpoint
 from buildtool.errors import ToolError, UsageError, did_you_mean
+from buildtool.seen import is_hashed_always
 
 MODE = "BUILDTOOL_DAEMON"
 
@@ -30,8 +31,13 @@ class Mode(enum.StrEnum):
 
 
 def mode(given: str | None = None) -> Mode:
-    """The mode that was `given`, or the environment's; UsageError for a word that is none."""
+    """The mode that was `given`, or the environment's; UsageError for a word that is none.
+
+    Off where every file is to be read: a daemon remembers what it has read.
+    """
     text = given or os.environ.get(MODE, "")
+    if is_hashed_always():
+        return Mode.OFF
     if not text:
         in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false", "no")
         return Mode.OFF if in_ci else Mode.AUTO

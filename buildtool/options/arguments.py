@@ -70,6 +70,10 @@ _FAIL_IF = Own(
 )
 _NO_CACHE = Own(("--no-cache",), "Plans anew, and keeps nothing of it.")
 _RECACHE = Own(("--recache",), "Plans anew, and keeps that instead of what was kept.")
+_HASH_INPUTS = Own(
+    ("--hash-inputs",),
+    "Reads every file that has a part in the answer, whatever its times say; asks no daemon. For releases.",
+)
 _KEEPING = (
     "analyze",
     "plan",
@@ -442,7 +446,7 @@ def _fill(sub: argparse.ArgumentParser, command: Command) -> None:
         if option.group not in groups:
             groups[option.group] = sub.add_argument_group(_TITLES[option.group])
         _add(groups[option.group], option, required=_is_required(command, option))
-    keeping = (_DAEMON, _NO_CACHE, _RECACHE) if command.name in _KEEPING else ()
+    keeping = (_DAEMON, _NO_CACHE, _RECACHE, _HASH_INPUTS) if command.name in _KEEPING else ()
     for own in (*command.own, *keeping, _JSON, _SARIF):
         if own not in own_words:
             _add_own(sub, own)

@@ -112,7 +112,9 @@ STATUS: tuple[Pair, ...] = (
 )
 ENVIRONMENT: tuple[Pair, ...] = (
     ("BUILDTOOL_DAEMON", "Who plans: auto, off or require."),
-    ("BUILDTOOL_CACHE", "off: nothing of planning is kept."),
+    ("BUILDTOOL_CACHE", "off: no plan and no object is kept; names of levels: these alone are."),
+    ("BUILDTOOL_COMPILER_ENV", "Names of more variables that compilers get, with commas between them."),
+    ("BUILDTOOL_HASH_INPUTS", "1: every file is read, whatever its times say."),
     ("BUILDTOOL_CLANG", "Path of a clang, in place of those in PATH."),
     ("BUILDTOOL_GCC", "The same of a gcc."),
     ("CI", "Where it is set, no daemon is started."),

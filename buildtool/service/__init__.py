@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from buildtool.session import Session
+from buildtool.session import Session, working
 
 if TYPE_CHECKING:
     from buildtool.cache.cache import Cache
@@ -25,7 +25,9 @@ def handle(request: Mapping[str, Any], session: Session | None = None) -> dict[s
     from buildtool.service.handlers import answer
     from buildtool.service.requests import parse
 
-    return answer(parse(request), session or Session())
+    session = session or Session()
+    with working(session):
+        return answer(parse(request), session)
 
 
 def kept_session() -> Session:

@@ -41,6 +41,7 @@ from buildtool.client import (
     described,
     did_you_mean,
     home,
+    identify,
     place,
 )
 from buildtool.client import options as table
@@ -450,9 +451,25 @@ def _objects(own, name, directory, emitted=None):
         flags = {"ASPPFLAGS": [*own["ASPPFLAGS"], *folders]} if folders else {}
         node = _node(own, answer, source["file"], own.fs.File, emitted)
         made = own.Object(directory.File(source["object"]), node, **flags)
-        own.Depends(made, [*reads, own.Value(f"the compiler {answer['tools']['identity']}")])
+        own.Depends(made, [*reads, _compiler(own)])
         objects += own.OnlyAsRecorded(made)
     return objects
+
+
+def _compiler(env):
+    """Compiler and linker as a value: what they are now, with all that they say that they run and read."""
+    tools = env["BOARD_ANSWER"]["tools"]
+    words = tuple(map(str, env.subst_list("$CC $CCFLAGS")[0]))
+    joined = {k: os.pathsep.join(map(str, env.Flatten([value]))) for k, value in env["ENV"].items()}
+    digest = _identity(words, tuple(sorted(joined.items())), tuple(tools["ldflags"]))
+    return env.Value(f"the compiler {tools['identity']}, {digest}")
+
+
+@functools.cache
+def _identity(command, variables, ldflags) -> str:
+    """What is said of a compiler in a value; each is asked once in a build."""
+    found = identify(command, dict(variables), ldflags)
+    return f"of digest {found.digest[:16]}" if found else "which does not say what it runs"
 
 
 def _reserving(own, directory, emitted, objects, kernels):
@@ -468,7 +485,7 @@ def _reserving(own, directory, emitted, objects, kernels):
         _node(own, answer, weights["file"], own.fs.File, emitted),
         ASPPFLAGS=[*own["ASPPFLAGS"], *_words([files["reserve"]])],
     )
-    own.Depends(room, own.Value(f"the compiler {answer['tools']['identity']}"))
+    own.Depends(room, _compiler(own))
     library = own.StaticLibrary(directory.File(f"lib{files['net']}_reserving.a"), [*code, *room, *kernels])
     own.OnlyAsRecorded([room, library])
     return library
@@ -491,8 +508,8 @@ def _linker_script(env, script: answers.Script | None, work):
 
 
 def _needs_script(target, source, env):
-    """Every program of the environment is linked again when the script changes."""
-    env.Depends(target, env["BOARD_SCRIPT"])
+    """Every program of the environment is linked again when the script or the linker changes."""
+    env.Depends(target, [*env["BOARD_SCRIPT"], _compiler(env)])
     return target, source
 
 

@@ -27,7 +27,7 @@ from SCons.Node.FS import File
 from SCons.Util import hash_file_signature
 from SCons.Util.hashes import get_current_hash_algorithm_used
 
-from buildtool.client import Seen, turns
+from buildtool.client import Seen, is_hashed_always, turns
 
 _turns: dict[str, turns.Turn] = {}
 _seen: dict[str, Seen] = {}  # what is known of files' contents, by top folder
@@ -66,6 +66,8 @@ def decide_by_content(env, programs=()):
     for files from an archive. A file is read where it may have changed since an earlier build read it
     (buildtool.seen). `programs`, the paths of compilers, are left to SCons: they are large.
     """
+    if is_hashed_always():
+        env.SetOption("max_drift", -1)  # SCons reads old files, too, those that no network is made from
     seen, how = env["FILES_SEEN"], get_current_hash_algorithm_used()
     settled: dict[str, str] = {}  # signatures by path, of this build
 

@@ -134,6 +134,18 @@ def test_what_is_no_plain_file_of_a_right_size_is_not_read(disk, tmp_path, kind,
     assert disk.counts["unreadable"] == 1
 
 
+@pytest.mark.parametrize("who", ["group", "everybody", "stranger"])
+def test_an_entry_that_somebody_else_may_have_written_is_put_aside(disk, monkeypatch, who):
+    """Whoever could write to the folder once has left it there, with a right key and a right checksum."""
+    disk.write("plans", KEY, PAYLOAD)
+    file_of(disk).chmod({"group": 0o660, "everybody": 0o606}.get(who, 0o600))
+    assert disk.trouble == ""
+    if who == "stranger":
+        monkeypatch.setattr(disks, "user", lambda: os.getuid() + 1)
+    assert disk.read("plans", KEY) is None
+    assert disk.counts["bad"] == 1 and not file_of(disk).exists()
+
+
 @pytest.mark.parametrize("name", ["../plans", "Plans", "", "a" * 33, ASIDE])
 def test_no_level_leads_out_of_the_folder(disk, name):
     with pytest.raises(ValueError):
@@ -193,7 +205,7 @@ def test_a_folder_that_is_not_the_users_alone_is_not_used(tmp_path, kind, monkey
         folder.mkdir(mode=0o700)
         folder.chmod({"group": 0o770, "everybody": 0o707}.get(kind, 0o700))
     if kind == "stranger":
-        monkeypatch.setattr(folders, "_user", lambda: os.getuid() + 1)
+        monkeypatch.setattr(folders, "user", lambda: os.getuid() + 1)
     disk = Disk(folder)
     assert disk.trouble
     assert disk.write("plans", KEY, PAYLOAD) == 0 and disk.read("plans", KEY) is None

@@ -40,6 +40,7 @@ print(*sorted(name for name in sys.modules if name.startswith("buildtool.")))
     assert set(roots.split()) == {"buildtool", "msgpack"}
     assert {name.split(".")[1] for name in rooms.split()} == {
         "client",
+        "compiler",
         "errors",
         "identity",
         "kept",

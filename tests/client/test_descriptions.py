@@ -12,7 +12,7 @@ import pytest
 
 from buildtool import kept
 from buildtool.client import Seen, code_digest, described
-from buildtool.seen import GRAIN_NS
+from buildtool.seen import MAPPED_NS
 from buildtool.service import handle
 
 REAL_TIME = time.time_ns
@@ -32,7 +32,7 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
         (tools / name).symlink_to(real / name)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(tools))
-    monkeypatch.setattr("time.time_ns", lambda: REAL_TIME() + 10 * GRAIN_NS)
+    monkeypatch.setattr("time.time_ns", lambda: REAL_TIME() + 10 * MAPPED_NS)
     yield
 
 

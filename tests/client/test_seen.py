@@ -1,7 +1,9 @@
 """Digests of files that were read before: read again wherever the file may have changed."""
 
 import hashlib
+import mmap
 import os
+import tempfile
 import time
 from pathlib import Path
 
@@ -10,12 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from buildtool import kept
-from buildtool.seen import GRAIN_NS, Seen, at_rest, sha256
+from buildtool.seen import HASH_INPUTS, MAPPED_NS, Seen, _without_times, at_rest, sha256
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("buildtool.seen._without_times", frozenset)  # wherever the tests run
     return tmp_path / "cache/buildtool"
 
 
@@ -23,7 +26,7 @@ class Clock:
     """The time as `Seen` asks for it: `ahead` of the files' own, so that they are at rest."""
 
     def __init__(self) -> None:
-        self.ahead = 10 * GRAIN_NS
+        self.ahead = 10 * MAPPED_NS
 
     def __call__(self) -> int:
         return time.clock_gettime_ns(time.CLOCK_REALTIME) + self.ahead
@@ -83,11 +86,11 @@ def test_the_same_times_and_size_do_not_hide_another_content(tmp_path: Path, clo
 def test_what_was_written_within_the_clocks_grain_is_never_believed(tmp_path: Path, clock: Clock) -> None:
     path, reads = tmp_path / "file", Reads()
     path.write_bytes(b"one")
-    for ahead in (0, GRAIN_NS // 2, -GRAIN_NS, -(10**15)):  # also where the clock was set back
+    for ahead in (0, MAPPED_NS // 2, -MAPPED_NS, -(10**15)):  # also where the clock was set back
         clock.ahead = ahead
         asked(path, reads)
     assert len(reads.paths) == 4
-    clock.ahead = 2 * GRAIN_NS
+    clock.ahead = 2 * MAPPED_NS
     asked(path, reads)
     asked(path, reads)
     assert len(reads.paths) == 5
@@ -179,3 +182,53 @@ def test_a_time_of_a_whole_second_proves_nothing(tmp_path: Path, clock: Clock) -
     times = {"st_mtime_ns": there.st_mtime_ns, "st_ctime_ns": 1_500_000_000_000_000_000}
     assert at_rest(there, clock())
     assert not at_rest(os.stat_result(tuple(there), times), clock())
+
+
+def store(file: mmap.mmap, content: bytes) -> None:
+    """A store to memory, which no call tells the system of."""
+    file[: len(content)] = content
+
+
+def test_a_second_store_through_a_memory_map_is_seen(tmp_path: Path, clock: Clock) -> None:
+    """Between two stores to one page no time changes, until the system has written the page."""
+    path, reads = tmp_path / "file", Reads()
+    path.write_bytes(b"zero")
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 4) as mapped:
+        store(mapped, b"one.")
+        before = path.stat()
+        clock.ahead = MAPPED_NS // 2  # a build some seconds later, which finds it at rest
+        assert asked(path, reads) == hashlib.sha256(b"one.").hexdigest()
+        store(mapped, b"two.")
+        assert path.stat().st_mtime_ns == before.st_mtime_ns
+        assert asked(path, reads) == hashlib.sha256(b"two.").hexdigest()
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="there is no file system in memory")
+def test_files_of_a_file_system_in_memory_are_always_read(
+    clock: Clock, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There, not even the first store through a memory map changes a time."""
+    monkeypatch.setattr("buildtool.seen._without_times", _without_times)
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        path, reads = Path(folder, "file"), Reads()
+        path.write_bytes(b"zero")
+        for content in (b"one.", b"two."):
+            with path.open("r+b") as file, mmap.mmap(file.fileno(), 4) as mapped:
+                store(mapped, content)
+            assert asked(path, reads) == hashlib.sha256(content).hexdigest()
+
+
+@pytest.mark.parametrize("value", ["1", "on"])
+def test_every_file_is_read_where_the_user_wants_that(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    path, reads = tmp_path / "file", Reads()
+    path.write_bytes(b"one")
+    asked(path, reads)
+    monkeypatch.setenv(HASH_INPUTS, value)
+    asked(path, reads)
+    asked(path, reads)
+    assert len(reads.paths) == 3
+    monkeypatch.setenv(HASH_INPUTS, "0")
+    asked(path, reads)
+    assert len(reads.paths) == 3

@@ -56,16 +56,16 @@ def test_two_builds_in_different_folders_give_the_same_bytes(board, toolchain, t
 
 def test_an_object_from_the_cache_is_the_one_that_was_compiled(tmp_path):
     """The second build of a network takes every object from the cache; the image stays the same."""
-    from buildtool.service import handle
+    from buildtool.cache.cache import Cache
+    from buildtool.service import answered
+    from buildtool.session import Session
 
     request = {"kind": "build", "model": "autoencoder", "board": "host"}
-    before = os.environ.get("XDG_CACHE_HOME")
-    os.environ["XDG_CACHE_HOME"] = str(tmp_path)
-    try:
-        images = [hashlib.sha256(handle(request)["files"]["autoencoder.elf"]).hexdigest() for _ in range(2)]
-    finally:
-        os.environ.pop("XDG_CACHE_HOME")
-        if before is not None:
-            os.environ["XDG_CACHE_HOME"] = before
+    folder = tmp_path / "cache"
+    images = []
+    for _ in range(2):
+        session = Session(keeper=Cache(folder, "code"))
+        files = answered(request, session)["files"]
+        images.append(hashlib.sha256(files["autoencoder.elf"]).hexdigest())
     assert images[0] == images[1]
-    assert list(tmp_path.rglob("*.o"))
+    assert [path for path in (folder / "objects").glob("*/*") if path.is_file()]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -36,6 +39,7 @@ given=("$@") output= sources=()
 while (($#)); do
     case $1 in
         --version) exec {real} --version ;;
+        -v) echo " $0 -cc1" >&2 ;;
         -o) output=$2; shift ;;
         -Map=*) : >"${{1#-Map=}}" ;;
         -isystem | -T | -I) shift ;;
@@ -45,6 +49,15 @@ while (($#)); do
     shift
 done
 cat "${{sources[@]}}" > "$output"
+"""
+
+
+# Stands for a file system that notes no time: each file is, by its stamp, the one that was read first.
+LYING = """
+import buildtool.seen
+buildtool.seen.stamp = lambda there: (0, 0, 0, 0)
+buildtool.seen.at_rest = lambda there, when: True
+buildtool.seen.MAPPED_NS = -(1 << 62)
 """
 
 
@@ -169,9 +182,10 @@ def test_only_what_a_change_concerns_is_made_anew(
     said = tree.scons("ram=8K", "run", *words)
     assert said.rstrip().endswith("'s reference kernels, to the bit")
 
-    # nothing to do: no line, no service
-    said = tree.scons("ram=8K", *words)
-    assert [line for line in said.splitlines() if not line.endswith("is up to date.")] == []
+    # nothing to do: no line, no service; the compiler is asked what it is
+    lines = tree.scons("ram=8K", *words).splitlines()
+    asked = [line for line in lines if line.startswith("started ") and " empty." in line]
+    assert [line for line in lines if not line.endswith("is up to date.") and line not in asked] == []
 
     # the same plan from a file, then another one in its place
     def lock(limit: str) -> None:
@@ -182,6 +196,72 @@ def test_only_what_a_change_concerns_is_made_anew(
     assert tree.ran("plan=net.plan", *words) == ["emitting net.tflite"]
     lock("20K")
     assert set(tree.ran("plan=net.plan", *words)) == {"emitting net.tflite", *NETWORK, *IMAGE, *WEIGHTS}
+
+
+def quick_tree(folder: Path, below: Path, home: Path = ROOT) -> tuple[Tree, Path]:
+    """A tree in `folder` whose compiler is an unchanging script, and the program behind that script."""
+    compiler, behind = below / "compilers/clang", below / "behind/compiler"
+    for path in (compiler, behind):
+        path.parent.mkdir(parents=True)
+    compiler.write_text(f'#!/bin/sh\nexec {behind} "$@"\n')
+    behind.write_text(FAKE.format(real=find_clang().path))
+    for path in (compiler, behind):
+        path.chmod(0o755)
+    tree = Tree(folder, home, {"BUILDTOOL_CLANG": str(compiler)})
+    (tree.folder / "net.tflite").write_bytes(zoo.build("ds_cnn"))
+    return tree, behind
+
+
+@pytest.mark.slow
+def test_another_compiler_behind_an_unchanged_script_compiles_and_links_everything(tmp_path: Path) -> None:
+    tree, behind = quick_tree(tmp_path / "tree", tmp_path)
+    words = ["board=cortex-m4", "model=net.tflite", f"{M4}/linked/net.elf"]
+    first = tree.ran("-j1", *words)
+    assert len(first) > 30
+    assert tree.ran(*words) == []
+    with behind.open("a") as file:
+        file.write('printf other >> "$output"\n')
+    made = [line for line in first if line.startswith(("compiling", "assembling", "archiving", "linking"))]
+    assert tree.ran("-j1", *words) == made
+    assert (tree.folder / f"{M4}/linked/net.elf").read_bytes().endswith(b"other")
+    assert tree.ran(*words) == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="there is no file system in memory")
+@pytest.mark.parametrize("where", ["on disk", "in memory"])
+def test_a_model_that_is_written_through_a_memory_map_is_seen(tmp_path: Path, where: str) -> None:
+    """On disk, no time changes between two stores to one page; in memory, none ever does."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
+        top = Path(memory) if where == "in memory" else tmp_path
+        tree, _ = quick_tree(top / "tree", tmp_path)
+        words = ["board=cortex-m4", "model=net.tflite", f"{M4}/src/net_weights.bin"]
+        data = (tree.folder / "net.tflite").read_bytes()
+        with (tree.folder / "net.tflite").open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
+            mapped[:] = data
+            time.sleep(2.1)  # the file is at rest, as it says
+            tree.ran(*words)
+            before = (tree.folder / f"{M4}/src/net_weights.bin").read_bytes()
+            times = (tree.folder / "net.tflite").stat()
+            mapped[len(data) // 2] ^= 1  # of a weight
+            after = (tree.folder / "net.tflite").stat()
+            assert (times.st_mtime_ns, times.st_ctime_ns) == (after.st_mtime_ns, after.st_ctime_ns)
+            assert tree.ran(*words) == ["emitting net.tflite"]
+        assert (tree.folder / f"{M4}/src/net_weights.bin").read_bytes() != before
+
+
+@pytest.mark.slow
+def test_hash_inputs_reads_every_file_again(tmp_path: Path) -> None:
+    """All that is kept about files is made false."""
+    tree, _ = quick_tree(tmp_path / "tree", tmp_path)
+    tree.variables["PYTHONPATH"] = f"{tmp_path}:{ROOT}"
+    (tmp_path / "sitecustomize.py").write_text(LYING)
+    words = ["board=cortex-m4", "model=net.tflite", f"{M4}/src/net_weights.bin"]
+    tree.ran(*words)
+    model = tree.folder / "net.tflite"
+    model.write_bytes(retrained_model(model.read_bytes(), seed=5))
+    assert tree.ran(*words) == []
+    assert tree.ran("hash_inputs=1", *words) == ["emitting net.tflite"]
 
 
 @pytest.mark.slow

@@ -6,7 +6,10 @@ from buildtool_plugins.tools.find import find_clang, find_host_compiler
 from elftools.elf.elffile import ELFFile
 from probe import ARM, ROOT, kernels_root, load_board, one_set, plugin, probe, run
 
+from buildtool.cache.cache import Cache
 from buildtool.errors import ToolError
+from buildtool.session import Session, working
+from buildtool.target import programs
 from buildtool.target.types import RunRequest
 
 
@@ -53,13 +56,31 @@ def test_the_host_does_not_count():
         plugin(board).run(board, probe("host", "gcc"), request)
 
 
-def test_the_counting_plugin_is_compiled_once(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    first = counter.counting_plugin()
-    stamp = first.stat().st_mtime_ns
-    assert counter.counting_plugin() == first
-    assert first.stat().st_mtime_ns == stamp
-    assert [p.name for p in (tmp_path / "buildtool" / "qemu").iterdir()] == [first.name]
+def test_the_counting_plugin_is_compiled_once_and_no_altered_one_is_loaded(tmp_path, monkeypatch):
+    """It is a level of the cache, as compiled objects are."""
+    commands = []
+    run = programs.subprocess.run
+
+    def counted(command, **keywords):
+        commands.append(command)
+        return run(command, **keywords)
+
+    def made():
+        keeper = Cache(tmp_path / "cache", "code")
+        with working(Session(keeper=keeper)):
+            built = counter.counting_plugin().read_bytes()
+        keeper.flush()
+        return built
+
+    monkeypatch.setattr(programs.subprocess, "run", counted)
+    monkeypatch.setattr(programs, "at_work", programs.at_work.real)
+    first = made()
+    assert made() == first
+    assert sum("-MD" in command for command in commands) == 1
+    (entry,) = (tmp_path / "cache" / "programs").glob("*/*")
+    entry.write_bytes(entry.read_bytes()[:-9] + b"something")
+    assert made() == first
+    assert sum("-MD" in command for command in commands) == 2
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from buildtool.client import BuildtoolError
+from buildtool.client import BuildtoolError, hashing_always
 from buildtool.client import options as table
 from buildtool.integrate.cmake import libraries, toolchains
 from buildtool.integrate.cmake.context import Context
@@ -26,7 +26,8 @@ def main(words: Sequence[str]) -> int:
     lines = sys.stdin.buffer.read().decode(errors="surrogateescape").split("\n")
     context = Context.read(lines)
     try:
-        text = "\n".join(_QUESTIONS[what](context)) + "\n"
+        with hashing_always(bool(context["hash_inputs"])):
+            text = "\n".join(_QUESTIONS[what](context)) + "\n"
         write_whole(Path(out), text.encode(errors="surrogateescape"))
     except BuildtoolError as error:
         sys.stderr.buffer.write(_message(error).encode(errors="surrogateescape"))

@@ -15,6 +15,7 @@ unset(_buildtool_pools)
 
 set(BUILDTOOL_OPTIMIZE "$<$<CONFIG:Debug>:-Og>;$<$<CONFIG:Debug>:-g>;$<$<NOT:$<CONFIG:Debug>>:-O3>"
   CACHE STRING "How the code of networks and kernels is optimised; the last flags of their files")
+option(BUILDTOOL_HASH_INPUTS "Reads every file at each build, whatever its times say: for releases" OFF)
 
 # NAME is a library target, and the prefix of the network's C interface.
 function(buildtool_add_network name)
@@ -31,22 +32,30 @@ function(buildtool_add_network name)
   endif()
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${configure_depends})
 
+  # Ninja and Make compare times, which a link that is switched or an archive sets back: content decides here.
+  add_custom_target(${name}_inputs
+    COMMAND ${command} check "${emitted}.check"
+    BYPRODUCTS "${emitted}.inputs" "${emitted}.compiler"
+    COMMENT "Checking the inputs of ${name}"
+    VERBATIM)
   # The stamp alone is new every time: of the sources, only those that have changed are written.
   set(stamp "${emitted}.stamp")
   add_custom_command(
     OUTPUT "${stamp}"
     BYPRODUCTS ${emitted_files}
     COMMAND ${command} ${emit_words} --out "${emitted}" --stamp "${stamp}" --depfile "${emitted}.d"
-    DEPENDS ${emit_depends}
+    DEPENDS ${emit_depends} "${emitted}.inputs"
     DEPFILE "${emitted}.d"
     JOB_POOL buildtool
     COMMENT "Planning network ${name}"
     VERBATIM)
   add_custom_target(${name}_emit DEPENDS "${stamp}")
+  add_dependencies(${name}_emit ${name}_inputs)
 
   add_library(${name} STATIC ${network_sources})
   add_dependencies(${name} ${name}_emit)
   _buildtool_compiled(${name})
+  _buildtool_checked(${name} ${name} "${emitted}")
   _buildtool_kernels()
   target_include_directories(${name} PUBLIC ${network_includes})
   target_compile_definitions(${name} PUBLIC ${defines})
@@ -95,6 +104,7 @@ function(buildtool_add_firmware name)
   _buildtool_linked(${name} PRIVATE)
   target_link_libraries(${name} PRIVATE ${arg_NETWORK} ${image_libraries})
   add_dependencies(${name} ${arg_NETWORK}_emit)
+  _buildtool_checked(${name} ${arg_NETWORK} "${emitted}")
 
   list(TRANSFORM image_binaries PREPEND "${out}/")
   add_custom_command(
@@ -147,6 +157,9 @@ macro(_buildtool_arguments first)
     "target ${CMAKE_C_COMPILER_TARGET}\nflags ${CMAKE_C_FLAGS}\nsystem ${CMAKE_SYSTEM_NAME}\n")
   if(CMAKE_CROSSCOMPILING)
     string(APPEND request "crosscompiling 1\n")
+  endif()
+  if(BUILDTOOL_HASH_INPUTS)
+    string(APPEND request "hash_inputs 1\n")
   endif()
   get_property(options DIRECTORY PROPERTY COMPILE_OPTIONS)
   foreach(option IN LISTS options)
@@ -211,8 +224,17 @@ macro(_buildtool_kernels)
     target_include_directories(${kernels} PUBLIC ${kernels_includes})
     target_compile_definitions(${kernels} PUBLIC ${defines})
     _buildtool_compiled(${kernels})
+    _buildtool_checked(${kernels} ${name} "${emitted}")
   endif()
 endmacro()
+
+# Compiles and links `target` anew where the compiler is another one than before, as the check of `network` finds out.
+function(_buildtool_checked target network emitted)
+  add_dependencies(${target} ${network}_inputs)
+  get_target_property(sources ${target} SOURCES)
+  set_property(SOURCE ${sources} APPEND PROPERTY OBJECT_DEPENDS "${emitted}.compiler")
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${emitted}.compiler")
+endfunction()
 
 # The flags of buildtool's own code: those of the project, and what the reference's bytes need of any compiler. A
 # project's warnings are about its own code.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.client import UsageError
 from buildtool.client import options as table
-from buildtool.integrate.cmake import cores, quoting, requests
+from buildtool.integrate.cmake import cores, inputs, quoting, requests
 from buildtool.integrate.cmake.context import Context
 from buildtool.integrate.cmake.describing import depends, describe, group, is_native, located
 
@@ -29,7 +29,9 @@ def network(context: Context) -> Iterator[str]:
     emitted = quoting.path(context["emitted"])
     own, kernels = group(answer, "network"), group(answer, "kernels")
     yield quoting.set_list("note", [note] if note else [])
-    yield quoting.set_list("emit_words", wanted.words)
+    yield quoting.set_list(
+        "emit_words", [*wanted.words, *(["--hash-inputs"] if context["hash_inputs"] else [])]
+    )
     yield quoting.set_list("emit_depends", [*wanted.files, *wanted.depends])
     yield quoting.set_list("emitted_files", [f"{emitted}/{name}" for name in made["emitted"]])
     yield quoting.set_list("network_includes", _includes(answer, own, emitted))
@@ -38,7 +40,8 @@ def network(context: Context) -> Iterator[str]:
     yield quoting.set_list("exact", [quoting.shell(answer["tools"]["exact"])])
     yield quoting.set_list("defines", answer["tools"]["defines"])
     yield from _kernels(answer, kernels)
-    yield quoting.set_lines("configure_depends", depends(answer))
+    checked = inputs.write(context, wanted.files, answer)
+    yield quoting.set_lines("configure_depends", [*depends(answer), checked])
 
 
 def _kernels(answer: answers.DescribeAnswer, kernels: answers.SourceGroup) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What the CMake package calls: `python -P run.py WORDS...`, where WORDS are a question or buildtool's own.
+"""What the CMake package calls: `python -P run.py WORDS...`, where WORDS ask, check, or are buildtool's own.
 
 The package that this file lies in answers, whatever others the interpreter would find first.
 """
@@ -15,4 +15,8 @@ if sys.argv[1:2] == ["ask"]:
     from buildtool.integrate.cmake import asked
 
     sys.exit(asked.main(sys.argv[2:]))
+if sys.argv[1:2] == ["check"]:
+    from buildtool.integrate.cmake import inputs
+
+    sys.exit(inputs.check(sys.argv[2]))
 runpy.run_module("buildtool", run_name="__main__", alter_sys=True)

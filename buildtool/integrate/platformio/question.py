@@ -1,7 +1,8 @@
 """Answers library/SConscript: the networks of a project, from standard input, as what is to be built.
 
     {"given": the custom_buildtool_* options of the environment, without that prefix,
-     "networks": the sections [buildtool:NAME], by name}
+     "networks": the sections [buildtool:NAME], by name,
+     "compiler": its command line, with the flags of C files, "variables": those that it runs with}
 
 All options are those of the table; those of the environment hold for each of the sections.
 """
@@ -23,6 +24,9 @@ from buildtool.client import (
     code_digest,
     described,
     did_you_mean,
+    hashing_always,
+    identify,
+    is_hashed_always,
     options,
 )
 
@@ -38,8 +42,13 @@ Given = Mapping[str, Any]
 def main() -> int:
     """The exit status; the answer is printed as JSON, an error goes to standard error."""
     question = json.load(sys.stdin)
+    given = question["given"]
     try:
-        print(json.dumps(answered(question["given"], question["networks"])))
+        with hashing_always(given.pop("hash_inputs", "").lower() in ("1", "yes", "true", "on")):
+            answer = answered(given, question["networks"])
+            found = identify(question["compiler"], question["variables"], ())
+            more = {"compiler": found.digest if found else "", "hashed": is_hashed_always()}
+        print(json.dumps({**answer, **more}))
     except BuildtoolError as error:
         print(error if error.path else error.at(path=INI), file=sys.stderr)
         return 1
@@ -57,11 +66,12 @@ def answered(given: Given, sections: Mapping[str, Given]) -> dict[str, Any]:
     seen = Seen(f"files of the project in {Path.cwd()}")
     with Client(str(Path.cwd())) as client:
         answers = [_described(network, client, seen) for network in asked]
+    made = [_network(network, answer, seen) for network, answer in zip(asked, answers, strict=True)]
     seen.save()
     first = answers[0]
     kernels = next(group for group in first["groups"] if group["name"] == "kernels")
     return {
-        "networks": [_network(network, answer) for network, answer in zip(asked, answers, strict=True)],
+        "networks": made,
         "kernels": [
             [_path(first, source["file"]), source["object"], [_path(first, read) for read in source["reads"]]]
             for source in kernels["sources"]
@@ -105,7 +115,7 @@ def _described(network: Given, client: Client, seen: Seen) -> DescribeAnswer:
     return answer  # type: ignore[no-any-return]
 
 
-def _network(network: Given, answer: DescribeAnswer) -> dict[str, Any]:
+def _network(network: Given, answer: DescribeAnswer, seen: Seen) -> dict[str, Any]:
     made = answer["network"]
     assert made is not None  # it was asked for with a model
     own = next(group for group in answer["groups"] if group["name"] == "network")
@@ -114,6 +124,7 @@ def _network(network: Given, answer: DescribeAnswer) -> dict[str, Any]:
         for option in options.of("emit")
         if network.get(option.name) and option.suffixes is not None and _is_file(option, network[option.name])
     ]
+    reads = sorted({*named, *(_path(answer, place) for place in answer["depends"])})
     return {
         "net": made["net"],
         "library": made["library"],
@@ -123,7 +134,8 @@ def _network(network: Given, answer: DescribeAnswer) -> dict[str, Any]:
             for source in own["sources"]
         ],
         "words": _words(network, made["net"]),
-        "reads": sorted({*named, *(_path(answer, place) for place in answer["depends"])}),
+        "reads": reads,
+        "contents": [[path, seen.digest(path)] for path in reads if Path(path).is_file()],
     }
 
 

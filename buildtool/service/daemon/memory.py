@@ -13,11 +13,10 @@ from typing import Any
 
 import msgpack
 
+from buildtool.seen import proves, stamp
+
 MOST_BYTES = 64 << 20
 MOST_FILE_BYTES = 64 << 20  # of a file that the daemon itself reads: a tenth of a second
-_RACY_SECONDS = 2.0  # a file this young may be written again within one tick of its time
-
-Stamp = tuple[int, int, int, int]  # size, time (ns), node, change time (ns) of a file
 
 
 def request_key(request: Mapping[str, Any], environment: Mapping[str, str], cache: str) -> str:
@@ -42,31 +41,28 @@ class Digests:
     """SHA-256 (hex) of files' contents, read again where size or time changed or is too young to tell."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[str, tuple[Stamp, str]] = OrderedDict()
+        self._known: OrderedDict[str, tuple[tuple[int, ...], str]] = OrderedDict()
 
     def of(self, path: str) -> str:
         """That of a file; "" of one that cannot be read."""
         try:
-            stamp = _stamp(path)
-            if stamp is None:
+            there = _stat(path)
+            if there is None:
                 return ""
             known = self._known.get(path)
-            if known is not None and known[0] == stamp:
+            if known is not None and known[0] == stamp(there):
                 return known[1]
-            digest = hashlib.sha256(_content(path)).hexdigest()
-            if stamp != _stamp(path):
+            now, digest = time.time_ns(), hashlib.sha256(_content(path)).hexdigest()
+            after = _stat(path)
+            if after is None or stamp(there) != stamp(after):
                 return ""
         except (OSError, ValueError):
             return ""
-        if _is_settled(stamp):
-            self._known[path] = (stamp, digest)
+        if proves(there, now):
+            self._known[path] = (stamp(there), digest)
             while len(self._known) > 1024:
                 self._known.popitem(last=False)
         return digest
-
-
-def _is_settled(stamp: Stamp) -> bool:
-    return time.time() - max(stamp[1], stamp[3]) / 1e9 > _RACY_SECONDS  # a file's time may be set back
 
 
 def _content(path: str) -> bytes:
@@ -78,12 +74,12 @@ def _content(path: str) -> bytes:
         return file.read(MOST_FILE_BYTES)
 
 
-def _stamp(path: str) -> Stamp | None:
+def _stat(path: str) -> os.stat_result | None:
     """That of a regular file that is not too large; OSError where there is nothing."""
     found = os.stat(path)  # noqa: PTH116 - of text that may be no path
     if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_FILE_BYTES:
         return None
-    return found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns
+    return found
 
 
 @dataclass(frozen=True)

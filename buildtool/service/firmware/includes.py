@@ -10,17 +10,20 @@ import functools
 import hashlib
 import itertools
 import re
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from buildtool.errors import TargetError
+from buildtool.seen import proves, stamp
 
 _NAMED = re.compile(rb'#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)')
-# What reads a file that the text does not name, or asks whether one is there.
+# What reads a file that the text does not name, asks whether one is there, or what time it is.
 _HIDDEN = re.compile(
     rb'#[ \t]*(?:include(?![ \t]*["<])|include_next|import|embed)'
     rb"|__has_include|__has_embed|\.incbin|\.include|(?:%:|\?\?=)[ \t]*include"
+    rb"|\b__(?:DATE|TIME|TIMESTAMP)__\b"
 )
 
 
@@ -43,10 +46,14 @@ class _Text:
 
 @dataclass(frozen=True)
 class Reads:
-    """The files that a compilation reads, as name and digest in a fixed order, and what they mention."""
+    """The files that a compilation reads, as name and digest in a fixed order, and what they mention.
+
+    `paths`: where they are.
+    """
 
     files: tuple[tuple[str, str], ...]
     names: frozenset[str]
+    paths: frozenset[Path]
 
     def asks_for(self, flag: str) -> bool:
         """Whether `flag` may change the object: all but -DNN_... of a name that nothing mentions."""
@@ -57,8 +64,11 @@ class Reads:
 
 
 @functools.lru_cache(maxsize=4096)
-def _text(path: Path, _time: int, _size: int) -> _Text:
-    data = path.read_bytes()
+def _known(path: Path, _stamp: str) -> _Text:
+    return _text(path.read_bytes())
+
+
+def _text(data: bytes) -> _Text:
     named = tuple(
         ((quoted or bracketed).decode(errors="surrogateescape"), bool(quoted))
         for quoted, bracketed in _NAMED.findall(data)
@@ -69,12 +79,14 @@ def _text(path: Path, _time: int, _size: int) -> _Text:
 
 def _read(path: Path) -> _Text:
     try:
-        stat = path.stat()
+        there = path.stat()
+        if not proves(there, time.time_ns()):
+            return _text(path.read_bytes())
+        return _known(path, repr(stamp(there)))
     except FileNotFoundError:
         raise TargetError(
             "a catalogue or plugin names this file, which is not there", path=str(path)
         ) from None
-    return _text(path, stat.st_mtime_ns, stat.st_size)
 
 
 def reads(source: Path, folders: Sequence[Path]) -> Reads | None:
@@ -97,7 +109,7 @@ def reads(source: Path, folders: Sequence[Path]) -> Reads | None:
         files.append((name, text.digest))
         names |= text.names
         waiting += _resolved(text, path.parent, folders)
-    return Reads(tuple(files), frozenset(names))
+    return Reads(tuple(files), frozenset(names), frozenset(seen))
 
 
 def closure(texts: Iterable[bytes], sources: Iterable[Path], folders: Sequence[Path]) -> list[Path]:

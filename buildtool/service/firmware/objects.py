@@ -1,35 +1,43 @@
-"""Compiles C and assembly files to objects, through a per-user cache keyed by content.
+"""Compiles C and assembly files to objects, which are a level of the cache.
 
-A cache entry is the SHA-256 of an object and the object. The cache never makes a build fail: an entry that
-is damaged is compiled anew, a folder that cannot be read or written is not used.
+An entry's key has what the compiler is (buildtool/compiler.py), its flags, and the content of every file that
+the source's own text leads to. The entry has the other files that were read, which are the compiler's and the
+system's headers, with their digests: it counts while these are the same.
 """
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import itertools
 import os
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from buildtool.compiler import (
+    Identity,
+    are_so,
+    changed_since,
+    dependencies,
+    environment,
+    facts,
+    identify,
+    passed,
+)
 from buildtool.errors import ToolError
-from buildtool.service.firmware.includes import reads
+from buildtool.service.firmware.includes import Reads, reads
+from buildtool.session import Session, at_work
+from buildtool.target.programs import level
 
-CACHE_BYTES = 256 << 20  # above this the oldest objects go
-_DIGEST_BYTES = 32
-_STALE_SECONDS = 3600  # a half-written entry this old belongs to nobody any more
-_TRIM_SECONDS = 60  # between two looks at the whole cache, which may hold ten thousand objects
-_TRIMMED = "trimmed"  # the empty file whose time says when that was
 _LINES_SHOWN = 20  # of what a tool said
 # What objects and images begin with: ELF, LLVM's bitcode (-flto), Mach-O.
 _MADE = (b"\x7fELF", b"BC\xc0\xde", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe")
+
+OBJECTS = level("objects")
 
 
 @dataclass(frozen=True)
@@ -62,15 +70,6 @@ class Compiler:
         return f"{name}/{folder.relative_to(place).as_posix()}" if name else ""
 
 
-def cache_folder() -> Path | None:
-    """$XDG_CACHE_HOME/buildtool/objects, or ~/.cache/buildtool/objects; None without a home."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    try:
-        return (Path(base) if base else Path.home() / ".cache") / "buildtool" / "objects"
-    except RuntimeError:
-        return None
-
-
 def compile_all(
     compiler: Compiler, units: Sequence[Unit], folder: Path, tell: Callable[[str], None] = lambda _: None
 ) -> list[Path]:
@@ -78,22 +77,88 @@ def compile_all(
 
     `tell` hears how many are done.
     """
-    cache = cache_folder()
-    folder = folder.absolute()  # compilers run in the folders of their sources
-
-    def one(numbered: tuple[int, Unit]) -> tuple[Path, bool]:
-        number, unit = numbered
-        target = folder / f"{number:03d}_{unit.source.stem}.o"
-        return target, _compile(compiler, unit, target, cache)
-
+    session, folder = at_work(), folder.absolute()  # compilers run in the folders of their sources
+    targets = [folder / f"{number:03d}_{unit.source.stem}.o" for number, unit in enumerate(units)]
+    known = _Known(session, compiler)
+    wanted = [(known.of(unit), unit, target) for unit, target in zip(units, targets, strict=True)]
+    missing = [one for one in wanted if not known.put(one[0], one[2])]
+    done = len(units) - len(missing)
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        made = []
-        for done in pool.map(one, enumerate(units)):
-            made.append(done)
-            tell(f"compiled {len(made)} of {len(units)} files")
-    if cache is not None and any(kept for _, kept in made) and _is_time(cache):
-        _trim(cache)
-    return [target for target, _ in made]
+        for (question, unit, target), read in zip(
+            missing, pool.map(lambda one: _compile(compiler, *one[1:]), missing), strict=True
+        ):
+            if question and read is not None:
+                known.keep(question, unit, target, read)
+            done += 1
+            tell(f"compiled {done} of {len(units)} files")
+    return targets
+
+
+@dataclass(frozen=True)
+class _Question:
+    """What an object is made of: the parts of its key, and all that is read by name."""
+
+    parts: dict[str, Any]
+    identity: Identity
+    reads: Reads
+
+
+class _Known:
+    """The objects that are kept of a compiler's."""
+
+    def __init__(self, session: Session, compiler: Compiler) -> None:
+        self._session, self._compiler = session, compiler
+        self._began = time.time_ns()
+        self._identities: dict[tuple[str, ...], Identity | None] = {}
+
+    def of(self, unit: Unit) -> _Question | None:
+        """What stands for all that the object is made of; None where nothing is kept, or nobody can tell."""
+        if self._session.keeper is None:
+            return None
+        found = reads(unit.source, list(_include_folders(self._compiler, unit)))
+        # What is defined for networks is no part of what the compiler is: kernels do without most of it.
+        flags = (*self._compiler.flags, *unit.flags)
+        plain = tuple(flag for flag in flags if not flag.startswith("-DNN_"))
+        if plain not in self._identities:
+            self._identities[plain] = identify([self._compiler.cc, *plain], environment())
+        identity = self._identities[plain]
+        if found is None or identity is None:
+            return None
+        folders = [unit.source.parent, *unit.includes] if self._compiler.renames else []
+        parts = {
+            "compiler": f"{self._compiler.identity}, of digest {identity.digest}",
+            "flags": [flag for flag in (*self._compiler.flags, "", *unit.flags) if found.asks_for(flag)],
+            "files": [list(pair) for pair in found.files],
+            "folders": [self._compiler.called(folder.resolve()) or str(folder) for folder in folders],
+            "variables": [list(pair) for pair in passed().items()],
+        }
+        return _Question(parts, identity, found)
+
+    def put(self, question: _Question | None, target: Path) -> bool:
+        """Writes the object that is kept to `target`; whether there is one."""
+        if question is None:
+            return False
+        made = self._session.kept(OBJECTS, question.parts)
+        if made is None or not are_so(made[0]):
+            return False
+        target.write_bytes(made[1])
+        return True
+
+    def keep(self, question: _Question, unit: Unit, target: Path, read: list[str]) -> None:
+        """Keeps a new object, unless what it was made of has changed meanwhile."""
+        found = reads(unit.source, list(_include_folders(self._compiler, unit)))
+        if found is None or found != question.reads:
+            return
+        named = {str(path.resolve()) for path in found.paths}
+        paths = [os.path.join(unit.source.parent.absolute(), path) for path in read]  # noqa: PTH118
+        others = [path for path in paths if os.path.realpath(path) not in named]
+        try:
+            known = facts(question.identity, others)
+            if changed_since(known, self._began):
+                return
+        except OSError:
+            return
+        self._session.hold(OBJECTS, question.parts, (known, target.read_bytes()))
 
 
 def _include_folders(compiler: Compiler, unit: Unit) -> Iterator[Path]:
@@ -107,29 +172,10 @@ def _include_folders(compiler: Compiler, unit: Unit) -> Iterator[Path]:
             yield Path(flag[2:])
 
 
-def _key(compiler: Compiler, unit: Unit) -> str | None:
-    """Stands for all that the object is made of; None: not cacheable (it reads what cannot be seen)."""
-    found = reads(unit.source, list(_include_folders(compiler, unit)))
-    if found is None:
-        return None
-    flags = [flag for flag in (*compiler.flags, "", *unit.flags) if found.asks_for(flag)]
-    digest = hashlib.sha256()
-    folders = [unit.source.parent, *unit.includes] if compiler.renames else []
-    named = [compiler.called(folder.resolve()) or str(folder) for folder in folders]
-    for part in (compiler.identity, *flags, "", *itertools.chain(*found.files), *named):
-        digest.update(part.encode(errors="surrogateescape") + b"\0")
-    return digest.hexdigest()
-
-
-def _compile(compiler: Compiler, unit: Unit, target: Path, cache: Path | None) -> bool:
-    """Makes the object, or takes it from the cache; whether the cache has grown."""
-    key = _key(compiler, unit)
-    kept = cache / f"{key}.o" if key and cache is not None else None
-    known = _read(kept) if kept is not None else None
-    if known is not None:
-        target.write_bytes(known)
-        return False
+def _compile(compiler: Compiler, unit: Unit, target: Path) -> list[str] | None:
+    """Makes the object; the files that were read, None where the compiler does not list them."""
     includes = [f"-I{folder.absolute()}" for folder in unit.includes]
+    rule = target.with_suffix(".d")
     # the source is named relative to its own folder: no path of this machine gets into the object
     command = [
         compiler.cc,
@@ -137,6 +183,7 @@ def _compile(compiler: Compiler, unit: Unit, target: Path, cache: Path | None) -
         *unit.flags,
         *compiler.renames,
         *includes,
+        *("-MD", "-MF", str(rule)),
         "-c",
         unit.source.name,
         "-o",
@@ -144,71 +191,12 @@ def _compile(compiler: Compiler, unit: Unit, target: Path, cache: Path | None) -
     ]
     said = run(command, f"compiling {unit.source.name}", cwd=unit.source.parent)
     refuse_unless_made(target, f"compiling {unit.source.name}", compiler.cc, said)
-    if kept is not None:
-        _keep(target.read_bytes(), kept)
-    return kept is not None
-
-
-def _read(kept: Path) -> bytes | None:
-    """The object of an entry; None if there is none, or a damaged one."""
     try:
-        entry = kept.read_bytes()
+        listed = rule.read_bytes()
+        rule.unlink()
     except OSError:
         return None
-    digest, data = entry[:_DIGEST_BYTES], entry[_DIGEST_BYTES:]
-    if hashlib.sha256(data).digest() != digest:
-        return None
-    with contextlib.suppress(OSError):
-        os.utime(kept)  # used: trimmed last
-    return data
-
-
-def _keep(data: bytes, kept: Path) -> None:
-    """Puts an object into the cache, whole or not at all."""
-    with contextlib.suppress(OSError):
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=kept.parent, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(hashlib.sha256(data).digest() + data)
-            Path(name).replace(kept)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-
-
-def _is_time(cache: Path) -> bool:
-    """Whether the cache was last looked through long ago; it is now, if so."""
-    mark = cache / _TRIMMED
-    try:
-        with contextlib.suppress(FileNotFoundError):
-            if 0 <= time.time() - mark.stat().st_mtime < _TRIM_SECONDS:
-                return False
-        mark.touch()
-    except OSError:
-        return False
-    return True
-
-
-def _trim(cache: Path) -> None:
-    """Removes the oldest objects once the cache has grown over its size, and what was left half-written."""
-    with contextlib.suppress(OSError):
-        entries: list[tuple[int, str, int]] = []
-        with os.scandir(cache) as found:
-            for entry in found:
-                stat = entry.stat()
-                if entry.name.endswith(".o"):
-                    entries.append((stat.st_mtime_ns, entry.path, stat.st_size))
-                elif entry.name.endswith(".part") and time.time() - stat.st_mtime > _STALE_SECONDS:
-                    Path(entry.path).unlink(missing_ok=True)
-        total = sum(size for _, _, size in entries)
-        if total <= CACHE_BYTES:
-            return
-        for _, path, size in sorted(entries):
-            Path(path).unlink(missing_ok=True)
-            total -= size
-            if total <= CACHE_BYTES * 8 // 10:
-                return
+    return dependencies(listed)
 
 
 def refuse_unless_made(target: Path, what: str, program: str, said: str) -> None:
@@ -231,13 +219,19 @@ Explain = Callable[[str], ToolError | None]
 
 
 def run(command: Sequence[str], what: str, cwd: Path | None = None, explain: Explain | None = None) -> str:
-    """Runs a tool; its output, or a ToolError with the beginning of what it said.
+    """Runs a tool with the variables that it needs; its output, or a ToolError with the beginning of that.
 
     `explain` may know a better error for all that the tool said.
     """
     try:
         done = subprocess.run(
-            command, cwd=cwd, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
+            command,
+            cwd=cwd,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
         )
     except (OSError, ValueError) as error:  # ValueError: a null character in an argument
         reason = error.strerror if isinstance(error, OSError) else error

@@ -8,16 +8,15 @@ version to version. They are compiled together with the adapters' own descriptio
 from __future__ import annotations
 
 import hashlib
-import platform
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 
 from buildtool.errors import ToolError, UsageError
 from buildtool.target.kernels import kernels_root
-from buildtool_plugins.tools.hostprograms import compile_program, kept
+from buildtool.target.programs import program
 
 SOURCE = Path(__file__).resolve().with_name("ask_cmsis_nn.c")
 VALUES = ("kh", "kw", "sh", "sw", "dh", "dw", "pt", "pl", "ih", "iw", "cin", "oh", "ow", "cout")
@@ -95,30 +94,12 @@ def _answer(asked: Sizes, question: str, values: tuple[int, ...]) -> int:
 
 
 def _program(asked: Sizes) -> Path:
-    """The compiled questions, kept per user; ToolError where they do not compile.
-
-    What is kept may be removed at any time, by people and while a process lives.
-    """
-    built = _built(asked)
-    if not built.is_file():
-        _built.cache_clear()
-    return _built(asked)
-
-
-@cache
-def _built(asked: Sizes) -> Path:
+    """The compiled questions; ToolError where they do not compile."""
     from buildtool_plugins.tools.find import find_host_compiler
 
-    own = (SOURCE, *sorted((kernels_root() / "cortex_m_cmsis_nn").glob("*_ask.h")))
-    flags = (*FLAGS, f"-DNN_CMSIS_NN_MVE={int(asked.mve)}")
-    key = hashlib.sha256(asked.digest.encode())
-    for part in (*(path.read_bytes() for path in own), *map(str.encode, (*flags, platform.machine()))):
-        key.update(b"\0" + part)
-    built = kept("cmsis_nn", f"ask-{key.hexdigest()[:16]}")
-    if not built.is_file():
-        folders = (own[1].parent, kernels_root() / "include")
-        words = [word for folder in (*folders, *asked.includes) for word in ("-I", str(folder))]
-        command = [find_host_compiler(), *flags, *words, str(SOURCE), *map(str, asked.sources)]
-        hint = "version 5.0.0 or later of the library, unchanged, compiles"
-        compile_program(command, built, "what CMSIS-NN says of its scratch", asked.root, hint)
-    return built
+    folders = (kernels_root() / "cortex_m_cmsis_nn", kernels_root() / "include", *asked.includes)
+    includes = (word for folder in folders for word in ("-I", str(folder)))
+    flags = (*FLAGS, f"-DNN_CMSIS_NN_MVE={int(asked.mve)}", *includes)
+    hint = "version 5.0.0 or later of the library, unchanged, compiles"
+    cc, sources, what = find_host_compiler(), (SOURCE, *asked.sources), "what CMSIS-NN says of its scratch"
+    return program(cc, "ask", sources, flags, what, asked.root, hint)

@@ -1,32 +1,25 @@
-"""The QEMU plugins that count: compiled on first use, kept per user, their results parsed."""
+"""The QEMU plugins that count: compiled on first use and kept, their results parsed."""
 
 from __future__ import annotations
 
-import hashlib
-import platform
 import re
 from pathlib import Path
 
 from buildtool.errors import ToolError
+from buildtool.target.programs import program
 from buildtool_plugins.qemu import blocks
 from buildtool_plugins.tools.find import find_host_compiler
-from buildtool_plugins.tools.hostprograms import compile_program, kept
 
 SOURCE = Path(__file__).resolve().parent / "count.c"
 BLOCKS_SOURCE = SOURCE.with_name("blocks.c")
-HEADER = SOURCE.with_name("plugin.h")
 FLAGS = ("-std=gnu99", "-O2", "-shared", "-fPIC", "-fvisibility=hidden")
 OUTPUT = "counts.txt"  # in the run's folder
 
 
 def counting_plugin(source: Path = SOURCE) -> Path:
     """A plugin's shared object; raises ToolError when no host compiler is found or it fails."""
-    content = [source.read_bytes(), HEADER.read_bytes()]
-    key = hashlib.sha256(b"\0".join([*content, *map(str.encode, FLAGS), platform.machine().encode()]))
-    built = kept("qemu", f"{source.stem}-{key.hexdigest()[:16]}.so")
-    if not built.is_file():
-        compile_program([find_host_compiler(), *FLAGS, str(source)], built, "QEMU's counting plugin", source)
-    return built
+    cc = find_host_compiler()
+    return program(cc, f"{source.stem}.so", (source,), FLAGS, "QEMU's counting plugin", source)
 
 
 def parse_running(text: bytes) -> int | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from pathlib import Path
 
 import pytest
+from buildtool_plugins.tools.find import find_host_compiler
 from paths import ROOT
 
 from buildtool import options
@@ -92,3 +94,37 @@ def test_every_error_names_a_file(monkeypatch, capsys) -> None:
         assert said.startswith("platformio.ini: error: ")
         assert "[USAGE]" in said
     assert "did you mean 'ram'?" in said
+
+
+@pytest.mark.slow
+def test_content_decides_and_the_compiler_is_what_runs_behind_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """PlatformIO believes times, and the name of a compiler."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(question, "identify", question.identify.__wrapped__)  # a process asks once elsewhere
+    model, behind = Path("net.tflite"), tmp_path / "behind"
+    behind.write_text(f'#!/bin/sh\nexec {find_host_compiler()} "$@"\n')
+    Path("cc").write_text(f'#!/bin/sh\nexec {behind} "$@"\n')
+    for path in (behind, Path("cc")):
+        path.chmod(0o755)
+
+    def said(**more: str) -> tuple[object, str]:
+        given = GIVEN | {"model": "net.tflite"} | more
+        variables = {"PATH": os.environ["PATH"]}
+        asked = {"given": given, "networks": {}, "compiler": [str(tmp_path / "cc")], "variables": variables}
+        monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(asked)))
+        assert question.main() == 0
+        answer = json.loads(capsys.readouterr().out)
+        assert answer["hashed"] == bool(more)
+        return dict(answer["networks"][0]["contents"])["net.tflite"], answer["compiler"]
+
+    model.write_bytes(b"one")
+    first = said()
+    assert first == said(hash_inputs="1") == said()
+    model.write_bytes(b"two")
+    os.utime(model, (1e9, 1e9))
+    content, compiler = said()
+    assert content != first[0] and compiler == first[1]
+    behind.write_text(behind.read_text().replace('"$@"', '-DOTHER "$@"'))
+    assert said()[1] != compiler

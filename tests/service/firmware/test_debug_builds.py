@@ -12,10 +12,12 @@ from elftools.elf.elffile import ELFFile
 from needs import needs_tool, skip_without_tool
 from paths import ROOT
 
+from buildtool.cache.cache import Cache
 from buildtool.errors import ToolError
 from buildtool.service import handle
 from buildtool.service.firmware.linkmap import portable
 from buildtool.service.firmware.objects import Compiler, Unit, compile_all
+from buildtool.session import Session, working
 from buildtool.target.debugging import called, debuggable
 from buildtool.target.types import Toolchain
 
@@ -116,11 +118,9 @@ def test_flags_for_debugging_stand_in_place_of_those_that_optimise(tmp_path: Pat
     assert dataclasses.replace(found, cflags=tools.cflags, renames=()) == tools
 
 
-def test_equal_sources_in_other_folders_give_one_object(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_equal_sources_in_other_folders_give_one_object(tmp_path: Path) -> None:
     clang = needs_tool("clang")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    keeper = Cache(tmp_path / "cache", "code")
     made = []
     for name, title in (("one", "/x"), ("two", "/x"), ("three", "/y")):
         folder = tmp_path / name
@@ -129,10 +129,11 @@ def test_equal_sources_in_other_folders_give_one_object(
         (folder / "in" / "b.h").write_text("static const int B = 1;\n")
         rename = f"-ffile-prefix-map={folder.resolve()}={title}"
         compiler = Compiler(clang, "clang", ("-g", "-Og"), (rename,))
-        (path,) = compile_all(compiler, [Unit(folder / "a.c", (folder / "in",))], tmp_path)
+        with working(Session(keeper=keeper)):
+            (path,) = compile_all(compiler, [Unit(folder / "a.c", (folder / "in",))], tmp_path)
         made.append(path.read_bytes())
     assert made[0] == made[1] != made[2]
-    assert len(list((tmp_path / "cache/buildtool/objects").glob("*.o"))) == 2
+    assert keeper.counts()["objects"] == {"hits": 1, "misses": 2}
 
 
 def test_a_map_has_no_path_of_this_machine() -> None:

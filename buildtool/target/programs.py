@@ -1,0 +1,122 @@
+"""Programs for this machine: compiled on first use, and kept in the cache as compiled objects are."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import hashlib
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgpack
+
+from buildtool.compiler import Fact, are_so, changed_since, dependencies, environment, facts, identify, passed
+from buildtool.errors import ToolError
+from buildtool.session import Level, at_work
+from buildtool.target.scratch import scratch
+
+_SHOWN = 2000  # characters of a compiler's complaint
+
+Made = tuple[list[Fact], bytes]  # the headers that were read, and what was made
+
+
+def level(name: str) -> Level[Made]:
+    """The level of the cache for what a compiler makes; keys say all that decides."""
+    return Level(name, _packed, _unpacked, by_code=False)
+
+
+def _packed(made: Made) -> bytes:
+    packed: bytes = msgpack.packb(made, unicode_errors="surrogateescape")
+    return packed
+
+
+def _unpacked(data: bytes) -> Made:
+    known, made = msgpack.unpackb(data, unicode_errors="surrogateescape")
+    if not isinstance(made, bytes) or not all(isinstance(word, str) for pair in known for word in pair):
+        raise ValueError("not what a compiler has made")
+    return [(path, digest) for path, digest in known], made
+
+
+PROGRAMS = level("programs")
+
+
+def program(
+    cc: str, name: str, sources: Sequence[Path], flags: Sequence[str], what: str, place: Path, hint: str = ""
+) -> Path:
+    """The program that `cc`, a compiler for this machine, makes of `sources`; there until this process ends.
+
+    Raises ToolError: `what` (at `place`) does not compile.
+    """
+    command = [cc, *flags]
+    contents = [[path.name, hashlib.sha256(path.read_bytes()).hexdigest()] for path in sources]
+    key = (name, *command, *map(tuple, contents))
+    made = at_work().remember(
+        "programs of this process", key, lambda: _made(command, sources, contents, what, place, hint)
+    )
+    path = Path(_folder(), f"{hashlib.sha256(made).hexdigest()[:16]}-{name}")
+    if not path.is_file():  # whoever removes temporary files may have removed it
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(made)
+        path.chmod(0o700)
+    return path
+
+
+@functools.cache
+def _folder() -> str:
+    held = contextlib.ExitStack()
+    atexit.register(held.close)
+    return held.enter_context(scratch())
+
+
+def _made(
+    command: Sequence[str], sources: Sequence[Path], contents: object, what: str, place: Path, hint: str
+) -> bytes:
+    """The program, from the cache or new."""
+    session, began = at_work(), time.time_ns()
+    identity = identify(command, environment(), ()) if session.keeper is not None else None
+    parts = {
+        "compiler": identity.digest if identity else "",
+        "flags": list(command),
+        "files": contents,
+        "variables": [list(pair) for pair in passed().items()],
+    }
+    kept = session.kept(PROGRAMS, parts) if identity else None
+    if kept is not None and are_so(kept[0]):
+        return kept[1]
+    with scratch() as name:
+        folder = Path(name)
+        _compile(command, sources, folder, what, place, hint)
+        made = (folder / "program").read_bytes()
+        rules = list(folder.glob("*.d"))
+        if identity is not None and len(rules) == len(sources):
+            read = {path for rule in rules for path in dependencies(rule.read_bytes())}
+            with contextlib.suppress(OSError):
+                known = facts(identity, sorted(read - set(map(str, sources))))
+                if not changed_since(known, began):
+                    session.hold(PROGRAMS, parts, (known, made))
+    return made
+
+
+def _compile(
+    command: Sequence[str], sources: Sequence[Path], folder: Path, what: str, place: Path, hint: str
+) -> None:
+    built = folder / "program"
+    try:
+        done = subprocess.run(
+            [*command, "-MD", *map(str, sources), "-o", str(built)],
+            cwd=folder,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except OSError as error:
+        raise ToolError(f"{what} cannot be compiled: {error.strerror}", path=command[0]) from None
+    if done.returncode or not built.is_file():
+        said = done.stderr.strip()[:_SHOWN] or f"the compiler's exit status is {done.returncode}"
+        raise ToolError(f"{what} does not compile:\n{said}", path=str(place), hint=hint)
