@@ -18,10 +18,12 @@ import numpy as np
 from buildtool.errors import UnsupportedError
 from buildtool.plan.place.arena import Permission, Problem, Solution, round_up
 from buildtool.plan.place.bounds import bound
-from buildtool.plan.place.greedy_runs import Ints, Links, NativeRuns, PythonRuns, Task, library
+from buildtool.plan.place.greedy_runs import FITS, Ints, Links, NativeRuns, PythonRuns, Task, library
+from buildtool.work import Work
 
 VARIATIONS = 240  # orders tried beyond the fixed ones, at most
 MOST_BYTES = 1 << 40  # so that sums, and areas in bytes times steps, stay in 64 bits
+LINKS = 4  # neighbours that are looked at in one unit of work
 PLACEMENTS = 60_000  # items placed in variations, at most
 
 
@@ -32,12 +34,13 @@ def solve(
     enough: int | None = None,
     native: bool = True,
     lib: Path | None = None,
+    work: Work | None = None,
 ) -> Solution:
     """The lowest placement found; stops as soon as it is within `enough` bytes (None: the problem's bound).
 
     Items with fixed offsets that contradict each other are not noticed here: arena.validate says so.
-    `native`: in C where that was built; Python makes the same placements. UnsupportedError where the items
-    add up to MOST_BYTES.
+    `native`: in C where that was built; Python makes the same placements. `work`: what it counts to; where
+    nothing is left of it, there are no variations. UnsupportedError where the items add up to MOST_BYTES.
     """
     if not problem.items:
         return Solution((), 0)
@@ -55,11 +58,15 @@ def solve(
         ways=len(ways),
         orders=np.array(list(_orders(problem)), np.int64),
         least=bound(problem).bytes if enough is None else enough,
-        variations=min(variations, PLACEMENTS // len(problem.items)),
+        variations=min(variations, PLACEMENTS // len(problem.items)) if work is None or work.goes_on() else 0,
     )
     found = library(lib) if native else None
     runs = PythonRuns(task) if found is None else NativeRuns(found, task)
     offsets, height, way = runs.best()
+    if work is not None:
+        tried = task.variations if height > task.least else 0
+        links = (len(task.orders) * len(FITS) * task.ways + tried) * len(task.links.neighbour)
+        work.spend(links // LINKS)
     if way:
         turned = zip(offsets, problem.sizes, strict=True)
         offsets = [height - offset - size for offset, size in turned]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from buildtool.graph.types import Graph
     from buildtool.service.pipeline.prepare import Prepared
 
-_SCHEMA = 1  # of what is in the payloads
+_SCHEMA = 2  # of what is in the payloads
 _MOST_REFUSALS = 256
 MOST_CHECKED = 4096  # plans whose digests a session knows to be legal
 
@@ -36,12 +36,14 @@ MOST_CHECKED = 4096  # plans whose digests a session knows to be legal
 class Choice:
     """The plan that was chosen: for the graph with this `index` in `Prepared.every_graph`, with its views.
 
-    `factor`: see `fronts.plan_factor`.
+    `factor`: see `fronts.plan_factor`. `ended`: whether the budget of work ended before all plans were placed
+    that may be better.
     """
 
     index: int
     plan: Plan
     factor: float
+    ended: bool = False
 
 
 def choice(prepared: Prepared, make: Callable[[], Choice]) -> Choice:
@@ -118,7 +120,7 @@ def _packed_if_it_fits(prepared: Prepared) -> Callable[[Choice], bytes]:
 
         if not holds(prepared.target.board, found.plan):
             return b""
-        data: bytes = msgpack.packb([found.index, found.factor, to_bytes(found.plan)])
+        data: bytes = msgpack.packb([found.index, found.factor, found.ended, to_bytes(found.plan)])
         return data
 
     return packed
@@ -128,16 +130,18 @@ def _checked(data: bytes, prepared: Prepared) -> Choice:
     """The choice in `data`, its plan checked; an exception for anything else."""
     from buildtool.plan.codec import from_bytes
 
-    index, factor, plan_bytes = msgpack.unpackb(data)
+    index, factor, ended, plan_bytes = msgpack.unpackb(data)
     if type(index) is not int or index < 0:
         raise ValueError("no such order of operators")
-    if not isinstance(factor, float) or not factor >= 1.0 or not isinstance(plan_bytes, bytes):
+    if not isinstance(factor, float) or not factor >= 1.0 or not isinstance(ended, bool):
+        raise ValueError("not a choice")
+    if not isinstance(plan_bytes, bytes):
         raise ValueError("not a choice")
     plan = from_bytes(plan_bytes)
     checked(plan, prepared.graph_for(index, plan), prepared)
     if prepared.ram is not None and plan.arena_bytes > prepared.ram:
         raise ValueError("a plan over the limit")
-    return Choice(index, plan, factor)
+    return Choice(index, plan, factor, ended)
 
 
 def _refusal(data: bytes) -> Mapping[str, Any]:
