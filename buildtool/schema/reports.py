@@ -81,7 +81,7 @@ class ReportFront(TypedDict):
     """The plans that no other beats in memory and work, whether or not they keep the limits.
 
     `available_bytes`: what the board has for the arena; `limit_bytes`: what was allowed (null: no less).
-    `search_factor`: as in the answer to `front`. `error` says why there are no points, else "".
+    `search_factor`, `placing_ended`: as in the answer to `front`. `error` says why there are no points, or "".
     """
 
     available_bytes: int
@@ -89,6 +89,7 @@ class ReportFront(TypedDict):
     points: list[ReportPoint]
     beside: list[Peer | Refusal]
     search_factor: float
+    placing_ended: bool
     error: str
 
 
@@ -132,6 +133,7 @@ class ReportAnswer(PlanDetails, BoardFacts):
     cost_by_ratio: list[str]
     memories: MemoriesView | None
     search_factor: float
+    placing_ended: bool
     order_status: str | None
     verdict: Verdict | NoPlan
     inputs: list[int]

@@ -31,6 +31,7 @@ from buildtool.service.pipeline.given import planned_or_given
 from buildtool.service.pipeline.pipeline import Planned
 from buildtool.service.pipeline.prepare import Network, Prepared, load_network, prepare
 from buildtool.service.pipeline.targets import load_target
+from buildtool.work import PLANNING
 
 if TYPE_CHECKING:
     from buildtool.schema.analysis import NoPlan, Verdict
@@ -66,6 +67,7 @@ def report_of(request: Report, session: Session) -> ReportAnswer:
         "cost_by_ratio": sorted(made.target.by_ratio.intersection(made.plan.kernels)),
         "memories": memories_of(made),
         "search_factor": made.search_factor,
+        "placing_ended": made.placing_ended,
         "order_status": made.order_status,
         "verdict": _verdict(made, prepared),
         "inputs": list(made.graph.inputs),
@@ -206,16 +208,18 @@ def _front(made: Planned, prepared: Prepared, peers: bool) -> ReportFront:
     free = replace(prepared, options=options)
     found: tuple[Point, ...] = ()
     error = ""
-    try:
-        found = points(free, None)
-    except BuildtoolError as refused:
-        error = refused.text
+    with prepared.session.budget(PLANNING) as work:
+        try:
+            found = points(free, None)
+        except BuildtoolError as refused:
+            error = refused.text
     return {
         "available_bytes": prepared.available,
         "limit_bytes": prepared.options.ram,
         "points": [_point(point, made) for point in found],
         "beside": peers_of(free, peers),
         "search_factor": front_factor(free) if found else 1.0,
+        "placing_ended": work.ended,
         "error": error,
     }
 
