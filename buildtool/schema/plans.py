@@ -336,9 +336,9 @@ class PlanAnswer(PlanDetails, BoardFacts):
     proven: no way within the memory costs less than the one that was found, divided by it. Where the least
     memory was asked for, it is that of the front (see `front`). `placing_ended`: whether the budget of work
     for placing plans ended first: then the plan is not proven least. `order_status`: null for the given order
-    of the operators; for the best one "optimal" (no order keeps less alive) or "feasible" (its own budget ended
-    first). `estimated_ms`: the cost at the board's clock, null where costs are no time, or the clock is not
-    known. `cost_by_ratio`: kernels of the plan that have no formula in cycles: their instructions count,
+    of the operators; for the best one "optimal" (no order keeps less alive) or "feasible" (its own budget
+    ended first). `estimated_ms`: the cost at the board's clock, null where costs are no time, or the clock is
+    not known. `cost_by_ratio`: kernels of the plan that have no formula in cycles: their instructions count,
     times the mean of cycles an instruction. `memories`: of an arena in two of them, null for one.
     `wait_cycles`: what reads and writes wait for the arena's memories by the board's data, estimated and no
     part of the cost; null where costs are no cycles.

@@ -81,7 +81,8 @@ class ReportFront(TypedDict):
     """The plans that no other beats in memory and work, whether or not they keep the limits.
 
     `available_bytes`: what the board has for the arena; `limit_bytes`: what was allowed (null: no less).
-    `search_factor`, `placing_ended`: as in the answer to `front`. `error` says why there are no points, or "".
+    `search_factor`, `placing_ended`: as in the answer to `front`. `error` says why there are no points, else
+    "".
     """
 
     available_bytes: int

@@ -97,7 +97,8 @@ def _by_greedy_orders(
 ) -> Placed:
     best: tuple[int, tuple[Overlap, ...], arena.Solution] | None = None
     elementwise = tuple(o for o in options if not o.distance)
-    for offered in dict.fromkeys(((), elementwise, tuple(options))):
+    every = tuple(options)
+    for offered in dict.fromkeys(((), elementwise, every) if work.goes_on() else (every,)):
         solution = greedy.solve(arena_problem(buffers, offered, alignment), work=work)
         if best is None or solution.height < best[0]:
             best = (solution.height, offered, solution)
@@ -106,7 +107,7 @@ def _by_greedy_orders(
     assert best is not None
     height, offered, solution = best
     needed = _needed(buffers, offered, alignment, height)
-    if len(needed) < len(offered):
+    if len(needed) < len(offered) and work.goes_on():
         frugal = greedy.solve(arena_problem(buffers, needed, alignment), work=work)
         if frugal.height <= height:
             offered, solution = needed, frugal
