@@ -34,6 +34,11 @@ class Account:
     denied: int
     spent: list[Spent]
 
+    def add(self, found: Iterable[Spent]) -> None:
+        """Adds what another value took that this one needs; what is in it already counts once."""
+        known = {spent.value for spent in self.spent}
+        self.spent += (spent for spent in found if spent.value not in known)
+
 
 class Work:
     """What is left of a budget of units. Beyond it nothing is searched any more that asks before.
@@ -97,7 +102,7 @@ class Work:
         """What the value took that was begun last; None where the budget's end has cut it short."""
         account = self._open.pop()
         if self._open:
-            self._open[-1].spent += account.spent
+            self._open[-1].add(account.spent)
         if account.denied != self.denied:
             return None
         self._paid.update(spent.value for spent in account.spent)
@@ -118,5 +123,5 @@ class Work:
         self.left = left
         self._paid.update(one.value for one in found)
         if self._open:
-            self._open[-1].spent += found
+            self._open[-1].add(found)
         return True

@@ -85,9 +85,10 @@ class _Problem:
         alignment: int,
         cuts: Sequence[int],
         fixed: Collection[int],
-        work: Work,
+        work: Work | None = None,
     ) -> None:
-        self.buffers, self.options, self.alignment, self.work = buffers, options, alignment, work
+        self.buffers, self.options, self.alignment, self.work = buffers, options, alignment, work or Work()
+        self._denied = self.work.denied
         end = max(b.last for b in buffers) + 1
         barred = [0] * (end + 1)  # how many more of the fixed buffers are alive on both sides of a time
         for i in fixed:
@@ -104,6 +105,11 @@ class _Problem:
         ]
         pairs = ((buffers[o.input], buffers[o.output]) for o in options)
         self._options = _Spans(self.times, [(max(a.first, b.first), min(a.last, b.last)) for a, b in pairs])
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether nothing was left of the work for a search that was wanted."""
+        return self.work.denied > self._denied
 
     @property
     def stretches(self) -> int:
@@ -184,7 +190,7 @@ def least_between(
     buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, cuts: Sequence[int]
 ) -> list[int]:
     """For each two neighbouring cuts: no placement of what is alive between them is lower, moves or not."""
-    problem = _Problem(buffers, options, alignment, cuts, (), Work())
+    problem = _Problem(buffers, options, alignment, cuts, ())
     return [bound(single.problem).bytes for single in problem.singles]
 
 
@@ -195,14 +201,15 @@ def place_in_parts(
     cuts: Sequence[int],
     fixed: Collection[int],
     below: float,
-    work: Work,
     enough: float = 0,
+    work: Work | None = None,
 ) -> Parted | None:
     """A placement with moves at some of the `cuts` (times), if one is lower than `below` bytes.
 
     `fixed`: positions of buffers that cannot move. The lowest that is found, or one within `enough` bytes:
     the more bytes there are, the fewer tensors have to be moved. None where nothing is left of `work`.
     """
+    work = work or Work()
     if not buffers or not work.goes_on():
         return None
     problem = _Problem(buffers, options, alignment, cuts, fixed, work)
@@ -216,7 +223,7 @@ def place_in_parts(
         return None
     high = [i for i, single in enumerate(singles) if not _fits(problem, i, single, least)]
     height = max([least, *(problem.placed(singles[i]).height for i in high)])
-    if height >= below or work.ended:
+    if height >= below or problem.is_cut_short:
         return None
     free = int(min(enough, below - 1)) // alignment * alignment
     heights = dict.fromkeys((height, max(height, free)))
@@ -227,7 +234,7 @@ def place_in_parts(
 def _within(problem: _Problem, height: int, least: int) -> Parted | None:
     """A placement within `height` bytes, in as few stretches as are found."""
     found = list(_stretches(problem, height))
-    if problem.work.ended:
+    if problem.is_cut_short:
         return None  # stretches that nobody looked for are no reason to move tensors
     made = (_joined(problem, way, height, least) for way in (found, _cheaper(problem, found, height)) if way)
     return min((parted for parted in made if parted), key=Parted.moved_bytes, default=None)

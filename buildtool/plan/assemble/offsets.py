@@ -150,7 +150,7 @@ def _placed(
         return session.remember(
             "placements in parts",
             (key, tuple(starts), below, enough),
-            lambda: place_in_parts(timed, overlaps, alignment, starts, fixed, below, work, enough),
+            lambda: place_in_parts(timed, overlaps, alignment, starts, fixed, below, enough, work),
             kept,
         )
 
