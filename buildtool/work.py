@@ -53,14 +53,18 @@ class Work:
         self._open = list[Account]()
 
     @contextmanager
-    def share(self, part: float) -> Iterator[None]:
-        """Leaves this part of what is left to what is done meanwhile: the rest is for what comes later."""
-        kept = 0.0 if math.isinf(self.left) else self.left * (1 - part)
+    def share(self, part: float, *, first: bool = False) -> Iterator[None]:
+        """Leaves this part of what is left to what is done meanwhile: the rest is for what comes later.
+
+        `first`: all of it is done again later, so nothing is left out by its end.
+        """
+        kept, denied = 0.0 if math.isinf(self.left) else self.left * (1 - part), self.denied
         self.left -= kept
         try:
             yield
         finally:
             self.left += kept
+            self.denied = denied if first else self.denied
 
     @property
     def ended(self) -> bool:

@@ -165,15 +165,15 @@ class Loading:
         found = (self._total(i, self._ways(i, 0)) for i in range(len(self.timeline.regions)))
         return max(found, default=0)
 
-    def plan(self, limit: float, enough: float) -> Plan:
+    def plan(self, limit: float, enough: float, attempts: int = ATTEMPTS) -> Plan:
         """The plan within `limit` bytes, or the lowest that is found.
 
         What is chosen needs no more in any region than is asked for. Where the regions' buffers do not fit
-        together within that, less is asked for.
+        together within that, less is asked for, `attempts` times in all.
         """
         asked = goal = max(limit, self.least)
         best: Plan | None = None
-        for _ in range(ATTEMPTS):
+        for _ in range(attempts):
             for haste in HASTE:
                 if haste.share < 1 and asked < SPARE * self.least:
                     continue

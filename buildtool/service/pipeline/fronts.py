@@ -20,8 +20,10 @@ from buildtool.service.pipeline.prepare import Prepared
 from buildtool.service.pipeline.slow_weights import (
     least_arena,
     least_loading_cost,
+    loads_weights,
     with_least_loads,
     with_loads,
+    with_loads_at_once,
 )
 from buildtool.work import Work
 
@@ -160,10 +162,16 @@ def _streamed(
     if not math.isinf(below):
         loads = least_loading_cost(graph, prepared.target)
         indices = found.cheaper(math.inf, Search(found.cost_cuts), lambda: below - loads)
+    quick = (
+        _at_once(found, prepared, seen, known)
+        if seen.smallest and loads_weights(prepared.target.board)
+        else []
+    )
     for index in indices:
         if _is_beaten(found.points[index], known):
             continue
         if seen.leaves_out(session.work):
+            yield from quick
             return
         session.tell(f"placing plan {index + 1} of {len(found.points)}")
         made = list(placed(found.plan(index), found.points[index].live_bytes))
@@ -177,6 +185,28 @@ def _streamed(
 
         for plan in smallest(found, limits(prepared, math.inf, Objective.RAM)):
             yield from placed(plan)
+
+
+def _at_once(found: Front, prepared: Prepared, seen: _Seen, known: Sequence[Point]) -> list[Point]:
+    """Points with their constants where a first attempt has them, within most of the work that is left.
+
+    They tell which ones may be the smallest, and are what there is where the budget ends before those are
+    placed.
+    """
+    graph, target, options = found.graph, prepared.target, prepared.options
+    session, made = prepared.session, list[Point]()
+    with session.work.share(0.75, first=True):
+        for index, point in enumerate(found.points):
+            if session.work.left <= 0:
+                break
+            if _is_beaten(point, known):
+                continue
+            bare = found.plan(index)
+            if least_arena(bare, graph, target, options, session) <= seen.least:
+                plan = with_loads_at_once(bare, graph, target, options, session)
+                seen.note(plan)
+                made.append(Point(_live(plan, graph, prepared), plan, graph))
+    return made
 
 
 def _is_beaten(point: SearchPoint, known: Iterable[Point]) -> bool:

@@ -73,6 +73,14 @@ def least_arena(bare: Plan, graph: Graph, target: Target, options: PlanOptions, 
     return _loading(bare, graph, target, options, session).least if loads else bare.arena_bytes
 
 
+def with_loads_at_once(
+    bare: Plan, graph: Graph, target: Target, options: PlanOptions, session: Session
+) -> Plan:
+    """`bare` with buffers for its constants, in the smallest arena that a first attempt finds."""
+    loading = _loading(bare, graph, target, options, session)
+    return loading.plan(loading.least, 0, attempts=1)
+
+
 def with_least_loads(
     bare: Plan, graph: Graph, target: Target, options: PlanOptions, session: Session
 ) -> Plan:
