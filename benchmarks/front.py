@@ -31,6 +31,7 @@ IMAGES = ("overwritable", "resident", "stream")
 MADE = (
     *("gates:16", "unet:4", "dense:55", "dense:103", "dense:151", "detection:160", "wired:40"),
     *("chain:300", "chain:1000", "chain:3000", "blocks:50", "blocks:200"),
+    *("joined:62", "joined:250", "tree:62", "tree:250", "woven:62", "woven:250"),
 )
 
 

@@ -22,7 +22,7 @@ from buildtool.graph.types import (
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/support"))
 
-from zeronet import SAME_3X3, Net
+from zeronet import SAME_3X3, Net, joined
 
 GATE = Quantization((1 / 256,), (-128,))
 
@@ -127,6 +127,20 @@ def _joined(net: Net, parts: list[int]) -> int:
     return net.add_op(OpKind.CONCATENATION, parts, shape, AxisAttrs(2))
 
 
+def tree(branches: int) -> Graph:
+    """Branches that a tree of additions joins."""
+    return joined(branches, as_a_tree=True)
+
+
+def woven(count: int) -> Graph:
+    """Branches that are added to the sum of all before them as soon as they are made."""
+    net = Net((1, 16, 16, 4), name="woven")
+    x = y = net.conv(net.inputs[0], 8)
+    for i in range(count):
+        y = net.add(y, net.conv(net.depthwise(net.conv(x, 8 + 4 * (i % 3))), 8))
+    return net.graph(y)
+
+
 def wired(nodes: int) -> Graph:
     """Separable convolutions, each of one or two tensors of the five before it; what is not read is added."""
     rng, net = random.Random(nodes), Net((1, 32, 32, 3), name="wired")
@@ -153,6 +167,9 @@ KINDS: dict[str, Callable[[int], Graph]] = {
     "dense": dense,
     "detection": detection,
     "wired": wired,
+    "joined": joined,
+    "tree": tree,
+    "woven": woven,
 }
 
 

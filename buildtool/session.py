@@ -20,6 +20,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgpack
 
+from buildtool.work import Spent, Work
+
 T = TypeVar("T")
 
 _at_work: ContextVar[Session | None] = ContextVar("session", default=None)
@@ -61,7 +63,7 @@ class Level(Generic[T]):
 class Session:
     """Values by kind and key; of each kind the ones used last are kept, and some by a `keeper` as well.
 
-    `progress` hears, in a few words, of steps that may take a while.
+    `progress` hears, in a few words, of steps that may take a while. `work`: what a request may still spend.
     """
 
     def __init__(
@@ -72,6 +74,8 @@ class Session:
     ) -> None:
         self._most = most_entries
         self._kinds: dict[str, OrderedDict[Hashable, Any]] = {}
+        self._spent: dict[str, dict[Hashable, tuple[Spent, ...]]] = {}  # on what is remembered, if anything
+        self.work = Work()
         self.keeper = keeper
         self._progress = progress
 
@@ -84,21 +88,50 @@ class Session:
         if self._progress is not None:
             self._progress(text)
 
-    def remember(self, kind: str, key: Hashable, make: Callable[[], T], most_entries: int = 0) -> T:
+    @contextlib.contextmanager
+    def budget(self, most: float) -> Iterator[Work]:
+        """Makes `work` a budget of so many units for a while."""
+        before, self.work = self.work, Work(most)
+        try:
+            yield self.work
+        finally:
+            self.work = before
+
+    def remember(
+        self,
+        kind: str,
+        key: Hashable,
+        make: Callable[[], T],
+        most_entries: int = 0,
+        serves: Callable[[T], bool] = lambda _: True,
+    ) -> T:
         """The value kept under `kind` and `key`; made, and kept, where there is none.
 
         `most_entries`: of this kind, if not the session's. An exception of `make` reaches the caller and
-        nothing is kept.
+        nothing is kept; nor is what the budget of `work` has cut short. A value that does not `serve` is
+        neither kept nor taken.
         """
-        kept = self._kinds.setdefault(kind, OrderedDict())
-        if key in kept:
+        kept, work = self._kinds.setdefault(kind, OrderedDict()), self.work
+        spent = self._spent.setdefault(kind, {})
+        if key in kept and serves(kept[key]) and (key not in spent or work.pay(spent[key])):
             kept.move_to_end(key)
             value: T = kept[key]
             return value
-        value = make()
+        took: tuple[Spent, ...] | None = None
+        work.begin((kind, key))
+        try:
+            value = make()
+        finally:
+            took = work.end()
+        if took is None or not serves(value):
+            return value
         kept[key] = value
+        kept.move_to_end(key)
+        spent.pop(key, None)
+        if took:
+            spent[key] = took
         while len(kept) > (most_entries or self._most):
-            kept.popitem(last=False)
+            spent.pop(kept.popitem(last=False)[0], None)
         return value
 
     def keep(
@@ -145,6 +178,7 @@ class Session:
     def forget(self) -> None:
         """Forgets all values; what a keeper has stays."""
         self._kinds.clear()
+        self._spent.clear()
 
     def _key(self, level: Level[T], parts: Mapping[str, Any]) -> str:
         """SHA-256 (hex) of canonical bytes: all that the value depends on, the code included."""

@@ -7,7 +7,8 @@ from paths import ROOT
 
 from buildtool.session import Session
 
-PLAIN = {"str", "int", "float", "bool", "type", "Path", "Path | None"}  # what a cached function may be asked
+# what a cached function may be asked
+PLAIN = {"str", "int", "float", "bool", "type", "Path", "Path | None", "tuple[str, ...]"}
 
 
 def remembering(path):

@@ -72,6 +72,8 @@ def _notes(answer: FrontAnswer) -> list[str]:
             "The budget ended the search. For every plan there is one of these that needs at most "
             f"{answer['search_factor']:.2f} times its live bytes and does at most as many times its work."
         )
+    if answer["placing_ended"]:
+        notes.append("The budget for placing plans ended first: these are not proven least.")
     if answer["order_status"] == "feasible":
         notes.append("The budget for orders of the operators ended before one was proven to be the best.")
     return notes

@@ -63,6 +63,8 @@ def _figures(answer: PlanAnswer, streamed: bool) -> Iterator[str]:
     yield from by_ratio(answer)
     if answer["search_factor"] > 1:
         yield f"search   its budget ended it: at most {answer['search_factor']:.2f} times the least there is"
+    if answer["placing_ended"]:
+        yield "placing  its budget ended it: the plan is not proven least"
     if answer["order_status"] == "feasible":
         yield "order    the budget for orders ended before one was proven to be the best"
     if streamed:

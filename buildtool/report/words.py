@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from buildtool.report.names import short_names
@@ -32,9 +33,9 @@ def owner(answer: PlanAnswer, buffer: BufferView) -> str:
     if buffer["op"] >= 0:
         return layer_of(answer, buffer["op"], BUFFER_WIDTH)
     names = buffer["tensor_names"]
-    known = {op["name"]: op["position"] for op in answer["operators"]}
+    known = _positions(tuple(op["name"] for op in answer["operators"])) if names else {}
     if names and names[0] in known:
-        return layer_of(answer, known[names[0]], BUFFER_WIDTH)
+        return layer_of(answer, answer["operators"][known[names[0]]]["position"], BUFFER_WIDTH)
     return layer(names[0] if names else buffer["name"], BUFFER_WIDTH)
 
 
@@ -44,7 +45,17 @@ def layer_of(answer: PlanAnswer, position: int, width: int) -> str:
 
 
 def _names(answer: PlanAnswer) -> list[str]:
-    return short_names([op["name"] for op in answer["operators"]])
+    return _short_names(tuple(op["name"] for op in answer["operators"]))
+
+
+@lru_cache(maxsize=1)  # a report asks once a row
+def _short_names(names: tuple[str, ...]) -> list[str]:
+    return short_names(names)
+
+
+@lru_cache(maxsize=1)
+def _positions(names: tuple[str, ...]) -> dict[str, int]:
+    return {name: index for index, name in enumerate(names)}
 
 
 def form(answer: PlanAnswer, position: int) -> str:

@@ -55,9 +55,10 @@ class FrontAnswer(TypedDict):
     piece of that, not divided; `accounting`: in words, what an arena's size counts.
     `search_factor`: 1 where the points are the exact front over live bytes. Where the search's budget ended
     first it is larger, and proven: every other way of the space has a point that needs at most so many times
-    its live bytes and does at most so many times its work. `order_status`: null for the given order of the
-    operators; for the best one "optimal" (no order keeps less alive) or "feasible" (its own budget ended
-    first).
+    its live bytes and does at most so many times its work. `placing_ended`: whether the budget of work for
+    placing plans ended first: then the points are not proven least. `order_status`: null for the given order
+    of the operators; for the best one "optimal" (no order keeps less alive) or "feasible" (its own budget
+    ended first).
     """
 
     model: str
@@ -74,5 +75,6 @@ class FrontAnswer(TypedDict):
     points: list[Point]
     beside: list[Peer | Refusal]
     search_factor: float
+    placing_ended: bool
     order_status: str | None
     accounting: list[str]

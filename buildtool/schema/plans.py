@@ -334,10 +334,11 @@ class PlanAnswer(PlanDetails, BoardFacts):
 
     `search_factor`: 1 where the search for the plan was exact. Where its budget ended first it is larger, and
     proven: no way within the memory costs less than the one that was found, divided by it. Where the least
-    memory was asked for, it is that of the front (see `front`). `order_status`: null for the given order of
-    the operators; for the best one "optimal" (no order keeps less alive) or "feasible" (its own budget ended
-    first). `estimated_ms`: the cost at the board's clock, null where costs are no time, or the clock is not
-    known. `cost_by_ratio`: kernels of the plan that have no formula in cycles: their instructions count,
+    memory was asked for, it is that of the front (see `front`). `placing_ended`: whether the budget of work
+    for placing plans ended first: then the plan is not proven least. `order_status`: null for the given order
+    of the operators; for the best one "optimal" (no order keeps less alive) or "feasible" (its own budget
+    ended first). `estimated_ms`: the cost at the board's clock, null where costs are no time, or the clock is
+    not known. `cost_by_ratio`: kernels of the plan that have no formula in cycles: their instructions count,
     times the mean of cycles an instruction. `memories`: of an arena in two of them, null for one.
     `wait_cycles`: what reads and writes wait for the arena's memories by the board's data, estimated and no
     part of the cost; null where costs are no cycles.
@@ -351,6 +352,7 @@ class PlanAnswer(PlanDetails, BoardFacts):
     memories: MemoriesView | None
     wait_cycles: float | None
     search_factor: float
+    placing_ended: bool
     order_status: str | None
     beside: list[OtherPlan | NoOtherPlan]
     plan: bytes

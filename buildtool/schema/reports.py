@@ -81,7 +81,8 @@ class ReportFront(TypedDict):
     """The plans that no other beats in memory and work, whether or not they keep the limits.
 
     `available_bytes`: what the board has for the arena; `limit_bytes`: what was allowed (null: no less).
-    `search_factor`: as in the answer to `front`. `error` says why there are no points, else "".
+    `search_factor`, `placing_ended`: as in the answer to `front`. `error` says why there are no points, else
+    "".
     """
 
     available_bytes: int
@@ -89,6 +90,7 @@ class ReportFront(TypedDict):
     points: list[ReportPoint]
     beside: list[Peer | Refusal]
     search_factor: float
+    placing_ended: bool
     error: str
 
 
@@ -132,6 +134,7 @@ class ReportAnswer(PlanDetails, BoardFacts):
     cost_by_ratio: list[str]
     memories: MemoriesView | None
     search_factor: float
+    placing_ended: bool
     order_status: str | None
     verdict: Verdict | NoPlan
     inputs: list[int]

@@ -157,6 +157,7 @@ def plan(request: r.Plan, session: Session) -> PlanAnswer:
         "memories": memories_of(made),
         "wait_cycles": wait_cycles(made),
         "search_factor": made.search_factor,
+        "placing_ended": made.placing_ended,
         "order_status": made.order_status,
         "beside": beside(made, request.compare),
         "plan": to_bytes(made.plan),

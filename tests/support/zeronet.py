@@ -134,3 +134,17 @@ class Net(GraphBuilder):
     def graph(self, *outputs: int) -> Graph:  # type: ignore[override]
         """The network that makes these tensors."""
         return super().graph(outputs)
+
+
+def joined(branches: int, size: int = 16, *, as_a_tree: bool = False) -> Graph:
+    """Branches of three operators that read one tensor, all of them made before additions join them.
+
+    The additions are a chain, or a tree.
+    """
+    net = Net((1, size, size, 4), name="joined")
+    x = net.conv(net.inputs[0], 8)
+    waiting = [net.conv(net.depthwise(net.conv(x, 8 + 4 * (i % 3))), 8) for i in range(branches)]
+    while len(waiting) > 1:
+        first, second, *rest = waiting
+        waiting = [*rest, net.add(first, second)] if as_a_tree else [net.add(first, second), *rest]
+    return net.graph(waiting[0])

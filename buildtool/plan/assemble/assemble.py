@@ -30,6 +30,8 @@ from buildtool.session import Session
 from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target
 
+ASSEMBLED = 2_000  # units of work a buffer: all that putting a plan together takes beside its offsets
+
 
 class Contents(NamedTuple):
     """What lies in the arena: steps 1 to 3 of the five."""
@@ -107,8 +109,11 @@ def assemble(
     alive, facts, buffers, permitted = contents(timeline, regions, apart, turns)
     spaces = [known.workspace for known in facts]
 
+    session = session or Session()
+    session.work.spend(ASSEMBLED * (len(buffers) + len(extra)))
+
     # 4. Offsets as low as found; tensors move between regions where that makes the arena lower.
-    laid = lay(timeline, alive, buffers, extra, spaces, permitted, alignment, enough, session or Session())
+    laid = lay(timeline, alive, buffers, extra, spaces, permitted, alignment, enough, session)
 
     # 5. What it comes to.
     moved = [laid.buffers[move.source].size for move in laid.moves]

@@ -34,6 +34,7 @@ from buildtool.plan.schedule.turns import turns
 from buildtool.plan.types import Buffer, BufferKind, Load, Plan
 from buildtool.session import Session
 from buildtool.target.types import KernelVariant, Target
+from buildtool.work import Work
 
 MOST_BEHIND = 8  # operators of a group whose constants are tried on dead rows
 PRICED = 1 << 16  # bytes by which the price of one is known
@@ -127,6 +128,10 @@ class Loading:
         return region_bounds(self.timeline, self._regions, apart)
 
     @cached_property
+    def _work(self) -> Work:
+        return self.session.work if self.session else Work()
+
+    @cached_property
     def _regions(self) -> Regions:
         graph, image = self.timeline.graph, self.timeline.image
         return Regions.of(graph, self.kernels, self.target, image, self.in_place, self.session)
@@ -160,23 +165,23 @@ class Loading:
         found = (self._total(i, self._ways(i, 0)) for i in range(len(self.timeline.regions)))
         return max(found, default=0)
 
-    def plan(self, limit: float, enough: float) -> Plan:
+    def plan(self, limit: float, enough: float, attempts: int = ATTEMPTS) -> Plan:
         """The plan within `limit` bytes, or the lowest that is found.
 
         What is chosen needs no more in any region than is asked for. Where the regions' buffers do not fit
-        together within that, less is asked for.
+        together within that, less is asked for, `attempts` times in all.
         """
         asked = goal = max(limit, self.least)
         best: Plan | None = None
-        for _ in range(ATTEMPTS):
+        for _ in range(attempts):
             for haste in HASTE:
                 if haste.share < 1 and asked < SPARE * self.least:
                     continue
                 made = self.placed(asked, enough, haste)
                 if best is None or made.arena_bytes < best.arena_bytes:
                     best = made
-                if made.arena_bytes <= goal:
-                    return made
+                if made.arena_bytes <= goal or not self._work.goes_on():
+                    return best
             if asked <= 0:
                 break
             asked -= max(self.target.board.alignment, made.arena_bytes - goal)

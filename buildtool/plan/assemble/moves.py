@@ -21,12 +21,14 @@ from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.problem import arena_problem
 from buildtool.plan.place.solver import decide
 from buildtool.plan.types import Buffer, Move, Overlap, changed
+from buildtool.work import Work
 
 QUICK_NODES = 500  # of the exact search for how far a stretch goes without a move
 PROBE_NODES = 8_000  # of the same where it is about to end
 TAIL = 6  # regions at the end of a stretch, which are looked at before all of it
 TAIL_NODES = 5_000  # of the exact search for these
 EARLIER_CUTS = 3  # that are tried, where less would have to be moved than at the last one
+MOST_FAILED = 8  # wishes in a row that were not met: no other one is tried after that
 MOST_TOGETHER = 512  # buffers of a stretch of several regions: what is longer is placed piece by piece
 
 
@@ -83,8 +85,10 @@ class _Problem:
         alignment: int,
         cuts: Sequence[int],
         fixed: Collection[int],
+        work: Work | None = None,
     ) -> None:
-        self.buffers, self.options, self.alignment = buffers, options, alignment
+        self.buffers, self.options, self.alignment, self.work = buffers, options, alignment, work or Work()
+        self._denied = self.work.denied
         end = max(b.last for b in buffers) + 1
         barred = [0] * (end + 1)  # how many more of the fixed buffers are alive on both sides of a time
         for i in fixed:
@@ -101,6 +105,11 @@ class _Problem:
         ]
         pairs = ((buffers[o.input], buffers[o.output]) for o in options)
         self._options = _Spans(self.times, [(max(a.first, b.first), min(a.last, b.last)) for a, b in pairs])
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether nothing was left of the work for a search that was wanted."""
+        return self.work.denied > self._denied
 
     @property
     def stretches(self) -> int:
@@ -139,7 +148,7 @@ class _Problem:
     def single(self, number: int, height: int) -> dict[int, int] | None:
         """Offsets within `height` from a cut to the next; None where none were found."""
         if (number, height) not in self._singles:
-            self._singles[number, height] = _pinned(self.singles[number], height, {})
+            self._singles[number, height] = _pinned(self, self.singles[number], height, {})
         return self._singles[number, height]
 
     def placed(self, stretch: _Stretch) -> arena.Solution:
@@ -150,7 +159,7 @@ class _Problem:
             for position, item in zip(stretch.buffers, stretch.problem.items, strict=True)
         ]
         options = [changed(o, input=index[o.input], output=index[o.output]) for o in stretch.options]
-        found = place(buffers, options, self.alignment)
+        found = place(buffers, options, self.alignment, self.work)
         return arena.Solution(tuple(b.offset for b in found.buffers), found.height)
 
 
@@ -193,15 +202,17 @@ def place_in_parts(
     fixed: Collection[int],
     below: float,
     enough: float = 0,
+    work: Work | None = None,
 ) -> Parted | None:
     """A placement with moves at some of the `cuts` (times), if one is lower than `below` bytes.
 
     `fixed`: positions of buffers that cannot move. The lowest that is found, or one within `enough` bytes:
-    the more bytes there are, the fewer tensors have to be moved.
+    the more bytes there are, the fewer tensors have to be moved. None where nothing is left of `work`.
     """
-    if not buffers:
+    work = work or Work()
+    if not buffers or not work.goes_on():
         return None
-    problem = _Problem(buffers, options, alignment, cuts, fixed)
+    problem = _Problem(buffers, options, alignment, cuts, fixed, work)
     singles = problem.singles
     least = 0
     for size, single in sorted(((sum(s.problem.sizes), s) for s in singles), key=lambda pair: -pair[0]):
@@ -212,7 +223,7 @@ def place_in_parts(
         return None
     high = [i for i, single in enumerate(singles) if not _fits(problem, i, single, least)]
     height = max([least, *(problem.placed(singles[i]).height for i in high)])
-    if height >= below:
+    if height >= below or problem.is_cut_short:
         return None
     free = int(min(enough, below - 1)) // alignment * alignment
     heights = dict.fromkeys((height, max(height, free)))
@@ -223,6 +234,8 @@ def place_in_parts(
 def _within(problem: _Problem, height: int, least: int) -> Parted | None:
     """A placement within `height` bytes, in as few stretches as are found."""
     found = list(_stretches(problem, height))
+    if problem.is_cut_short:
+        return None  # stretches that nobody looked for are no reason to move tensors
     made = (_joined(problem, way, height, least) for way in (found, _cheaper(problem, found, height)) if way)
     return min((parted for parted in made if parted), key=Parted.moved_bytes, default=None)
 
@@ -309,24 +322,31 @@ def _tried(
         return None
     if nodes == PROBE_NODES and stop - start > TAIL:
         tail = problem.stretch(stop - TAIL, stop)
-        if _pinned(tail, height, {}, TAIL_NODES) is None:
+        if _pinned(problem, tail, height, {}, TAIL_NODES) is None:
             return None
-    return _pinned(stretch, height, {}, nodes)
+    return _pinned(problem, stretch, height, {}, nodes)
 
 
 def _offsets(
     problem: _Problem, stretch: _Stretch, offsets: dict[int, int], height: int, wished: dict[int, int]
 ) -> dict[int, int]:
-    """Position -> offset in a stretch; as many as can be of the largest buffers lie where it is wished."""
+    """Position -> offset in a stretch; as many as can be of the largest buffers lie where it is wished.
+
+    Where some in a row cannot, the smaller ones behind them lie where they came to lie.
+    """
     pins: dict[int, int] = {}
+    failed = 0
     for i in sorted(wished, key=lambda i: (-problem.buffers[i].size, i)):
         tried = pins | {i: wished[i]}
         if all(offsets[k] == at for k, at in tried.items()):
             pins = tried
             continue
-        found = _pinned(stretch, height, tried)
+        if failed == MOST_FAILED:
+            continue
+        found = _pinned(problem, stretch, height, tried)
+        failed += 1
         if found is not None:
-            offsets, pins = found, tried
+            offsets, pins, failed = found, tried, 0
     return offsets
 
 
@@ -336,9 +356,11 @@ def _fits(problem: _Problem, number: int, single: _Stretch, height: int) -> bool
 
 
 def _pinned(
-    stretch: _Stretch, height: int, pins: dict[int, int], nodes: int = PROBE_NODES
+    whole: _Problem, stretch: _Stretch, height: int, pins: dict[int, int], nodes: int = PROBE_NODES
 ) -> dict[int, int] | None:
     """Offsets within `height` with some of them given; None where none were found."""
+    if not whole.work.goes_on():
+        return None
     problem = stretch.problem
     if pins:
         items = [
@@ -347,7 +369,7 @@ def _pinned(
         ]
         problem = arena.Problem(tuple(items), problem.permissions)
     try:
-        solution = decide(problem, height, nodes).solution
+        solution = decide(problem, height, nodes, work=whole.work).solution
     except UnsupportedError:
         return None
     return None if solution is None else stretch.offsets(solution)

@@ -142,14 +142,15 @@ def _placed(
     """
     key = _Key((tuple(timed), tuple(overlaps), alignment))
     kept = max(2, min(MOST_PLACEMENTS, MOST_BUFFERS // max(1, len(timed))))
-    seen = session.remember("looks", key, lambda: look(timed, overlaps, alignment), kept)
+    work = session.work
+    seen = session.remember("looks", key, lambda: look(timed, overlaps, alignment, work), kept)
     fixed = {i for i, b in enumerate(timed) if b.kind is not BufferKind.TENSOR}
 
     def parted(below: float) -> Parted | None:
         return session.remember(
             "placements in parts",
             (key, tuple(starts), below, enough),
-            lambda: place_in_parts(timed, overlaps, alignment, starts, fixed, below, enough),
+            lambda: place_in_parts(timed, overlaps, alignment, starts, fixed, below, enough, work),
             kept,
         )
 
@@ -157,11 +158,15 @@ def _placed(
         parts = parted(math.inf)
         if parts is not None and parts.placed.height <= seen.bound:
             return parts
-    quick = session.remember("placements", key, lambda: place_quickly(timed, overlaps, alignment, seen), kept)
+    quick = session.remember(
+        "placements", key, lambda: place_quickly(timed, overlaps, alignment, seen, work), kept
+    )
     if enough < quick.bound < quick.height and not seen.impossible:
         parts = parted(quick.height)
         if parts is not None and parts.placed.height <= quick.bound:
             return parts
-    placed = session.remember("searched placements", key, lambda: searched(quick, overlaps, alignment), kept)
+    placed = session.remember(
+        "searched placements", key, lambda: searched(quick, overlaps, alignment, work), kept
+    )
     whole = Parted(placed, tuple(range(len(timed))), ())
     return whole if placed.height <= enough else parted(placed.height) or whole

@@ -12,8 +12,10 @@ from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.problem import arena_problem
 from buildtool.plan.place.solver import Status, decide, improve
 from buildtool.plan.types import Buffer, Overlap, changed
+from buildtool.work import Work
 
 QUICK_NODES = 2_000  # of the exact search for offsets that meet the bound
+LEAST_NODES = 100  # of the same where nothing is left of the request's work
 SEARCH_NODES = 20_000  # of the exact search for lower offsets, where greedy orders leave a gap
 
 
@@ -31,9 +33,10 @@ class Placed:
     bound: int
 
 
-def place(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int) -> Placed:
+def place(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, work: Work) -> Placed:
     """Offsets as low as found, with as few of the overlaps as that needs."""
-    return searched(place_quickly(buffers, options, alignment), options, alignment)
+    seen = look(buffers, options, alignment, work)
+    return searched(place_quickly(buffers, options, alignment, seen, work), options, alignment, work)
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Look:
     impossible: bool
 
 
-def look(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int) -> Look:
+def look(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, work: Work) -> Look:
     """Looks for a placement at the bound, without any overlap where none is needed for that."""
     problem = arena_problem(buffers, options, alignment)
     least = bound(problem).bytes
@@ -53,28 +56,29 @@ def look(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int) 
     status = Status.UNKNOWN
     for offered in dict.fromkeys((needed, tuple(options))):
         whole = len(offered) == len(options)
-        met, status = _within(problem if whole else arena_problem(buffers, offered, alignment), least)
+        some = problem if whole else arena_problem(buffers, offered, alignment)
+        met, status = _within(some, least, work)
         if met is not None:
             return Look(_placed(buffers, offered, met, least), least, False)
     return Look(None, least, status is Status.INFEASIBLE)
 
 
 def place_quickly(
-    buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, seen: Look | None = None
+    buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, seen: Look, work: Work
 ) -> Placed:
     """The same as `place` without a long search, where the bound is not met.
 
     Where it is not met by what a short search has `seen`, greedy orders find a placement. One without any
     overlap counts too, so that offering them never costs a byte.
     """
-    seen = seen or look(buffers, options, alignment)
-    return seen.placed or _by_greedy_orders(buffers, options, alignment, seen.bound)
+    return seen.placed or _by_greedy_orders(buffers, options, alignment, seen.bound, work)
 
 
-def _within(problem: arena.Problem, capacity: int) -> tuple[arena.Solution | None, Status]:
+def _within(problem: arena.Problem, capacity: int, work: Work) -> tuple[arena.Solution | None, Status]:
     """A placement within a capacity, if a short search finds one, and what is proven."""
     try:
-        result = decide(problem, capacity, QUICK_NODES)
+        nodes = QUICK_NODES if work.goes_on() else LEAST_NODES
+        result = decide(problem, capacity, nodes, work=work)
     except UnsupportedError:
         return None, Status.UNKNOWN
     return result.solution, result.status
@@ -89,12 +93,13 @@ def _placed(
 
 
 def _by_greedy_orders(
-    buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, least: int
+    buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, least: int, work: Work
 ) -> Placed:
     best: tuple[int, tuple[Overlap, ...], arena.Solution] | None = None
     elementwise = tuple(o for o in options if not o.distance)
-    for offered in dict.fromkeys(((), elementwise, tuple(options))):
-        solution = greedy.solve(arena_problem(buffers, offered, alignment))
+    every = tuple(options)
+    for offered in dict.fromkeys(((), elementwise, every) if work.goes_on() else (every,)):
+        solution = greedy.solve(arena_problem(buffers, offered, alignment), work=work)
         if best is None or solution.height < best[0]:
             best = (solution.height, offered, solution)
         if best[0] <= least:
@@ -102,20 +107,20 @@ def _by_greedy_orders(
     assert best is not None
     height, offered, solution = best
     needed = _needed(buffers, offered, alignment, height)
-    if len(needed) < len(offered):
-        frugal = greedy.solve(arena_problem(buffers, needed, alignment))
+    if len(needed) < len(offered) and work.goes_on():
+        frugal = greedy.solve(arena_problem(buffers, needed, alignment), work=work)
         if frugal.height <= height:
             offered, solution = needed, frugal
     return _placed(buffers, offered, solution, least)
 
 
-def searched(placed: Placed, options: Sequence[Overlap], alignment: int) -> Placed:
+def searched(placed: Placed, options: Sequence[Overlap], alignment: int, work: Work) -> Placed:
     """The same, or what the exact search finds to be lower, with any of the overlaps."""
     if placed.height <= placed.bound:
         return placed
     problem = arena_problem(placed.buffers, options, alignment)
     start = arena.Solution(tuple(b.offset for b in placed.buffers), placed.height)
-    found = improve(problem, start, SEARCH_NODES)
+    found = improve(problem, start, SEARCH_NODES, work)
     if found.height >= placed.height:
         return placed
     return _placed(placed.buffers, options, found, placed.bound)

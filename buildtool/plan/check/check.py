@@ -109,10 +109,14 @@ def _check_streamed(
     """Scratch suffices for what the calls make, and the replay reads only what is there."""
     graph = timeline.graph
     _check_placement(plan, target, exact=False)
+    scratch: dict[int, list[int]] = {}
+    for b in plan.buffers:
+        if b.kind is BufferKind.SCRATCH:
+            scratch.setdefault(b.op, []).append(b.size)
     for position, kernel in enumerate(kernels):
         op = graph.ops[position]
         needed = scratch_bytes(kernel, graph, op, timeline.columns.get(position)) if kernel else 0
-        found = [b.size for b in plan.buffers if b.kind is BufferKind.SCRATCH and b.op == position]
+        found = scratch.get(position, [])
         if needed and (len(found) != 1 or found[0] < needed):
             place = graph.ops[position].place
             raise PlanError(f"its kernel needs {needed} bytes of scratch, it has {found}", operator=place)

@@ -34,6 +34,8 @@ def arena_groups(graph: Graph) -> dict[int, int]:
 def updates(graph: Graph, op: Op) -> frozenset[int]:
     """Operands that an operator updates where they lie."""
     pairs = STATEFUL.get(op.kind, {})
+    if not pairs:
+        return frozenset()
     states, groups = state_groups(graph), alias_groups(graph)
     found = set()
     for operand, output in pairs.items():

@@ -7,9 +7,11 @@ bounds are exact over aligned bytes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left, insort
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from heapq import heappop, heappush
 from math import gcd
 from typing import Any, NamedTuple
 
@@ -83,23 +85,44 @@ def height(problem: Problem, offsets: Sequence[int]) -> int:
 
 def validate(problem: Problem, offsets: Sequence[int]) -> None:
     """Raises PlanError unless `offsets` is a legal placement (checked pair by pair)."""
-    allowed = {(p.output, p.input): p.distance for p in problem.permissions}
     items, sizes = problem.items, problem.sizes
     if len(offsets) != len(items):
         raise PlanError(f"there are {len(offsets)} offsets for {len(items)} items")
     for index, (item, offset) in enumerate(zip(items, offsets, strict=True)):
         if offset < 0 or offset % item.alignment or item.offset not in (None, offset):
             raise PlanError(f"item {index} lies at {offset}, against its alignment or fixed offset")
-    order = sorted(range(len(items)), key=lambda i: items[i].lower)
-    for position, a in enumerate(order):
-        for b in order[position + 1 :]:
-            if items[b].lower >= items[a].upper:
-                break
-            if items[b].lower >= items[b].upper or not (sizes[a] and sizes[b]):
-                continue
-            apart = offsets[a] + sizes[a] <= offsets[b] or offsets[b] + sizes[b] <= offsets[a]
-            a_on_b, b_on_a = allowed.get((a, b)), allowed.get((b, a))
-            a_on_b_safe = a_on_b is not None and offsets[b] >= offsets[a] + a_on_b
-            b_on_a_safe = b_on_a is not None and offsets[a] >= offsets[b] + b_on_a
-            if not (apart or a_on_b_safe or b_on_a_safe):
-                raise PlanError(f"items {a} and {b} overlap at {offsets[a]} and {offsets[b]}")
+    allowed = {(p.output, p.input): p.distance for p in problem.permissions}
+    for a, b in _together(items, sizes, offsets):
+        a_on_b, b_on_a = allowed.get((a, b)), allowed.get((b, a))
+        a_on_b_safe = a_on_b is not None and offsets[b] >= offsets[a] + a_on_b
+        b_on_a_safe = b_on_a is not None and offsets[a] >= offsets[b] + b_on_a
+        if not (a_on_b_safe or b_on_a_safe):
+            raise PlanError(f"items {a} and {b} overlap at {offsets[a]} and {offsets[b]}")
+
+
+def _together(
+    items: Sequence[Item], sizes: Sequence[int], offsets: Sequence[int]
+) -> Iterator[tuple[int, int]]:
+    """Pairs of items that share a byte at some time; the one that is there first comes first.
+
+    The items alive are kept in the order of their offsets. Those that lie on each other are few, so one is
+    looked for among those that begin below it and are no larger than the largest.
+    """
+    live = sorted(
+        (i for i, item in enumerate(items) if item.lower < item.upper and sizes[i]),
+        key=lambda i: items[i].lower,
+    )
+    largest = max((sizes[i] for i in live), default=0)
+    ends: list[tuple[int, int]] = []
+    alive: list[tuple[int, int]] = []  # offset and item
+    for b in live:
+        while ends and ends[0][0] <= items[b].lower:
+            gone = heappop(ends)[1]
+            del alive[bisect_left(alive, (offsets[gone], gone))]
+        begin = bisect_left(alive, (offsets[b] - largest + 1, -1))
+        end = bisect_left(alive, (offsets[b] + sizes[b], -1))
+        for at, a in alive[begin:end]:
+            if at + sizes[a] > offsets[b]:
+                yield a, b
+        insort(alive, (offsets[b], b))
+        heappush(ends, (items[b].upper, b))

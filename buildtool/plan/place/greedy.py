@@ -18,11 +18,14 @@ import numpy as np
 from buildtool.errors import UnsupportedError
 from buildtool.plan.place.arena import Permission, Problem, Solution, round_up
 from buildtool.plan.place.bounds import bound
-from buildtool.plan.place.greedy_runs import Ints, Links, NativeRuns, PythonRuns, Task, library
+from buildtool.plan.place.greedy_runs import FITS, Ints, Links, NativeRuns, PythonRuns, Task, library
+from buildtool.work import Work
 
 VARIATIONS = 240  # orders tried beyond the fixed ones, at most
 MOST_BYTES = 1 << 40  # so that sums, and areas in bytes times steps, stay in 64 bits
+LINKS = 4  # neighbours that are looked at in one unit of work
 PLACEMENTS = 60_000  # items placed in variations, at most
+MOST_LINKS = 8_000_000  # neighbours looked at in variations, at most
 
 
 def solve(
@@ -32,12 +35,13 @@ def solve(
     enough: int | None = None,
     native: bool = True,
     lib: Path | None = None,
+    work: Work | None = None,
 ) -> Solution:
     """The lowest placement found; stops as soon as it is within `enough` bytes (None: the problem's bound).
 
     Items with fixed offsets that contradict each other are not noticed here: arena.validate says so.
-    `native`: in C where that was built; Python makes the same placements. UnsupportedError where the items
-    add up to MOST_BYTES.
+    `native`: in C where that was built; Python makes the same placements. `work`: what it counts to; where
+    nothing is left of it, there are no variations. UnsupportedError where the items add up to MOST_BYTES.
     """
     if not problem.items:
         return Solution((), 0)
@@ -47,19 +51,24 @@ def solve(
     ways = [problem]
     if all(i.offset is None and i.alignment == problem.granule for i in problem.items):
         ways.append(_upside_down(problem))
+    links = _links(ways)
+    tries = min(variations, PLACEMENTS // len(problem.items), MOST_LINKS // max(1, len(links.neighbour)))
     task = Task(
         sizes=_ints(problem.sizes),
         alignments=_ints([item.alignment for item in problem.items]),
         pinned=_ints([-1 if item.offset is None else item.offset for item in problem.items]),
-        links=_links(ways),
+        links=links,
         ways=len(ways),
         orders=np.array(list(_orders(problem)), np.int64),
         least=bound(problem).bytes if enough is None else enough,
-        variations=min(variations, PLACEMENTS // len(problem.items)),
+        variations=tries if work is None or work.goes_on() else 0,
     )
     found = library(lib) if native else None
     runs = PythonRuns(task) if found is None else NativeRuns(found, task)
     offsets, height, way = runs.best()
+    if work is not None:
+        tried = task.variations if height > task.least else 0
+        work.spend((len(task.orders) * len(FITS) * task.ways + tried) * len(links.neighbour) // LINKS)
     if way:
         turned = zip(offsets, problem.sizes, strict=True)
         offsets = [height - offset - size for offset, size in turned]

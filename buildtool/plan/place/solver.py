@@ -25,8 +25,10 @@ from buildtool.plan.place.native import NativeSearch, library
 from buildtool.plan.place.orders import FIRST_LIMIT, runs
 from buildtool.plan.place.outcome import Search, Verdict
 from buildtool.plan.place.search import PythonSearch
+from buildtool.work import Work
 
 LEAST_TABLE_BITS, MOST_TABLE_BITS = 10, 20  # of the table of states known to fail: 16 KiB to 16 MiB
+SETTING_UP = 200  # units of work an item that any search takes besides its nodes
 LOOK = 100  # nodes before it is found out which offsets are left to the items
 SHARE = 4  # of the budget that is left, 1 / SHARE is spent on one height
 
@@ -122,17 +124,27 @@ class _Solver:
 
 
 def decide(
-    problem: Problem, capacity: int, budget: int, *, native: bool = True, lib: Path | None = None
+    problem: Problem,
+    capacity: int,
+    budget: int,
+    *,
+    native: bool = True,
+    lib: Path | None = None,
+    work: Work | None = None,
 ) -> Result:
     """A placement no higher than `capacity` bytes: any; OPTIMAL if it meets the bound.
 
-    `native`: in C where that was built; the Python search visits the same nodes.
+    `native`: in C where that was built; the Python search visits the same nodes. `work`: what it counts to.
     """
     least = bound(problem).bytes
+    if work is not None:
+        work.spend(SETTING_UP * len(problem.items))
     if least > capacity:
         return Result(Status.INFEASIBLE, None, least, 0)
     solver = _Solver(problem, budget, lib, native=native)
     verdict, solution = solver.search(capacity, budget)
+    if work is not None:
+        work.spend(solver.nodes * len(problem.items))
     if solution is not None:
         status = Status.OPTIMAL if solution.height <= least else Status.FEASIBLE
     else:
@@ -188,15 +200,21 @@ def _slice(left: int) -> int:
     return max(min(left, FIRST_LIMIT), left // SHARE)
 
 
-def improve(problem: Problem, solution: Solution, budget: int) -> Solution:
+def improve(problem: Problem, solution: Solution, budget: int, work: Work | None = None) -> Solution:
     """A placement that is not higher than `solution`: lower if one was found within `budget` nodes.
 
-    What the search does not take (too many items) comes back as it is.
+    What the search does not take (too many items) comes back as it is, and so does all where nothing is left
+    of `work`.
     """
+    if work is not None and not work.goes_on():
+        return solution
     try:
-        found = minimise(problem, solution, budget).solution
+        result = minimise(problem, solution, budget)
     except UnsupportedError:
         return solution
+    found = result.solution
+    if work is not None:
+        work.spend((SETTING_UP + result.nodes) * len(problem.items))
     return solution if found is None or found.height >= solution.height else found
 
 

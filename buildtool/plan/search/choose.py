@@ -212,6 +212,8 @@ def cheaper_points(found: Front, limits: Limits, known: Sequence[Plan], search: 
     if search.most_bytes < max(inside, default=0):  # limits of a search never rise
         search = least_cost(found)
     for index in found.cheaper(limits.ram, search, below):
+        if best is not None and not found.work.goes_on():
+            break
         made.append(found.within(index, limits.ram))
         if not limits.allow(made[-1]):
             made.append(found.plan(index))  # as the front has it, in the least arena that was found
@@ -223,6 +225,8 @@ def _between(found: Front, limits: Limits, over: Plan, under: Plan) -> list[Plan
     """Plans of less cost than `under`, and less work than `over`, which does more than is allowed."""
     plans: list[Plan] = []
     for _ in range(MOST_PRICES):
+        if not found.work.goes_on():
+            break
         dearer, more = (under.cost - over.cost) * COST_UNITS, over.macs - under.macs
         if dearer <= 0 or more <= 0:
             break
@@ -247,7 +251,7 @@ def _placed(found: Front, search: Search, ram: float) -> list[Plan]:
     most = _most(ram)
     while (way := search.least(most)) is not None:
         plans.append(found.cheap(way, enough=ram))
-        if plans[-1].arena_bytes <= ram:
+        if plans[-1].arena_bytes <= ram or not found.work.goes_on():
             break
         most = way.bytes - 1
     return plans
@@ -263,6 +267,8 @@ def smallest(found: Front, limits: Limits) -> list[Plan]:
         if least is not None and not found.may_fit(i, least - 1):
             continue
         if limits.f is None or point.f <= limits.f + F_SLACK:
+            if plans and not found.work.goes_on():
+                return plans
             plans.append(found.plan(i))
             least = plans[-1].arena_bytes if least is None else min(least, plans[-1].arena_bytes)
     return plans + _smaller(found, limits, least) if plans else plans
@@ -275,7 +281,7 @@ def _smaller(found: Front, limits: Limits, least: int | None) -> list[Plan]:
     """
     plans: list[Plan] = []
     bytes_ = min(p.live_bytes for p in found.points if limits.f is None or p.f <= limits.f + F_SLACK)
-    while least is not None and least > bytes_:
+    while least is not None and least > bytes_ and found.work.goes_on():
         lower = replace(limits, ram=least - 1, objective=Objective.COST)
         plan = _cheapest_of(cheapest(found, lower), lower)
         if plan is None:
@@ -299,7 +305,7 @@ def _smallest_by_cost(found: Front, limits: Limits) -> list[Plan]:
     sizes = sorted({way.bytes for way in ways} | {point.live_bytes for point in found.points})
     plans: list[Plan] = []
     low, high = 0, len(sizes) - 1
-    while low <= high:
+    while low <= high and (not plans or found.work.goes_on()):
         middle = (low + high) // 2
         made = cheapest(found, replace(limits, ram=sizes[middle]))
         plans += made
@@ -315,7 +321,7 @@ def _last_of(found: Front, limits: Limits, ways: Sequence[Way]) -> list[Plan]:
     plans = [found.lean(way) for way in ways[-LAST_WAYS:]]
     least = min((plan.arena_bytes for plan in plans if limits.allow_work(plan)), default=math.inf)
     for i, point in enumerate(found.points if ways else ()):
-        if point.live_bytes >= ways[-1].bytes and found.may_fit(i, least - 1):
+        if point.live_bytes >= ways[-1].bytes and found.may_fit(i, least - 1) and found.work.goes_on():
             plans.append(found.plan(i))
             least = min(least, plans[-1].arena_bytes) if limits.allow_work(plans[-1]) else least
     return plans

@@ -54,10 +54,12 @@ from buildtool.target import catalogue
 from buildtool.target.costs import COST_UNITS
 from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target
+from buildtool.work import Work
 
 HAND_OFFS = (1, 4, 8)  # pixels; whole rows are always tried
 STRATEGY = "best"
 MOST_ASSEMBLED = 256  # plans that a session keeps by their regions
+MOST_POINTS = 4096  # of all fronts, whose plans a session keeps
 MOST_FORMS = 200  # of all blocks: in larger networks a point's way is not looked for again by cost
 
 
@@ -314,19 +316,21 @@ class Front:
         return min(dying, tables.sizes[region.end - 1])
 
     @cached_property
-    def _plans(self) -> dict[int, Plan]:
-        """The points that are placed; kept in the session for every front of the same problem."""
-        if self.session is None:
-            return {}
-        key = (*self._problem, self.settings)
-        placed: dict[int, Plan] = self.session.remember("placed points", key, dict)
-        return placed
+    def _kept(self) -> Session:
+        return self.session or Session()
+
+    @property
+    def work(self) -> Work:
+        """What is left of the work that placing plans may take."""
+        return self._kept.work
 
     def plan(self, index: int) -> Plan:
-        """The placed plan of a point, in the least arena that is found and as cheap as that allows."""
-        if index not in self._plans:
-            self._plans[index] = self.within(index)
-        return self._plans[index]
+        """The placed plan of a point, in the least arena that is found and as cheap as that allows.
+
+        It is kept in the session for every front of the same problem.
+        """
+        key = (*self._problem, self.settings, index)
+        return self._kept.remember("placed points", key, lambda: self.within(index), MOST_POINTS)
 
     def within(self, index: int, enough: float = 0) -> Plan:
         """A placed plan of a point; `enough`: bytes of an arena that is low enough.
@@ -351,27 +355,23 @@ class Front:
         A plan without moves is as low as whole tensors were placed, whatever was enough: it is that of every
         other number of bytes that it has room in.
         """
-        known = self._assembled(regions)
-        if known and known[0].arena_bytes <= enough:
-            return known[0]
-        made = assemble(
-            self._timeline(regions),
-            self.target,
-            self.elements.kernels,
-            strategy=STRATEGY,
-            in_place=self.settings.in_place,
-            enough=enough,
-            session=self.session,
-        )
-        if not made.moves:
-            known[:] = [made]
-        return made
 
-    def _assembled(self, regions: tuple[Region, ...]) -> list[Plan]:
-        """The plan of some regions that has no moves, once it is known."""
-        if self.session is None:
-            return []
-        return self.session.remember("assembled", (*self._problem, regions), list[Plan], MOST_ASSEMBLED)
+        def made() -> Plan:
+            return assemble(
+                self._timeline(regions),
+                self.target,
+                self.elements.kernels,
+                strategy=STRATEGY,
+                in_place=self.settings.in_place,
+                enough=enough,
+                session=self._kept,
+            )
+
+        def low_enough(plan: Plan) -> bool:
+            return not plan.moves and plan.arena_bytes <= enough
+
+        key = (*self._problem, regions)
+        return self._kept.remember("assembled", key, made, MOST_ASSEMBLED, low_enough)
 
     @cached_property
     def _problem(self) -> tuple[object, ...]:

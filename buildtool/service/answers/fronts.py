@@ -58,6 +58,7 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
         "points": [{**p, "estimated_ms": estimated_ms(p["cost"], target)} for p in found["points"]],
         "beside": peers_of(prepared, request.peers),
         "search_factor": found["search_factor"],
+        "placing_ended": found["placing_ended"],
         "order_status": prepared.order_status,
         "accounting": found["accounting"],
     }
@@ -72,17 +73,19 @@ class Found(TypedDict):
     macs: int
     points: list[Point]
     search_factor: float
+    placing_ended: bool
     accounting: list[str]
 
 
 def _found(prepared: Prepared) -> Found:
-    found = front(prepared, prepared.options.ram)
+    found, ended = front(prepared, prepared.options.ram)
     return {
         "macs": found[0].plan.macs_layerwise if found else 0,
         "points": [
             {"live_bytes": p.live_bytes, "strategy": p.plan.strategy, **figures(p.plan)} for p in found
         ],
         "search_factor": front_factor(prepared),
+        "placing_ended": ended,
         "accounting": list(found[0].plan.accounting) if found else [],
     }
 
@@ -90,9 +93,13 @@ def _found(prepared: Prepared) -> Found:
 def _unpacked(data: bytes) -> Found:
     found: Found = msgpack.unpackb(data)
     kinds = {"strategy": str, "f": float, "cost": float, "estimated_ms": type(None)}
-    right = found.keys() == Found.__annotations__.keys() and all(
-        point.keys() == _FIGURES and all(type(v) is kinds.get(name, int) for name, v in point.items())
-        for point in found["points"]
+    right = (
+        found.keys() == Found.__annotations__.keys()
+        and type(found["placing_ended"]) is bool
+        and all(
+            point.keys() == _FIGURES and all(type(v) is kinds.get(name, int) for name, v in point.items())
+            for point in found["points"]
+        )
     )
     if not right:
         raise ValueError("not the figures of a front")

@@ -67,6 +67,7 @@ def report_of(request: Report, session: Session) -> ReportAnswer:
         "cost_by_ratio": sorted(made.target.by_ratio.intersection(made.plan.kernels)),
         "memories": memories_of(made),
         "search_factor": made.search_factor,
+        "placing_ended": made.placing_ended,
         "order_status": made.order_status,
         "verdict": _verdict(made, prepared),
         "inputs": list(made.graph.inputs),
@@ -207,8 +208,9 @@ def _front(made: Planned, prepared: Prepared, peers: bool) -> ReportFront:
     free = replace(prepared, options=options)
     found: tuple[Point, ...] = ()
     error = ""
+    ended = False
     try:
-        found = front(free, None)
+        found, ended = front(free, None)
     except BuildtoolError as refused:
         error = refused.text
     return {
@@ -217,6 +219,7 @@ def _front(made: Planned, prepared: Prepared, peers: bool) -> ReportFront:
         "points": [_point(point, made) for point in found],
         "beside": peers_of(free, peers),
         "search_factor": front_factor(free) if found else 1.0,
+        "placing_ended": ended,
         "error": error,
     }
 

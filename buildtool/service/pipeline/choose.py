@@ -35,7 +35,9 @@ from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.prepare import Prepared
 from buildtool.service.pipeline.slow_weights import loads_weights, with_least_loads, with_loads
 from buildtool.service.pipeline.two_memories import spread
+from buildtool.work import PLANNING
 
+REFUSING = PLANNING // 4  # units of work for what a refusal says that another goal would need
 ATTEMPTS = 8  # at keeping a limit together with the constants, by asking for less without them
 Placed = tuple[Graph, Plan]  # a plan, and the graph in the order of operators that it is for
 
@@ -53,7 +55,7 @@ def chosen(prepared: Prepared) -> Placed:
 
 def choice(prepared: Prepared) -> Choice:
     """As `chosen`, with the factor by which the plan may miss the best; what is known is not made again."""
-    return kept.choice(prepared, lambda: _that_fits(prepared))
+    return kept.choice(prepared, lambda: _within_budget(prepared))
 
 
 def settled(prepared: Prepared) -> Prepared:
@@ -66,14 +68,20 @@ def settled(prepared: Prepared) -> Prepared:
         return prepared
 
 
-def front(prepared: Prepared, ram: int | None) -> tuple[Point, ...]:
-    """The points of the front within `ram` bytes; the first is the plan that objective `ram` asks for."""
-    found = list(points(prepared, ram))
+def front(prepared: Prepared, ram: int | None) -> tuple[tuple[Point, ...], bool]:
+    """The points of the front within `ram` bytes; the first is the plan that objective `ram` asks for.
+
+    Beside them, whether a budget of work ended before all were placed.
+    """
+    with prepared.session.budget(PLANNING) as work:
+        found = list(points(prepared, ram))
+    ended = work.ended
     options = replace(prepared.options, ram=ram, objective=Objective.RAM)
     with contextlib.suppress(PlanError):
         made = choice(replace(prepared, options=options, bounded=False))
         found.append(point_of(made.plan, prepared.graph_for(made.index, made.plan), prepared))
-    return undominated(found)
+        ended = ended or made.ended
+    return undominated(found), ended
 
 
 def _that_fits(prepared: Prepared) -> Choice:
@@ -116,6 +124,18 @@ def _with_own_firmware(found: Choice, prepared: Prepared) -> Choice:
     return replace(found, firmware=own_firmware(graph, found.plan, prepared.target, prepared.session))
 
 
+def _within_budget(prepared: Prepared) -> Choice:
+    """The choice that one budget of work allows, and whether that has ended before all was tried."""
+    with prepared.session.budget(PLANNING) as work:
+        try:
+            found = _that_fits(prepared)
+        except PlanError as error:
+            if work.ended:
+                error.text += " (the budget for placing plans ended first: this is not proven least)"
+            raise
+        return replace(found, ended=work.ended)
+
+
 def _chosen(prepared: Prepared) -> Choice:
     prepared.session.tell(f"planning, strategy {prepared.options.strategy}")
     made: list[Choice] = []
@@ -129,16 +149,19 @@ def _chosen(prepared: Prepared) -> Choice:
             refused.append(error)
 
     for index, graph in enumerate(prepared.graphs):
-        plan(index, replace(prepared, graphs=(graph,), varied=False))
+        if not made or prepared.session.work.goes_on():
+            plan(index, replace(prepared, graphs=(graph,), varied=False))
     nearer: list[PlanError] = []
     whole = min((found.plan for found in made), key=lambda plan: _merit(plan, prepared), default=None)
     for index, graph in enumerate(prepared.unsliced if prepared.varied else ()):
+        if made and not prepared.session.work.goes_on():
+            break
         alone = replace(prepared, graphs=(graph,), varied=False)
         made += (Choice(index, *one) for one in _with_views(alone, whole, nearer))
     if prepared.varied and _passes_may_pay(prepared, made):
         for index, graph in enumerate(prepared.twice, len(prepared.graphs)):
             alone = replace(prepared, graphs=(graph,), varied=False)
-            if _may_pay(alone, made):
+            if (not made or prepared.session.work.goes_on()) and _may_pay(alone, made):
                 plan(index, alone)
     if not made:
         raise min((refused[-1], *nearer), key=_suggested).at(path=prepared.path)
@@ -167,7 +190,8 @@ def _with_views(
             except PlanError as error:
                 refused.append(error)
                 break
-            if plan.arena_bytes <= room:
+            fits = whole is not None or not excess_bytes(prepared.target.board, plan)
+            if plan.arena_bytes <= room and fits:
                 yield plan, plan_factor(alone)
                 break
             trying = viewed.lighter(graph, trying, plan, prepared.session)
@@ -266,20 +290,29 @@ def _best_with_loads(prepared: Prepared) -> Plan:
     The least memory is a point of the front. The least cost is looked for without the constants, within
     ever less memory until they fit as well; points of the front are taken where they are cheaper.
     """
-    by_cost = prepared.options.objective == Objective.COST
-    made = _cheap_with_loads(prepared) if by_cost else None
+    if prepared.options.objective == Objective.RAM:
+        return _least_with_loads(prepared)
+    made = _cheap_with_loads(prepared)
     if made is not None and made.cost <= least_cost(prepared):
         return made
     below = math.inf if made is None else made.cost
-    found = [point.plan for point in points(prepared, prepared.ram, below, filled=by_cost)]
+    found = [point.plan for point in points(prepared, prepared.ram, below, filled=True)]
     if made is not None:
         found.append(made)
-    if not by_cost:
-        found += _smaller_with_loads(prepared, found)
-    if not found:
-        raise _too_large(prepared)
-    if by_cost:
+    if found:
         return min(found, key=lambda plan: (plan.cost, plan.arena_bytes))
+    with prepared.session.budget(REFUSING):
+        raise _too_large(prepared, points(replace(prepared, bounded=False), None, smallest=True))
+
+
+def _least_with_loads(prepared: Prepared) -> Plan:
+    """The plan with the least memory whose constants are brought into the arena, within the limits."""
+    nearest = points(replace(prepared, bounded=False), None, smallest=True)
+    most = limits(prepared, prepared.ram)
+    found = [point.plan for point in nearest if most.allow(point.plan)]
+    found += _smaller_with_loads(prepared, found)
+    if not found:
+        raise _too_large(prepared, nearest)
     return min(found, key=lambda plan: (plan.arena_bytes, plan.cost))
 
 
@@ -287,6 +320,8 @@ def _smaller_with_loads(prepared: Prepared, found: Sequence[Plan]) -> list[Plan]
     """Plans in less memory than those found, where the limit on cost leaves no smaller point of the front."""
     made: list[Plan] = []
     while prepared.options.max_cost is not None and (known := [*found, *made]):
+        if not prepared.session.work.goes_on():
+            break
         below = min(plan.arena_bytes for plan in known) - 1
         options = replace(prepared.options, ram=below, objective=Objective.COST)
         plan = _cheap_with_loads(replace(prepared, options=options, bounded=False))
@@ -307,7 +342,7 @@ def _cheap_with_loads(prepared: Prepared) -> Plan | None:
             return None
         if limits(prepared, prepared.ram).allow(made):
             return made
-        if asked is None or prepared.ram is None:
+        if asked is None or prepared.ram is None or not prepared.session.work.goes_on():
             return None
         asked -= max(prepared.target.board.alignment, made.arena_bytes - prepared.ram)
         if asked <= 0:
@@ -323,9 +358,10 @@ def _loaded(bare: Plan, prepared: Prepared) -> Plan:
     return with_loads(bare, graph, prepared.target, options, prepared.ram, prepared.session)
 
 
-def _too_large(prepared: Prepared) -> PlanError:
-    """What the plan with the least memory needs; the same as a question about work where memory suffices."""
-    free = points(replace(prepared, bounded=False), None)
+def _too_large(prepared: Prepared, free: Sequence[Point]) -> PlanError:
+    """What the plan with the least memory needs, the first of some without a limit on that; a question about
+    work where there are none.
+    """
     if not free:
         return _too_much_work(prepared)
     least_plan = [free[0].plan, *_smaller_with_loads(prepared, [free[0].plan])][-1]

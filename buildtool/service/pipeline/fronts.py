@@ -7,7 +7,7 @@ first point and its arena.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,15 @@ from buildtool.modes import Image, Objective, Strategy
 from buildtool.plan.types import Plan
 from buildtool.service.pipeline import passes
 from buildtool.service.pipeline.prepare import Prepared
-from buildtool.service.pipeline.slow_weights import least_loading_cost, with_least_loads, with_loads
+from buildtool.service.pipeline.slow_weights import (
+    least_arena,
+    least_loading_cost,
+    loads_weights,
+    with_least_loads,
+    with_loads,
+    with_loads_at_once,
+)
+from buildtool.work import Work
 
 if TYPE_CHECKING:
     from buildtool.plan.search.choose import Limits
@@ -35,21 +43,28 @@ class Point:
 
 
 def points(
-    prepared: Prepared, ram: int | None, below: float = math.inf, *, filled: bool = False
+    prepared: Prepared,
+    ram: int | None,
+    below: float = math.inf,
+    *,
+    filled: bool = False,
+    smallest: bool = False,
 ) -> tuple[Point, ...]:
     """The plans within the options' limits and `ram` bytes, least memory first.
 
     Each does less work than the one before it. `below`: plans that cannot cost less may be left out.
-    `filled`: the buffers of constants may be as large as `ram` allows.
+    `filled`: the buffers of constants may be as large as `ram` allows. `smallest`: only the first of them
+    matters. Where the budget of work ends, no more are placed once one is within the limits.
     """
     allowed = limits(prepared, ram)
     room = ram if filled else None
+    seen = _Seen(allowed, smallest)
     made: list[Point] = []
     for graph in prepared.graphs[len(prepared.unsliced) :]:  # it mostly has what the others need not be asked
-        made += _of_one_order(graph, prepared, below, room)
+        made += _of_one_order(graph, prepared, seen, below, room)
     known = tuple(made)
     for graph in (*prepared.unsliced, *prepared.viewed):
-        made += _of_one_order(graph, prepared, below, room, known)
+        made += _of_one_order(graph, prepared, seen, below, room, known)
     made += _with_second_passes(prepared, below, room, made)
     found = [p for p in made if allowed.allow(p.plan)]
     if not found and prepared.options.max_cost is not None:
@@ -71,50 +86,137 @@ def point_of(plan: Plan, graph: Graph, prepared: Prepared) -> Point:
     return Point(_live(plan, graph, prepared), plan, graph)
 
 
+@dataclass
+class _Seen:
+    """The least arena of the points so far that are `allowed`, in bytes.
+
+    `smallest`: no plan with a larger arena matters.
+    """
+
+    allowed: Limits
+    smallest: bool
+    least: float = math.inf
+
+    def note(self, plan: Plan) -> None:
+        """Sees one more."""
+        if self.allowed.allow(plan):
+            self.least = min(self.least, plan.arena_bytes)
+
+    def leaves_out(self, work: Work) -> bool:
+        """Whether no further point is placed: one will do where the budget of work has ended."""
+        return not math.isinf(self.least) and not work.goes_on()
+
+
 def _of_one_order(
-    graph: Graph, prepared: Prepared, below: float, room: int | None, known: Sequence[Point] = ()
-) -> Iterator[Point]:
-    """All that is looked at: the search's front, and the plan of whole operators.
+    graph: Graph,
+    prepared: Prepared,
+    seen: _Seen,
+    below: float,
+    room: int | None,
+    known: Sequence[Point] = (),
+) -> list[Point]:
+    """All that is looked at: the plan of whole operators, and the search's front.
 
     A point whose calls and loads alone cost as much as `below` is not placed, nor one that a `known` plan
-    beats. `room`: bytes that buffers of constants may fill (None: as few as can be).
+    beats. `room`: bytes that buffers of constants may fill (None: as few as can be). Each may take half of
+    the work that is left. Whole operators come last where only the smallest plan matters and a point may be
+    smaller.
     """
+    options, target, session = prepared.options, prepared.target, prepared.session
+
+    def placed(bare: Plan, live: int | None = None) -> Iterator[Point]:
+        if seen.smallest and least_arena(bare, graph, target, options, session) > seen.least:
+            return
+        with session.work.share(0.5):
+            if room is None:
+                plan = with_least_loads(bare, graph, target, options, session)
+            else:
+                plan = with_loads(bare, graph, target, options, room, session)
+        seen.note(plan)
+        yield Point(_live(plan, graph, prepared) if live is None or plan is not bare else live, plan, graph)
+
+    streams = options.strategy == Strategy.BEST and not written_in_place(graph)
+    whole: Plan | None = None
+    if options.image != Image.STREAM and not seen.leaves_out(session.work):
+        whole = layerwise(graph, prepared)
+    late = whole is not None and streams and seen.smallest and not _is_least(whole, graph, prepared)
+    first = [] if whole is None or late else list(placed(whole))
+    streamed = list(_streamed(graph, prepared, seen, below, known, placed)) if streams else []
+    if whole is not None and late:
+        first += placed(whole)
+    return first + streamed
+
+
+def _is_least(whole: Plan, graph: Graph, prepared: Prepared) -> bool:
+    """Whether the plan of whole operators may need less than any point of the search's front."""
+    target, options, session = prepared.target, prepared.options, prepared.session
+    found = searched(graph, prepared).points
+    return not found or least_arena(whole, graph, target, options, session) <= found[0].live_bytes
+
+
+def _streamed(
+    graph: Graph,
+    prepared: Prepared,
+    seen: _Seen,
+    below: float,
+    known: Sequence[Point],
+    placed: Callable[..., Iterator[Point]],
+) -> Iterator[Point]:
+    """The points of the search's front: see `_of_one_order`."""
     from buildtool.plan.search.paths import Search
 
-    options, target = prepared.options, prepared.target
-
-    def placed(bare: Plan, live: int | None = None) -> Point:
-        if room is None:
-            plan = with_least_loads(bare, graph, target, options, prepared.session)
-        else:
-            plan = with_loads(bare, graph, target, options, room, prepared.session)
-        return Point(_live(plan, graph, prepared) if live is None or plan is not bare else live, plan, graph)
-
-    if options.image != Image.STREAM:
-        yield placed(layerwise(graph, prepared))
-    if options.strategy != Strategy.BEST or written_in_place(graph):
-        return
+    options, session = prepared.options, prepared.session
     found = searched(graph, prepared)
-    prepared.session.tell("searching for plans")
+    session.tell("searching for plans")
     indices: Iterable[int] = range(len(found.points))
     if not math.isinf(below):
-        loads = least_loading_cost(graph, target)
+        loads = least_loading_cost(graph, prepared.target)
         indices = found.cheaper(math.inf, Search(found.cost_cuts), lambda: below - loads)
+    quick = (
+        _at_once(found, prepared, seen, known)
+        if seen.smallest and loads_weights(prepared.target.board)
+        else []
+    )
     for index in indices:
         if _is_beaten(found.points[index], known):
             continue
-        prepared.session.tell(f"placing plan {index + 1} of {len(found.points)}")
-        made = placed(found.plan(index), found.points[index].live_bytes)
-        yield made
-        if any(load.by_turns for load in made.plan.loads):
+        if seen.leaves_out(session.work):
+            yield from quick
+            return
+        session.tell(f"placing plan {index + 1} of {len(found.points)}")
+        made = list(placed(found.plan(index), found.points[index].live_bytes))
+        yield from made
+        if any(load.by_turns for one in made for load in one.plan.loads) and session.work.goes_on():
             # Constants on dead rows need less than the search counts: the leanest forms may pay.
-            yield placed(found.lean(found.points[index].way))
+            yield from placed(found.lean(found.points[index].way))
     if options.max_cost is not None:
         # Plans of little memory that cost less than the points do: they repeat more work.
         from buildtool.plan.search.choose import smallest
 
         for plan in smallest(found, limits(prepared, math.inf, Objective.RAM)):
-            yield placed(plan)
+            yield from placed(plan)
+
+
+def _at_once(found: Front, prepared: Prepared, seen: _Seen, known: Sequence[Point]) -> list[Point]:
+    """Points with their constants where a first attempt has them, within most of the work that is left.
+
+    They tell which ones may be the smallest, and are what there is where the budget ends before those are
+    placed.
+    """
+    graph, target, options = found.graph, prepared.target, prepared.options
+    session, made = prepared.session, list[Point]()
+    with session.work.share(0.75, first=True):
+        for index, point in enumerate(found.points):
+            if session.work.left <= 0:
+                break
+            if _is_beaten(point, known):
+                continue
+            bare = found.plan(index)
+            if least_arena(bare, graph, target, options, session) <= seen.least:
+                plan = with_loads_at_once(bare, graph, target, options, session)
+                seen.note(plan)
+                made.append(Point(_live(plan, graph, prepared), plan, graph))
+    return made
 
 
 def _is_beaten(point: SearchPoint, known: Iterable[Point]) -> bool:
@@ -135,7 +237,7 @@ def _with_second_passes(
     )
     placed = list(known)
     for live, _, number, index in listed:
-        if _is_beaten(fronts[number].points[index], placed):
+        if _is_beaten(fronts[number].points[index], placed) or not session.work.goes_on():
             continue
         graph, bare = fronts[number].graph, fronts[number].plan(index)
         if room is None:

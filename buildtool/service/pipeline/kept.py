@@ -38,13 +38,15 @@ MOST_CHECKED = 4096  # plans whose digests a session knows to be legal
 class Choice:
     """The plan that was chosen: for the graph with this `index` in `Prepared.every_graph`, with its views.
 
-    `factor`: see `fronts.plan_factor`; `firmware`: what that of the plan takes beside its arena.
+    `factor`: see `fronts.plan_factor`; `firmware`: what that of the plan takes beside its arena. `ended`:
+    whether the budget of work ended before all plans were placed that may be better.
     """
 
     index: int
     plan: Plan
     factor: float
     firmware: tuple[Taken, ...] = ()
+    ended: bool = False
 
 
 def choice(prepared: Prepared, make: Callable[[], Choice]) -> Choice:
@@ -125,7 +127,7 @@ def _packed_if_it_fits(prepared: Prepared) -> Callable[[Choice], bytes]:
 
         if not holds(prepared.target.with_firmware(found.firmware).board, found.plan):
             return b""
-        parts = [found.index, found.factor, to_bytes(found.plan), _taken(found.firmware)]
+        parts = [found.index, found.factor, found.ended, to_bytes(found.plan), _taken(found.firmware)]
         data: bytes = msgpack.packb(parts)
         return data
 
@@ -136,10 +138,12 @@ def _checked(data: bytes, prepared: Prepared) -> Choice:
     """The choice in `data`, its plan checked; an exception for anything else."""
     from buildtool.plan.codec import from_bytes
 
-    index, factor, plan_bytes, taken = msgpack.unpackb(data)
+    index, factor, ended, plan_bytes, taken = msgpack.unpackb(data)
     if type(index) is not int or index < 0:
         raise ValueError("no such order of operators")
-    if not isinstance(factor, float) or not factor >= 1.0 or not isinstance(plan_bytes, bytes):
+    if not isinstance(factor, float) or not factor >= 1.0 or not isinstance(ended, bool):
+        raise ValueError("not a choice")
+    if not isinstance(plan_bytes, bytes):
         raise ValueError("not a choice")
     plan = from_bytes(plan_bytes)
     checked(plan, prepared.graph_for(index, plan), prepared)
@@ -148,7 +152,7 @@ def _checked(data: bytes, prepared: Prepared) -> Choice:
     firmware = tuple(Taken(str(memory), str(what), int(size)) for memory, what, size in taken)
     if not holds(prepared.target.with_firmware(firmware).board, plan):
         raise ValueError("a plan that does not fit")
-    return Choice(index, plan, factor, firmware)
+    return Choice(index, plan, factor, firmware, ended)
 
 
 def _refusal(data: bytes) -> Mapping[str, Any]:

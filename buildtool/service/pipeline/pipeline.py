@@ -43,6 +43,7 @@ class Planned:
     session: Session
     order_status: str | None = None  # as in Prepared
     search_factor: float = 1.0  # as `fronts.plan_factor`
+    placing_ended: bool = False  # as `kept.Choice.ended`
 
 
 def planned(
@@ -66,6 +67,7 @@ def planned(
         session,
         prepared.order_status,
         found.factor,
+        found.ended,
     )
 
 

@@ -67,6 +67,20 @@ def least_loading_cost(graph: Graph, target: Target) -> float:
     return sum(least(op, block) for op, block in constants(graph, kernels).items())
 
 
+def least_arena(bare: Plan, graph: Graph, target: Target, options: PlanOptions, session: Session) -> int:
+    """Bytes that no arena of `bare` with its constants is below, however they come."""
+    loads = loads_weights(target.board)
+    return _loading(bare, graph, target, options, session).least if loads else bare.arena_bytes
+
+
+def with_loads_at_once(
+    bare: Plan, graph: Graph, target: Target, options: PlanOptions, session: Session
+) -> Plan:
+    """`bare` with buffers for its constants, in the smallest arena that a first attempt finds."""
+    loading = _loading(bare, graph, target, options, session)
+    return loading.plan(loading.least, 0, attempts=1)
+
+
 def with_least_loads(
     bare: Plan, graph: Graph, target: Target, options: PlanOptions, session: Session
 ) -> Plan:
@@ -83,10 +97,10 @@ def with_least_loads(
     missed = best.arena_bytes - loading.least
     for part in range(1, BETWEEN) if missed >= BETWEEN * target.board.alignment else ():
         goal = loading.least + missed * part // BETWEEN
-        if goal < best.arena_bytes:
+        if goal < best.arena_bytes and session.work.goes_on():
             best = min(best, _within(loading, options, goal), key=lambda plan: plan.arena_bytes)
     for _ in range(ROUNDS):
-        if best.arena_bytes <= loading.least:
+        if best.arena_bytes <= loading.least or not session.work.goes_on():
             break
         made = _within(loading, options, best.arena_bytes - target.board.alignment)
         if made.arena_bytes >= best.arena_bytes:

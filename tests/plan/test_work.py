@@ -1,0 +1,180 @@
+"""The budget of work of a request: where it ends, what is said then, and that all sessions end it alike."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from zeronet import joined
+
+from buildtool.errors import PlanError
+from buildtool.graph.tflite.writer import write_model
+from buildtool.modes import Objective
+from buildtool.plan.assemble import moves
+from buildtool.plan.check import states
+from buildtool.plan.check.check import check
+from buildtool.plan.codec import to_bytes
+from buildtool.plan.types import Buffer, BufferKind
+from buildtool.report import front as front_report
+from buildtool.report import plan as plan_report
+from buildtool.report import words
+from buildtool.service import handle
+from buildtool.service.answers import fronts as front_answers
+from buildtool.service.pipeline import choose
+from buildtool.service.pipeline.options import PlanOptions
+from buildtool.service.pipeline.prepare import Prepared
+from buildtool.session import Session
+from buildtool.target.registry import load_target
+from buildtool.work import Work
+
+LITTLE = 100_000  # units: less than placing the plans of some branches takes
+
+
+def problem(graph, board, session, **options):
+    """The least memory of a graph on a board."""
+    asked = PlanOptions(**{"objective": Objective.RAM, **options})
+    return Prepared("", (graph,), load_target(board), asked, session=session)
+
+
+def outcome(prepared, budget):
+    """The plan's bytes (or why there is none), whether the budget has ended, and what is left of it."""
+    with prepared.session.budget(budget) as work:
+        try:
+            made = to_bytes(choose._chosen(prepared).plan)
+        except PlanError as error:
+            made = error.text
+        return made, work.ended, work.left
+
+
+def units(branches, budget=math.inf):
+    """What the least plan of some branches takes."""
+    session = Session()
+    with session.budget(1 << 62) as work:
+        choose._chosen(problem(joined(branches), "cortex-m4", session))
+        return (1 << 62) - work.left
+
+
+def test_joined_branches_take_work_that_grows_with_their_square_at_most():
+    few, many = units(10), units(40)
+    assert 0 < many <= 16 * few
+
+
+def test_a_budget_that_ends_leaves_a_plan_that_is_not_proven_least(monkeypatch):
+    graph = joined(24)
+    prepared = problem(graph, "cortex-m4", Session())
+    whole = choose.choice(prepared)
+    assert not whole.ended
+    monkeypatch.setattr(choose, "PLANNING", LITTLE)
+    prepared = problem(graph, "cortex-m4", Session())
+    found = choose.choice(prepared)
+    assert found.ended
+    assert found.plan.arena_bytes >= whole.plan.arena_bytes
+    check(found.plan, prepared.graph_for(found.index, found.plan), prepared.target)
+
+
+def test_answers_say_that_the_budget_has_ended(monkeypatch):
+    model = write_model(joined(24))
+    asked = {"model": {"name": "joined", "data": model}, "board": "cortex-m4"}
+    plan = {"kind": "plan", **asked, "options": {"objective": "ram"}}
+    assert not handle(plan)["placing_ended"]
+    assert "not proven least" not in plan_report.text(handle(plan))
+    assert not handle({"kind": "front", **asked})["placing_ended"]
+    monkeypatch.setattr(choose, "PLANNING", LITTLE)
+    monkeypatch.setattr(front_answers, "PLANNING", LITTLE)
+    answer = handle(plan)
+    assert answer["placing_ended"]
+    assert "its budget ended it: the plan is not proven least" in plan_report.text(answer)
+    answer = handle({"kind": "front", **asked})
+    assert answer["placing_ended"]
+    assert "these are not proven least" in " ".join(front_report.text(answer).split())
+
+
+@pytest.mark.parametrize("board", ["cortex-m4", "xcore"])
+def test_a_budget_ends_at_the_same_place_whatever_the_session_remembers(board):
+    graph = joined(7)
+    warm = Session()
+    fresh = Session()
+    whole = outcome(problem(graph, board, fresh), 1 << 40)
+    assert not whole[1]
+    took = (1 << 40) - whole[2]
+    outcome(problem(graph, board, warm, objective=Objective.COST), 1 << 40)
+    outcome(problem(graph, board, warm, ram=whole_arena(graph, board) + 64), 1 << 40)
+    front_answers._found(problem(graph, board, warm))
+    for part in range(1, 21):
+        budget = took * part // 20
+        assert outcome(problem(graph, board, Session()), budget) == outcome(
+            problem(graph, board, warm), budget
+        )
+    assert outcome(problem(graph, board, warm), 1 << 40) == whole
+
+
+def whole_arena(graph, board):
+    """Bytes of the least arena."""
+    return choose.choice(problem(graph, board, Session())).plan.arena_bytes
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 20)), min_size=1, max_size=12), st.integers(1, 100)
+)
+def test_what_is_remembered_counts_as_what_is_made(asked, most):
+    """Values that need others, made in a fresh session and in one that has all of them, leave as much."""
+
+    def value(session, number, own):
+        def make():
+            inner = value(session, number - 1, own) if number else 0
+            if not session.work.goes_on():
+                return inner, "cut"
+            session.work.spend(own + number)
+            return inner, own
+
+        return session.remember("values", (number, own), make)
+
+    def run(session):
+        with session.budget(most) as work:
+            return [(value(session, *one), work.left, work.denied) for one in asked]
+
+    warm = Session()
+    for one in asked:
+        value(warm, *one)
+    assert run(warm) == run(Session())
+
+
+def test_a_share_leaves_the_rest_to_what_comes_later():
+    work = Work(100)
+    with work.share(0.25):
+        work.spend(25)
+        assert not work.goes_on()
+    assert work.left == 75 and work.goes_on() and work.ended
+
+
+def test_tensors_that_cannot_lie_where_they_are_wished_are_not_tried_one_by_one(monkeypatch):
+    buffers = [Buffer(BufferKind.TENSOR, f"t{i}", (i,), 16, 0, 1) for i in range(60)]
+    whole = moves._Problem(buffers, [], 16, [1], ())
+    stretch = whole.stretch(0, whole.stretches)
+    tried = []
+    monkeypatch.setattr(moves, "_pinned", lambda *args: tried.append(args))
+    offsets = {i: 16 * i for i in range(60)}
+    assert moves._offsets(whole, stretch, offsets, 960, {i: 16 * i + 16 for i in range(60)}) == offsets
+    assert len(tried) == moves.MOST_FAILED
+
+
+def test_reports_and_checks_do_not_ask_again_for_each_operator(monkeypatch):
+    calls = []
+
+    def counted(owner, name):
+        inner = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *args: calls.append(name) or inner(*args))
+
+    counted(words, "short_names")
+    counted(states, "alias_groups")
+    counts = []
+    for branches in (4, 16):
+        calls.clear()
+        model = {"name": "joined", "data": write_model(joined(branches))}
+        asked = {"kind": "plan", "model": model, "board": "cortex-m4"}
+        plan_report.text(handle(asked))
+        counts.append(sorted(calls))
+    assert counts[0] == counts[1] and counts[0]
