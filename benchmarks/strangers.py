@@ -3,10 +3,10 @@
 FOLDER holds .tflite and .onnx files at any depth; strangers.toml says which files are meant, by repository,
 path and SHA-256, and nothing is fetched: whoever has them puts them there. `--unlisted` takes the others as
 well. A file is planned for a board of every family (BOARDS), by default and for the least RAM, and what is
-planned runs: on the host up to `--most-macs`, on emulated boards the files that the list marks for it. Every
-tensor of every run is compared with LiteRT's reference kernels. Inputs are random; where a network takes an
-image, there is an image of `--data` as well: a folder or an archive of .png, .jpg and .npy files
-(../shared/data by default).
+planned runs: on the host up to `--most-macs`, on emulated boards the files that the list marks for it, up to
+`--most-emulated`. Every tensor of every run is compared with LiteRT's reference kernels. Inputs are random;
+where a network takes an image, there is an image of `--data` as well: a folder or an archive of .png, .jpg
+and .npy files (../shared/data by default).
 
 Printed, in Markdown: a row a file (operators, bytes, verdict on each board, least RAM), rows for what is
 wrong (unexpected exceptions, more than 10 CPU seconds, tensors that differ), and totals. Results are kept
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib
 import io
 import json
 import multiprocessing
@@ -202,15 +203,13 @@ def compared(path: Path, board: str, value: np.ndarray | None) -> Row:
     with tempfile.TemporaryDirectory() as folder:
         if value is not None:
             np.save(Path(folder) / "input.npy", value)
-            request["inputs"] = {"file": str(Path(folder) / "input.npy")}
+            request["input"] = str(Path(folder) / "input.npy")
         answer = handle(request, Session())
     keys = ("exact", "tensors_compared", "elements_different", "max_abs_diff", "first_difference", "compiler")
     return {key: answer[key] for key in keys} | {"data": "random" if value is None else "real"}
 
 
-def done_with(
-    stranger: Stranger, board: str, most_macs: int, data: Path, send: Callable[[Row], None]
-) -> None:
+def done_with(stranger: Stranger, board: str, given: argparse.Namespace, send: Callable[[Row], None]) -> None:
     """Everything that is done with a file on a board, step by step; each step's row is sent."""
     path = stranger.path
     made = {}
@@ -219,9 +218,11 @@ def done_with(
         made[step] = guarded(partial(planned, path, BOARDS[board], objective))
         send({"step": step} | made[step])
     plan = made["plan"]
-    if "code" in plan or plan["macs"] > most_macs or not (board == "host" or stranger.emulated):
+    runs = board in given.run and (board == "host" or stranger.emulated)
+    most = given.most_macs if board == "host" else given.most_emulated
+    if "code" in plan or plan["macs"] > most or not runs:
         return
-    value = real(read_graph(load_model(str(path)))[1], stranger.sha256, data)
+    value = real(read_graph(load_model(str(path)))[1], stranger.sha256, given.data)
     is_light = board == "host" and plan["macs"] <= FEW_MACS
     values = [None, value] if is_light and value is not None else [value]
     for one in values:
@@ -360,9 +361,19 @@ def reading(stranger: Stranger, send: Callable[[Row], None]) -> None:
     send({"step": "read"} | guarded(partial(described, stranger.path)))
 
 
+def warm(boards: Sequence[str]) -> None:
+    """Imports and reads what every file needs, so that it is nobody's CPU time."""
+    for board in boards:
+        planned(Path("ds_cnn"), BOARDS[board], "ram")
+    for module in ("ai_edge_litert.interpreter", "buildtool.service.emulation.validation"):
+        importlib.import_module(module)
+
+
 def results(files: Sequence[Stranger], given: argparse.Namespace) -> Iterator[str]:
     """The table, a line as soon as it is known."""
     table = Table(given.boards)
+    if not given.head:
+        warm(given.boards)
     folder, is_new = given.kept / (given.head or head()), not given.head
     yield table.head()
     for number, stranger in enumerate(files, 1):
@@ -373,7 +384,7 @@ def results(files: Sequence[Stranger], given: argparse.Namespace) -> Iterator[st
         found: dict[str, list[Row]] = {}
         for board in given.boards if "code" not in about[0] else ():
             print(f"{number} of {len(files)}: {stranger.name}, {board}", file=sys.stderr, flush=True)
-            work = partial(done_with, stranger, board, given.most_macs, given.data)
+            work = partial(done_with, stranger, board, given)
             found[board] = known.get(board, partial(apart, work), is_new)
         yield table.row(stranger, about[0], found)
     yield from table.below()
@@ -388,7 +399,9 @@ def main() -> None:
     parser.add_argument("--list", type=Path, default=LIST)
     parser.add_argument("--unlisted", action="store_true")
     parser.add_argument("--boards", nargs="+", choices=[*BOARDS], default=[*BOARDS])
+    parser.add_argument("--run", nargs="*", choices=[*BOARDS], default=[*BOARDS])
     parser.add_argument("--most-macs", type=int, default=300_000_000)
+    parser.add_argument("--most-emulated", type=int, default=10_000_000, metavar="MACS")
     parser.add_argument("--data", type=Path, default=IMAGES)
     parser.add_argument("--kept", type=Path, default=KEPT)
     parser.add_argument("--head", default="")
