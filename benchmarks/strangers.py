@@ -12,7 +12,8 @@ Printed, in Markdown: a row a file (operators, bytes, verdict on each board, lea
 wrong (unexpected exceptions, more than 10 CPU seconds, tensors that differ), and totals. Results are kept
 below `--kept`, by the commit and the file's digest, and not made again; `--head` prints those of another
 commit. `--costs` prints, in place of all that, what costs predict beside what is counted, for the files that
-the list holds out for it, which no fit has used. Nothing else is written.
+the list holds out for it, which no fit has used; of another commit's counts with `--head`. Nothing else is
+written.
 """
 
 from __future__ import annotations
@@ -41,13 +42,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from instructions import in_instructions
 
 from buildtool.errors import BuildtoolError
 from buildtool.graph.types import Graph
-from buildtool.modes import Resize
+from buildtool.modes import Resize, Strategy
 from buildtool.service import handle
 from buildtool.service.datasets.images import MODES, image
 from buildtool.service.pipeline.models import load_model, read_graph
+from buildtool.service.pipeline.options import PlanOptions
+from buildtool.service.pipeline.pipeline import planned as plan_of
 from buildtool.session import Session
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -70,6 +74,8 @@ LEAST_SIDE = 8  # pixels of an input that counts as an image
 FEW_MACS = 20_000_000  # of a network that runs on the host on both kinds of data
 MOST_IMAGES = 64  # among which those of a file are drawn
 COST_BOARDS = {"M4": "cortex-m4", "M55": "cortex-m55"}
+UNITS = ("instructions", "cycles")
+WITHIN = 0.05  # of what is counted: what a cost is meant to be
 Row = dict[str, Any]
 
 
@@ -361,6 +367,51 @@ def reading(stranger: Stranger, send: Callable[[Row], None]) -> None:
     send({"step": "read"} | guarded(partial(described, stranger.path)))
 
 
+def counting(stranger: Stranger, board: str, send: Callable[[Row], None]) -> None:
+    """Sends what a file takes on a board, layer by layer."""
+    send({"step": "costs"} | guarded(partial(counted, stranger.path, COST_BOARDS[board])))
+
+
+def counted(path: Path, board: str) -> Row:
+    """Executed instructions, and cycles as `profile` estimates them."""
+    request = {"kind": "profile", "model": str(path), "board": board, "options": {"strategy": "layerwise"}}
+    answer = handle(request, Session())
+    return {unit: answer[unit] for unit in UNITS} | {"exact": answer["exact"]}
+
+
+def predicted(path: Path, board: str) -> dict[str, float]:
+    """The same as planning has it."""
+    made = plan_of(str(path), board, PlanOptions(strategy=Strategy.LAYERWISE), Session())
+    instructions = in_instructions(made.plan, made.graph, made.target.board)
+    return dict(zip(UNITS, (instructions, made.plan.cost), strict=True))
+
+
+def costs(files: Sequence[Stranger], given: argparse.Namespace) -> Iterator[str]:
+    """A line for each file that is held out, and the errors of all; counts are kept, costs are not."""
+    folder, is_new = given.kept / (given.head or head()), not given.head
+    yield "| file | " + " | ".join(f"{b} {unit} | counted" for b in COST_BOARDS for unit in UNITS) + " |"
+    yield "| --- |" + " ---: | ---: |" * len(UNITS) * len(COST_BOARDS)
+    errors: dict[str, list[float]] = {}
+    for stranger in (file for file in files if file.held_out):
+        cells = []
+        for board, name in COST_BOARDS.items():
+            make = partial(apart, partial(counting, stranger, board))
+            rows = Kept.of(folder, stranger.sha256).get(f"costs {board}", make, is_new)
+            row = rows[0] if rows else {}
+            said = predicted(stranger.path, name) if UNITS[0] in row else {}
+            for unit in said:
+                error = said[unit] / row[unit] - 1
+                errors.setdefault(f"{board} {unit}", []).append(abs(error))
+                cells.append(f"{error:+.1%} | {row[unit]:,.0f}")
+            cells += [f"{row['code']} |"] * len(UNITS) if "code" in row else []
+        if cells:
+            yield f"| {stranger.name} | {' | '.join(cells)} |"
+    for title, own in errors.items():
+        inside, mean = sum(error <= WITHIN for error in own), sum(own) / len(own)
+        text = f"{inside} of {len(own)} files within {WITHIN:.0%}"
+        yield f"\n{title}: {text}; {mean:.1%} on average, {max(own):.1%} at most"
+
+
 def warm(boards: Sequence[str]) -> None:
     """Imports and reads what every file needs, so that it is nobody's CPU time."""
     for board in boards:
@@ -398,6 +449,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--list", type=Path, default=LIST)
     parser.add_argument("--unlisted", action="store_true")
+    parser.add_argument("--costs", action="store_true")
     parser.add_argument("--boards", nargs="+", choices=[*BOARDS], default=[*BOARDS])
     parser.add_argument("--run", nargs="*", choices=[*BOARDS], default=[*BOARDS])
     parser.add_argument("--most-macs", type=int, default=300_000_000)
@@ -408,7 +460,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="files whose name has this in it")
     given = parser.parse_args()
     files = [s for s in strangers(given.folder, given.list, given.unlisted) if given.only in s.name]
-    for line in results(files, given):
+    for line in costs(files, given) if given.costs else results(files, given):
         print(line, flush=True)
 
 
