@@ -108,8 +108,13 @@ def convolutions_over_time():
 
 
 @slow
-@pytest.mark.parametrize("board", ["cortex-m4", "cortex-m55"])
-@pytest.mark.parametrize("network", [additions_that_lack_channels, convolutions_over_time])
+@pytest.mark.parametrize(
+    ("network", "board"),
+    [
+        *((additions_that_lack_channels, board) for board in BOARDS[:4]),
+        *((convolutions_over_time, board) for board in BOARDS[:2]),
+    ],
+)
 def test_what_networks_take_that_are_no_plain_image_classifiers_is_predicted(tmp_path, board, network):
     """Shortcuts with fewer channels, as face detectors have; one dimension, as keyword spotters have."""
     path = tmp_path / "network.tflite"
