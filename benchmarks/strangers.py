@@ -319,6 +319,8 @@ class Table:
 
     def _cell(self, board: str, stranger: Stranger, rows: list[Row]) -> str:
         """A board's verdict of a file."""
+        if not rows:
+            return ""
         self._look(board, stranger, rows)
         counts = self.totals.setdefault(board, Counter())
         by_step = {row["step"]: row for row in rows}
@@ -328,8 +330,8 @@ class Table:
         planned_ = "code" not in by_step.get("plan", {"code": ""})
         counts["planned"] += planned_
         if not planned_:
-            counts[codes[0] if codes else "nothing"] += 1
-            return str(codes[0]) if codes else ""
+            counts[codes[0]] += 1
+            return str(codes[0])
         if codes:
             counts[codes[0]] += 1
             return str(codes[0])
