@@ -8,8 +8,9 @@ mean error over them. Every shape is counted in one call and on windows (windows
 MODEL...` the layers of streamed plans are shapes too. A layer is the sum of its calls, each with the rows and
 columns that it makes for oh and ow. A board has to hold them: tests/support/boards/fe310-large.toml is the
 HiFive1's core in large memories. `--write instructions` puts the formulas of the first family into its
-catalogue.toml, `--write cycles` those of all families into their costs/MODEL.toml, and `--write` alone does
-both. network_costs.py shows what the formulas say of whole networks.
+catalogue.toml, those of portable families' kernels into the table [portable] there, `--write cycles` those of
+all families into their costs/MODEL.toml, and `--write` alone does both. `--kernels NAME...` counts, fits and
+writes those alone. network_costs.py shows what the formulas say of whole networks.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from buildtool.plan.schedule.receptive import accumulates
 from buildtool.service.emulation.cycles import find_timer
 from buildtool.service.pipeline.models import load_model, read_graph
 from buildtool.service.pipeline.pipeline import make_plan
-from buildtool.target.catalogue import LEAST_VECTOR_BITS, VECTOR_BITS, features
+from buildtool.target.catalogue import LEAST_VECTOR_BITS, VECTOR_BITS, features, select_all
 from buildtool.target.costs import geometry, terms, variables
 from buildtool.target.cycle_costs import FIGURES, FOLDER, RATIO
 from buildtool.target.expression import compiled
@@ -79,6 +80,20 @@ def shapes() -> list[single.Single]:
             *[(24, 24, 1, 32, 5, 1), (20, 20, 2, 40, 3, 1), (28, 28, 1, 64, 7, 1), (24, 24, 1, 64, 9, 1)],
             *[(20, 20, 2, 64, 7, 2), (12, 12, 4, 16, 3, 1), (40, 40, 1, 64, 4, 2), (50, 50, 3, 16, 3, 2)],
             *[(96, 96, 3, 32, 3, 2), (80, 80, 3, 16, 3, 2), (32, 32, 16, 16, 3, 1), (16, 16, 32, 32, 3, 1)],
+        ]
+    ]
+    found += [
+        single.conv(*dimensions, kernel, stride, relu=True, same=False)
+        for *dimensions, kernel, stride in [
+            *[(60, 60, 1, 8, 5, 2), (44, 44, 8, 16, 3, 1), (28, 28, 1, 6, 5, 1), (32, 32, 3, 32, 3, 1)],
+            *[(14, 14, 6, 16, 5, 1), (13, 13, 32, 64, 3, 1), (40, 40, 3, 16, 3, 2), (30, 30, 1, 32, 3, 1)],
+            *[(5, 1, 40, 32, (5, 1), 1), (40, 1, 13, 24, (9, 1), 1), (62, 1, 20, 32, (3, 1), 2)],
+            *[
+                (10, 10, 16, 24, 3, 2),
+                (6, 6, 64, 32, 3, 1),
+                (25, 25, 4, 12, 7, 2),
+                (1, 30, 24, 32, (1, 5), 1),
+            ],
         ]
     ]
     found += [
@@ -127,6 +142,13 @@ def shapes() -> list[single.Single]:
     sizes = [(40, 40, 24), (20, 20, 32), (10, 10, 96), (5, 5, 160), (32, 32, 16), (7, 7, 10), (3, 3, 5)]
     found += [single.binary(kind, *size) for kind in (OpKind.ADD, OpKind.MUL) for size in sizes]
     found += [
+        single.widened(*size)
+        for size in [
+            *[(48, 48, 28, 24), (32, 32, 42, 36), (16, 16, 56, 48), (24, 24, 32, 16), (8, 8, 96, 88)],
+            *[(20, 20, 24, 8), (12, 12, 48, 32, 8), (10, 14, 40, 24, 16), (6, 6, 120, 96), (5, 5, 72, 8)],
+        ]
+    ]
+    found += [
         single.pool(kind, *size)
         for kind in (OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D)
         for size in [
@@ -148,6 +170,44 @@ def shapes() -> list[single.Single]:
                 (1, 32, 96, 6),
                 (1, 20, 24, 7),
             ],
+        ]
+    ]
+    found += [
+        single.depthwise(rows, columns, channels, kernel, same=same)
+        for rows, columns, channels, kernel, same in [
+            *[(5, 1, 32, (5, 1), False), (9, 1, 64, (9, 1), False), (13, 1, 64, (13, 1), False)],
+            *[(21, 1, 64, (21, 1), False), (11, 1, 96, (11, 1), False), (7, 1, 30, (7, 1), False)],
+            *[(40, 1, 32, (5, 1), False), (49, 1, 40, (9, 1), True), (30, 1, 128, (4, 1), True)],
+            *[(25, 1, 64, (15, 1), False), (64, 1, 24, (3, 1), True), (1, 49, 32, (1, 9), True)],
+            *[(1, 60, 48, (1, 15), False), (20, 10, 64, (4, 4), True), (25, 5, 8, (10, 8), True)],
+            *[(1, 29, 128, (1, 29), False), (96, 1, 16, (13, 1), True), (20, 1, 256, (9, 1), False)],
+        ]
+    ]
+    found += [
+        single.joined(axis, *parts)
+        for axis, *parts in [
+            *[(1, (4, 1, 40), (3, 1, 40)), (1, (8, 1, 64), (1, 1, 64)), (1, (20, 1, 64), (1, 1, 64))],
+            *[(3, (12, 12, 32), (12, 12, 16)), (3, (7, 7, 10), (7, 7, 6)), (3, (20, 20, 9), (20, 20, 9))],
+            *[(2, (6, 4, 24), (6, 8, 24)), (1, (30, 1, 33), (2, 1, 33)), (3, (5, 5, 96), (5, 5, 32))],
+            *[(3, (10, 10, 12), (10, 10, 12), (10, 10, 12)), (1, (12, 40, 1), (3, 40, 1))],
+        ]
+    ]
+    found += [
+        single.cut(*sizes)
+        for sizes in [
+            *[((5, 1, 40), (1, 0, 0), (4, 1, 40)), ((21, 1, 64), (1, 0, 0), (20, 1, 64))],
+            *[((12, 12, 32), (0, 0, 16), (12, 12, 16)), ((10, 10, 30), (2, 2, 0), (6, 6, 30))],
+            *[((49, 10, 1), (3, 0, 0), (46, 10, 1)), ((20, 20, 18), (0, 0, 9), (20, 20, 9))],
+            *[((16, 16, 24), (0, 0, 0), (16, 8, 24), 2), ((30, 1, 33), (1, 0, 0), (29, 1, 33))],
+        ]
+    ]
+    found += [
+        single.turned(*sizes)
+        for sizes in [
+            *[((12, 12, 16), (0, 3, 1, 2)), ((20, 10, 8), (0, 2, 1, 3)), ((7, 7, 32), (0, 3, 1, 2))],
+            *[((2, 3, 1500), (0, 2, 1, 3)), ((3, 2, 700), (0, 2, 1, 3)), ((2, 2, 4800), (0, 2, 1, 3))],
+            *[((2, 2, 190), (0, 2, 1, 3)), ((4, 3, 64), (0, 2, 1, 3)), ((2, 2, 77), (0, 2, 1, 3))],
+            *[((10, 14, 6), (0, 2, 3, 1)), ((24, 1, 40), (0, 3, 2, 1)), ((6, 8, 64), (0, 2, 1, 3))],
         ]
     ]
     found += [single.softmax(n) for n in (2, 10, 100, 1000)]
@@ -245,17 +305,32 @@ class Sample:
         return float(found)
 
 
-def samples(target: Target, toolchain: str, models: Sequence[str]) -> Iterator[tuple[str, Sample]]:
+def served(target: Target, kernels: Sequence[str]) -> list[single.Single]:
+    """The shapes that the target computes by one of these kernels; all of them where none is named."""
+    found = []
+    for shape in shapes():
+        builder = single.Builder()
+        shape(builder)
+        chosen = select_all(target, builder.whole())
+        if not kernels or any(kernel and kernel.name in kernels for kernel in chosen):
+            found.append(shape)
+    return found
+
+
+def samples(
+    target: Target, toolchain: str, models: Sequence[str], kernels: Sequence[str] = ()
+) -> Iterator[tuple[str, Sample]]:
     """(kernel, sample) of single operators, whole and on windows, and of the layers of streamed plans."""
     bits = {VECTOR_BITS: target.board.core.vector_bits or LEAST_VECTOR_BITS}
-    for builder in single.images(shapes()):
+    wanted = served(target, kernels)
+    for builder in single.images(wanted):
         graph = builder.whole()
         plan = layerwise(graph, target, in_place="none", image="overwritable")
         instructions, cycles = windows.run(graph, plan, target, toolchain)
         for position, op in enumerate(graph.ops):
             calls = ((features(graph, op) | bits, 1),)
             yield plan.kernels[position], Sample(calls, instructions[position], cycles.get(position))
-    for found in windows.count(shapes(), target, toolchain):
+    for found in windows.count(wanted, target, toolchain):
         calls = _calls(found.graph, found.position, found.calls, bits)
         yield found.kernel, Sample(calls, found.instructions, found.cycles, WINDOWS_WEIGHT)
     for model, pixels, max_f in itertools.product(models, streamed.HAND_OFFS.values(), LIMITS):
@@ -290,8 +365,11 @@ def fit(
     kernels: Sequence[KernelVariant], measured: Mapping[str, list[Sample]], unit: CostUnit
 ) -> Iterator[Fit]:
     """The kernels' formulas; their errors are relative."""
+    whole = tomllib.loads(TERMS.read_text(encoding="utf-8"))["whole"]
     for kernel in kernels:
         terms, known = terms_of(kernel), measured.get(kernel.name, [])
+        if kernel.name in whole:
+            known = [sample for sample in known if sample.weight != WINDOWS_WEIGHT]
         if len(known) < 2 or not terms:
             continue
         matrix = np.array([[sample.value(term) for term in terms] for sample in known])
@@ -310,6 +388,33 @@ def write(family: str, costs: Mapping[str, str]) -> Path:
         pattern = rf'(name = "{re.escape(name)}"\n(?:(?!\[\[).*\n)*?cost = )"[^"\n]*"'
         text, replaced = re.subn(pattern, rf'\g<1>"{text_cost}"', text)
         assert replaced, name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def write_portable(family: str, costs: Mapping[str, str]) -> Path:
+    """Replaces formulas of kernels of portable families in the family's catalogue, or adds them."""
+    path = kernels_root() / family / "catalogue.toml"
+    text = path.read_text(encoding="utf-8")
+    if "[portable]" not in text:
+        text = text.replace("[costs]\n", "[portable]\n\n[costs]\n", 1)
+    for name, text_cost in costs.items():
+        line = f'{name} = "{text_cost}"'
+        text, replaced = re.subn(rf'^{re.escape(name)} = ".*"$', line, text, flags=re.MULTILINE)
+        text = text if replaced else text.replace("[portable]\n", f"[portable]\n{line}\n", 1)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def write_some_cycles(family: str, costs: Mapping[str, str], target: Target) -> Path:
+    """Replaces some formulas of the family's file of costs in cycles, or adds them behind the others."""
+    assert target.board.pipeline is not None
+    path = kernels_root() / family / FOLDER / f"{target.board.pipeline.model}.toml"
+    text = path.read_text(encoding="utf-8")
+    for name, text_cost in costs.items():
+        line = f'{name} = "{text_cost}"'
+        text, replaced = re.subn(rf'^{re.escape(name)} = ".*"$', line, text, flags=re.MULTILINE)
+        text += "" if replaced else line + "\n"
     path.write_text(text, encoding="utf-8")
     return path
 
@@ -354,27 +459,38 @@ def main() -> None:
     units = ["instructions", "cycles", "both"]
     parser.add_argument("--write", choices=units, nargs="?", const="both", default="")
     parser.add_argument("--streamed", nargs="*", default=[], metavar="MODEL")
+    parser.add_argument("--kernels", nargs="*", default=[], metavar="NAME")
     given = parser.parse_args()
     targets = [named(board) for board in given.boards]
     if len({target.board.core.families[0] for target in targets}) > 1:
         parser.error("the boards' first families differ")
     measured: dict[str, list[Sample]] = {}
     for target in targets:
-        for name, sample in samples(target, given.toolchain, given.streamed):
+        for name, sample in samples(target, given.toolchain, given.streamed, given.kernels):
             measured.setdefault(name, []).append(sample)
     first = targets[0]
     families = first.board.core.families
-    for unit, wanted in ((CostUnit.INSTRUCTIONS, families[:1]), (CostUnit.CYCLES, families)):
+    listed = tomllib.loads(TERMS.read_text(encoding="utf-8"))["portable"]
+    portable = [family for family in families[1:] if family in listed]
+    for unit, wanted in (
+        (CostUnit.INSTRUCTIONS, [families[0], *portable]),
+        (CostUnit.CYCLES, families),
+    ):
         known = [sample for some in measured.values() for sample in some]
         if unit is CostUnit.CYCLES and any(sample.cycles is None for sample in known):
             continue
         for family in wanted:
             costs = _fitted(first, family, measured, unit)
+            costs = {name: text for name, text in costs.items() if name in (given.kernels or costs)}
             if given.write not in (unit, "both") or not costs:
                 continue
-            if unit is CostUnit.CYCLES:
+            if unit is CostUnit.CYCLES and given.kernels:
+                print(f"written: {write_some_cycles(family, costs, first)}")
+            elif unit is CostUnit.CYCLES:
                 ratio = float(np.mean([sample.counted(unit) / sample.instructions for sample in known]))
                 print(f"written: {write_cycles(family, costs, ratio, first)}")
+            elif family in portable:
+                print(f"written: {write_portable(families[0], costs)}")
             else:
                 print(f"written: {write(family, costs)}")
 

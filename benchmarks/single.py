@@ -37,7 +37,10 @@ from buildtool.graph.types import (
     Pad,
     PoolAttrs,
     Quantization,
+    SliceAttrs,
     SoftmaxAttrs,
+    TransposeAttrs,
+    WidenedAttrs,
 )
 from buildtool.service import handle
 
@@ -126,12 +129,15 @@ def conv(
     relu: bool = False,
     dilation: int = 1,
     groups: int = 1,
+    same: bool = True,
 ) -> Single:
-    """CONV_2D; a kernel of one number is a square."""
+    """CONV_2D; a kernel of one number is a square. `same`: SAME, or VALID without dilation."""
     kh, kw = _sides(kernel)
 
     def add(b: Builder) -> None:
         (oh, ow), pad = _same((height, width), (kh, kw), stride, dilation)
+        if not same:
+            (oh, ow), pad = ((height - kh) // stride + 1, (width - kw) // stride + 1), Pad()
         operands = (b.input((1, height, width, cin)), *b.weights((cout, kh, kw, cin // groups), 0))
         activation = Activation.RELU if relu else Activation.NONE
         attrs = ConvAttrs((stride, stride), (dilation, dilation), pad, activation)
@@ -158,12 +164,15 @@ def depthwise(
     stride: int = 1,
     relu: bool = False,
     dilation: int = 1,
+    same: bool = True,
 ) -> Single:
-    """DEPTHWISE_CONV_2D; a kernel of one number is a square."""
+    """DEPTHWISE_CONV_2D; a kernel of one number is a square. `same`: SAME, or VALID without dilation."""
     kh, kw = _sides(kernel)
 
     def add(b: Builder) -> None:
         (oh, ow), pad = _same((height, width), (kh, kw), stride, dilation)
+        if not same:
+            (oh, ow), pad = ((height - kh) // stride + 1, (width - kw) // stride + 1), Pad()
         operands = (b.input((1, height, width, channels)), *b.weights((1, kh, kw, channels), 3))
         activation = Activation.RELU if relu else Activation.NONE
         attrs = DepthwiseAttrs((stride, stride), (dilation, dilation), pad, activation, 1)
@@ -197,6 +206,21 @@ def binary(kind: OpKind | str, height: int, width: int, channels: int, *second: 
         first = b.input(shape)
         b.inputs.append(b.tensor((1, *second) if second else shape, _per_tensor(SCALE * 0.8, 3)))
         b.scaled(OpKind(kind), (first, b.inputs[-1]), shape, scale, ElementwiseAttrs(Activation.NONE))
+
+    return add
+
+
+def widened(height: int, width: int, channels: int, narrow: int, below: int = 0) -> Single:
+    """ADD whose second operand has `narrow` channels, from channel `below` of the first one's on."""
+
+    def add(b: Builder) -> None:
+        shape, quant = (1, height, width, channels), _per_tensor(SCALE * 0.8, 3)
+        first = b.input(shape)
+        b.inputs.append(b.tensor((*shape[:3], narrow), quant))
+        longest = max(below, channels - narrow - below)
+        filling = b.tensor((longest,), quant, data=np.full(longest, 3, np.int8))
+        operands = (first, b.inputs[-1], filling)
+        b.scaled(OpKind.ADD, operands, shape, SCALE * 1.7, WidenedAttrs(Activation.NONE, below))
 
     return add
 
@@ -246,12 +270,39 @@ def table(height: int, width: int, channels: int) -> Single:
 
 def concat(height: int, width: int, *channels: int) -> Single:
     """CONCATENATION of tensors of so many channels each."""
+    return joined(3, *((height, width, count) for count in channels))
+
+
+def joined(axis: int, *shapes: Sequence[int]) -> Single:
+    """CONCATENATION along an axis, of tensors of these rows, columns and channels."""
 
     def add(b: Builder) -> None:
-        parts = [b.input((1, height, width, count)) for count in channels]
-        shape = (1, height, width, sum(channels))
-        attrs = AxisAttrs(3)
-        b.op(OpKind.CONCATENATION, parts, shape, attrs, b.tensors[parts[0]].quant)
+        parts = [b.input((1, *shape)) for shape in shapes]
+        whole = [1, *shapes[0]]
+        whole[axis] = sum((1, *shape)[axis] for shape in shapes)
+        b.op(OpKind.CONCATENATION, parts, whole, AxisAttrs(axis), b.tensors[parts[0]].quant)
+
+    return add
+
+
+def cut(shape: Sequence[int], begin: Sequence[int], extent: Sequence[int], step: int = 1) -> Single:
+    """STRIDED_SLICE of rows, columns and channels; `step`: from column to column."""
+
+    def add(b: Builder) -> None:
+        x = b.input((1, *shape))
+        attrs = SliceAttrs((0, *begin), (1, 1, step, 1), (1, *extent))
+        b.op(OpKind.STRIDED_SLICE, (x,), (1, *extent), attrs, b.tensors[x].quant)
+
+    return add
+
+
+def turned(shape: Sequence[int], perm: Sequence[int]) -> Single:
+    """TRANSPOSE of a tensor with a batch of one; `perm` is of all four dimensions."""
+
+    def add(b: Builder) -> None:
+        x = b.input((1, *shape))
+        turned_shape = [(1, *shape)[p] for p in perm]
+        b.op(OpKind.TRANSPOSE, (x,), turned_shape, TransposeAttrs(tuple(perm)), b.tensors[x].quant)
 
     return add
 

@@ -126,7 +126,7 @@ def images(singles: Sequence[Single], seed: int = 1) -> list[Image]:
             found.append(Image())
         found[-1].weights += weights
         found[-1].add(single, rng.sample(fitting, min(CHOSEN, len(fitting))), rng)
-    return found
+    return [image for image in found if image.groups]
 
 
 def count(singles: Sequence[Single], target: Target, toolchain: str = "") -> Iterator[Windowed]:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from buildtool.emit import views
 from buildtool.emit.geometry import geometry, initialiser, number_table, recurrent_geometry
 from buildtool.emit.invocation import invocation, view_arguments
-from buildtool.emit.strided import MAX_RANK, Copy, copies, matmul, reduction
 from buildtool.emit.widened import addition
 from buildtool.errors import UnsupportedError
 from buildtool.graph.partviews import parts
+from buildtool.graph.strided import MAX_RANK, Copy, copies, matmul, reduction
 from buildtool.graph.types import (
     PAIR_KINDS,
     STATEFUL,

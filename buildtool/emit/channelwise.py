@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from buildtool.emit.calls import copy_geometry
 from buildtool.emit.invocation import invocation
-from buildtool.emit.strided import copy_inside
+from buildtool.graph.strided import copy_inside
 from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.target.types import Argument, KernelVariant, Role, Target
 

@@ -16,6 +16,7 @@ from buildtool.errors import TargetError, UnsupportedError
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import op_macs
 from buildtool.graph.operands import varying
+from buildtool.graph.strided import lines
 from buildtool.graph.types import (
     ALIAS_KINDS,
     TABLE_KINDS,
@@ -72,7 +73,9 @@ def features(graph: Graph, op: Op) -> dict[str, int]:
     rows_met: rows of the window that lie in the input, all output rows taken together; rows_inside: output
     rows whose whole window lies in it; likewise for columns, of which a window inside also lies in memory
     one after the other. A dense layer's rows are columns of a one-row image. An SVDF and an LSTM
-    have `_RECURRENT`; columns are an LSTM's steps.
+    have `_RECURRENT`; columns are an LSTM's steps. narrow, below: of an ADD whose second operand lacks
+    channels (`WidenedAttrs`), how many it has, and those of the output that come before them. lines,
+    scattered: see `strided.lines`.
     """
     op = op.as_seen
     first, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
@@ -80,7 +83,7 @@ def features(graph: Graph, op: Op) -> dict[str, int]:
     _, oh, ow, cout = result.nhwc
     found = {
         **dict.fromkeys(("kh", "kw", "sh", "sw", "dh", "dw", "groups", "multiplier"), 1),
-        **{"pt": 0, "pl": 0},
+        **{"pt": 0, "pl": 0, "narrow": 0, "below": 0},
         **_RECURRENT,
         **{"ih": ih, "iw": iw, "cin": cin, "oh": oh, "ow": ow, "cout": cout, "batch": batch},
         "inputs": first.elements,
@@ -88,6 +91,7 @@ def features(graph: Graph, op: Op) -> dict[str, int]:
         "varying": int(varying(graph, op) is not None),
         "outputs": sum(graph.tensors[t].elements for t in op.outputs),
         "macs": op_macs(graph, op),
+        **dict(zip(("lines", "scattered"), lines(graph, op), strict=True)),
     }
     pad = Pad()
     if isinstance(op.attrs, ConvAttrs):
@@ -98,6 +102,8 @@ def features(graph: Graph, op: Op) -> dict[str, int]:
         found |= dict(zip(("kh", "kw", "sh", "sw"), (*op.attrs.kernel, *op.attrs.stride), strict=True))
     elif op.kind in (OpKind.SVDF, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM):
         found |= _recurrent(graph, op)
+    elif isinstance(op.attrs, WidenedAttrs):
+        found |= {"narrow": graph.tensors[op.inputs[1]].nhwc[3], "below": op.attrs.before}
     elif op.kind is OpKind.FULLY_CONNECTED:
         outputs, inputs = graph.tensors[op.inputs[1]].shape
         rows = first.elements // max(inputs, 1)

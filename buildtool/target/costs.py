@@ -77,6 +77,10 @@ class Geometry(NamedTuple):
     peepholes: int = 0
     normed: int = 0
     projected: int = 0
+    narrow: int = 0
+    below: int = 0
+    lines: int = 0
+    scattered: int = 0
 
 
 class Part(NamedTuple):
@@ -252,6 +256,8 @@ def variables(of: Geometry, rows: Part, columns: Part) -> dict[str, int]:
         known["inputs"] = of.inputs * share // pixels
         known["outputs"] = of.outputs * share // pixels
         known["macs"] = of.macs * share // pixels
+        known["lines"] = of.lines * share // pixels
+        known["scattered"] = of.scattered * share // pixels
     return known
 
 

@@ -82,6 +82,7 @@ class Catalogue:
     kernels: tuple[KernelVariant, ...]
     routines: tuple[Routine, ...]
     costs: Mapping[str, str]
+    portable: Mapping[str, str]
 
 
 def load_family(folder: Path) -> Catalogue:
@@ -161,7 +162,8 @@ class _Reader:
         packings = self.packings(table.get("packing", {}))
         _refuse_twins(kernels)
         uses, costs = _optional(table, "uses"), load_costs(self.family.folder / CATALOGUE)
-        return Catalogue(self.family, uses, packings, tuple(kernels), tuple(routines), costs)
+        portable = self.formulas(table.get("portable", {}))
+        return Catalogue(self.family, uses, packings, tuple(kernels), tuple(routines), costs, portable)
 
     @contextlib.contextmanager
     def place(self, name: object) -> Iterator[None]:
@@ -246,6 +248,16 @@ class _Reader:
                     raise TargetError("'channel_factors' and 'channel_weights' come together")
                 packer = self.family.folder / PACKER
                 found[name] = Layout(packer, **{key: _expression(entry, key) for key in entry})
+        return found
+
+    def formulas(self, table: object) -> dict[str, str]:
+        """The table [portable]: what kernels of portable families cost in this family's code."""
+        if not isinstance(table, dict):
+            raise TargetError("'portable' must be a table: [portable]")
+        found = {}
+        for name in table:
+            with self.place(f"portable.{name}"):
+                found[name] = _expression({"cost": table[name]}, "cost")
         return found
 
 

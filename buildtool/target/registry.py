@@ -127,12 +127,15 @@ def make_target(
     wanted = [*(name for name in dict.fromkeys(named) if name not in portable), *portable]
     found = _catalogues(wanted, offered, board)
     cycles = converter(board.pipeline, [_with_kernels(found[name]) for name in wanted])
+    stated = _portable_costs(wanted, portable, found)
     by_ratio: set[str] = set()
     kernels: list[KernelVariant] = []
     routines: list[Routine] = []
     for name in wanted:
         others = [found[n] for n in (*found[name].uses, *portable)]
         own = resolved(found[name], others)
+        if name in portable:
+            own = tuple(dataclasses.replace(v, cost=stated.get(v.name, v.cost)) for v in own)
         if cycles:
             by_ratio |= cycles.by_ratio(name, own)
             own = waiting(cycles.kernels(name, own), board)
@@ -155,6 +158,25 @@ def make_target(
         CostUnit.CYCLES if cycles else counted,
         frozenset(by_ratio),
     )
+
+
+def _portable_costs(
+    wanted: Sequence[str], portable: Sequence[str], found: Mapping[str, Catalogue]
+) -> dict[str, str]:
+    """What kernels of portable families cost by the core's own ones, the best family's formula first."""
+    from buildtool.target.family import CATALOGUE
+
+    known = {kernel.name for name in portable for kernel in found[name].kernels}
+    stated: dict[str, str] = {}
+    for name in wanted:
+        family = found[name]
+        for kernel in family.portable:
+            if kernel not in known:
+                hint, path = did_you_mean(kernel, known), str(family.family.folder / CATALOGUE)
+                text = f"no portable family has a kernel '{kernel}'"
+                raise TargetError(text, path=path, operator=f"portable.{kernel}", hint=hint)
+        stated = {**family.portable, **stated}
+    return stated
 
 
 def _with_kernels(catalogue: Catalogue) -> tuple[str, Path, list[str]]:

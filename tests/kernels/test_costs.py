@@ -10,8 +10,11 @@ import itertools
 
 import pytest
 from needs import needs_shared
+from netbuilder import NetBuilder
 from paths import ROOT
 
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import Activation, OpKind
 from buildtool.plan.codec import from_bytes
 from buildtool.plan.summary.summary import summarize
 from buildtool.service import handle
@@ -83,6 +86,40 @@ def test_what_a_network_takes_is_predicted(board, model):
 @pytest.mark.parametrize("board", ["cortex-m55", "qemu-virt-rv32v"])
 def test_a_factor_above_one_in_a_trained_network_costs_nothing_that_is_not_predicted(board):
     check(board, str(needs_shared("models/mcunet_320k_imagenet.tflite")), LAYERWISE)
+
+
+def additions_that_lack_channels():
+    net = NetBuilder(1, "widened")
+    x = net.input((1, 24, 24, 24))
+    for channels, before in ((32, 0), (48, 0), (60, 8), (96, 0)):
+        behind = channels - net.shape(x)[3] - before
+        wide = net.pad(x, ((0, 0), (0, 0), (0, 0), (before, behind)))
+        x = net.elementwise(OpKind.ADD, net.input(net.shape(wide)), wide)
+    return net.graph([x])
+
+
+def convolutions_over_time():
+    net = NetBuilder(2, "over_time")
+    x = net.input((1, 40, 1, 24))
+    for taps, channels in ((3, 48), (10, 64), (15, 32)):
+        x = net.conv(x, 0, kernel=(taps, 1), same=False, depth_multiplier=1, activation=Activation.RELU)
+        x = net.conv(x, channels, activation=Activation.RELU)
+    return net.graph([net.concat([net.input((1, 3, 1, channels)), x], axis=1)])
+
+
+@slow
+@pytest.mark.parametrize(
+    ("network", "board"),
+    [
+        *((additions_that_lack_channels, board) for board in BOARDS[:4]),
+        *((convolutions_over_time, board) for board in BOARDS[:2]),
+    ],
+)
+def test_what_networks_take_that_are_no_plain_image_classifiers_is_predicted(tmp_path, board, network):
+    """Shortcuts with fewer channels, as face detectors have; one dimension, as keyword spotters have."""
+    path = tmp_path / "network.tflite"
+    path.write_bytes(write_model(network()))
+    check(board, str(path), LAYERWISE)
 
 
 # (pixels of a hand-off, F at most): whole rows where there are more pixels than in any row

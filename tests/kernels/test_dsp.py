@@ -15,8 +15,8 @@ from placement import WAYS, run_placed
 from vectorcases import windowed as large
 
 from buildtool.emit.packing import pack
-from buildtool.emit.strided import reduction
 from buildtool.graph.reference import execute
+from buildtool.graph.strided import reduction
 from buildtool.graph.types import OpKind
 from buildtool.target.catalogue import select
 

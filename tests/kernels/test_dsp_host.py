@@ -18,7 +18,7 @@ from placement import WAYS, run_placed, run_whole
 from vectorcases import windowed as large
 
 from buildtool.emit.packing import pack
-from buildtool.emit.strided import reduction
+from buildtool.graph.strided import reduction
 from buildtool.target.catalogue import scratch_bytes, select
 
 BOARD, FAMILY = "cortex-m4", "cortex_m_dsp"

@@ -26,7 +26,7 @@ from vectorcases import windowed as large
 
 from buildtool.emit.blocks import channel_factors
 from buildtool.emit.packing import pack
-from buildtool.emit.strided import reduction
+from buildtool.graph.strided import reduction
 from buildtool.graph.types import Activation, DepthwiseAttrs, ElementwiseAttrs, OpKind, Pad, SoftmaxAttrs
 from buildtool.service.firmware.sizes import open_elf
 from buildtool.service.firmware.stack.need import Stacks

@@ -18,7 +18,7 @@ from riscvcases import deep_convolutions, depthwise_3x3, depthwise_rows, wide
 from vectorcases import large_factors
 
 from buildtool.emit.packing import pack
-from buildtool.emit.strided import reduction
+from buildtool.graph.strided import reduction
 from buildtool.graph.types import OpKind
 from buildtool.plan.schedule.overlap import distance
 from buildtool.target.catalogue import select

@@ -12,7 +12,7 @@ from litert import run_graph
 from placement import Room
 
 from buildtool.emit.packing import pack
-from buildtool.emit.strided import reduction
+from buildtool.graph.strided import reduction
 from buildtool.graph.types import PadMode
 
 EXAMPLES = settings(max_examples=60, derandomize=True, deadline=None)

@@ -16,8 +16,8 @@ from test_pool_paths import clamped, sums
 from vectorcases import windowed as large
 
 from buildtool.emit.packing import pack
-from buildtool.emit.strided import reduction
 from buildtool.graph.reference import execute
+from buildtool.graph.strided import reduction
 from buildtool.graph.types import Activation, ElementwiseAttrs, MeanAttrs, OpKind, Pad, PoolAttrs
 from buildtool.target.catalogue import select
 

@@ -14,7 +14,7 @@ import numpy as np
 from ckernels import View
 from loaded import load_target
 
-from buildtool.emit.strided import reduction
+from buildtool.graph.strided import reduction
 from buildtool.graph.types import DType, Graph, MeanAttrs, Op, Tensor
 from buildtool.target.catalogue import select
 from buildtool.target.types import Argument

@@ -12,7 +12,7 @@ from kernelboard import Address, Call, Memory
 from kernelcases import activation_tensor, case
 from wholecalls import WholeCall
 
-from buildtool.emit.strided import MAX_RANK, Copy, copies
+from buildtool.graph.strided import MAX_RANK, Copy, copies
 from buildtool.graph.types import AxisAttrs, Graph, OpKind, SliceAttrs
 from buildtool.target.catalogue import select
 from buildtool.target.types import KernelVariant, Target

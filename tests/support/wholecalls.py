@@ -17,8 +17,8 @@ import numpy as np
 from kernelboard import Address, Call, Done, Memory
 
 from buildtool.emit.packing import pack
-from buildtool.emit.strided import reduction
 from buildtool.graph.reference import execute, initially, next_held
+from buildtool.graph.strided import reduction
 from buildtool.graph.types import Graph, MeanAttrs, Op, OpKind, Tensor
 from buildtool.target.catalogue import features, scratch_bytes, select
 from buildtool.target.types import Argument, KernelVariant, Target

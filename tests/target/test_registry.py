@@ -125,6 +125,44 @@ def test_a_target_has_the_kernels_of_its_families_in_order_and_portable_ones_las
     assert caught.value.hint == "did you mean 'faster'?"
 
 
+def test_what_a_portable_kernel_costs_is_said_by_the_core_s_own_family(tmp_path, monkeypatch):
+    offered, board = families(tmp_path, "fast", "plain", "slow"), cored()
+    monkeypatch.setattr(registry, "_own_plugins", lambda: {"host": Offering(*offered)})
+
+    def costs(*names):
+        chosen = dataclasses.replace(board, core=dataclasses.replace(board.core, families=names))
+        return {k.name: k.cost for k in registry.make_target(chosen).kernels}
+
+    plain = costs()["plain"]
+    for name, formula in (("fast", "3 + outputs"), ("slow", "9 * outputs")):
+        path = tmp_path / name / "catalogue.toml"
+        path.write_text(f'portable.plain = "{formula}"\n' + path.read_text())
+    assert costs("fast")["plain"] == costs("fast", "slow")["plain"] == "3 + outputs"
+    assert costs("slow")["plain"] == "9 * outputs"
+    assert costs()["plain"] == plain
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "hint"),
+    [
+        ('portable.plan = "outputs"', "no portable family has a kernel 'plan'", "did you mean 'plain'?"),
+        ('portable.plain = "outpts"', "unknown name 'outpts'", "did you mean 'outputs'?"),
+        ("portable.plain = 3", "must be a string", ""),
+        ("portable = 3", "'portable' must be a table", ""),
+    ],
+)
+def test_a_cost_of_no_portable_kernel_is_an_error(tmp_path, monkeypatch, line, text, hint):
+    offered = families(tmp_path, "mine", "plain")
+    path = tmp_path / "mine" / "catalogue.toml"
+    path.write_text(line + "\n" + path.read_text())
+    board = cored("mine")
+    monkeypatch.setattr(registry, "_own_plugins", lambda: {"host": Offering(*offered)})
+    with pytest.raises(TargetError, match=text) as caught:
+        registry.make_target(board)
+    assert str(path) in str(caught.value)
+    assert caught.value.hint == hint
+
+
 def test_a_family_s_files_come_with_those_of_the_families_it_uses(tmp_path, monkeypatch):
     offered = families(tmp_path, "mine", uses='uses = ["helper"]\n') + families(tmp_path, "helper", "plain")
     board = cored("mine")

@@ -169,6 +169,18 @@ def copies(graph: Graph, op: Op) -> list[Copy]:
     return [part for copy in made for part in _unrolled(copy)] if op.kind is OpKind.TILE else made
 
 
+def lines(graph: Graph, op: Op) -> tuple[int, int]:
+    """How many lines, rows of the innermost dimension, an operator copies; bytes of those with gaps.
+
+    (0, 0) for an operator that copies nothing.
+    """
+    made = copies(graph, op) if op.kind in _COPIES else []
+    counts = [math.prod(copy.size[:-1]) for copy in made]
+    dense = [copy.in_stride[-1] == copy.out_stride[-1] == 1 for copy in made]
+    gaps = (math.prod(copy.size) for copy, is_dense in zip(made, dense, strict=True) if not is_dense)
+    return sum(counts), sum(gaps)
+
+
 def _unrolled(copy: Copy) -> list[Copy]:
     """The same in copies of at most MAX_RANK dimensions: those of the fewest elements one by one."""
     if len(copy.size) <= MAX_RANK:

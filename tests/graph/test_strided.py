@@ -7,8 +7,8 @@ from graphs import inputs_for, one_operator_graphs, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from buildtool.emit.strided import MAX_RANK, Copy, copies, merged, reduction, row_major
 from buildtool.graph.reference import execute
+from buildtool.graph.strided import MAX_RANK, Copy, copies, merged, reduction, row_major
 from buildtool.graph.types import OpKind
 
 MOVES = [
