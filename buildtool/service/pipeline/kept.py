@@ -9,7 +9,6 @@ Every plan that comes from bytes passes `Plan.check` before it is used.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgpack
 
+from buildtool.base.plain import to_plain
 from buildtool.errors import PlanError, from_data, to_data
 from buildtool.graph.digest import topology_digest
 from buildtool.plan.types import Plan
@@ -79,7 +79,7 @@ def parts(prepared: Prepared) -> dict[str, Any]:
         "kernels": [kernel.name if kernel else "" for kernel in kernels],
         "most_ram": prepared.ram,  # the option's and the board's
         **({} if prepared.varied else {"varied": False}),
-        **{f.name: _plain(getattr(options, f.name)) for f in dataclasses.fields(options)},
+        **to_plain(options, named=True),
     }
 
 
@@ -100,10 +100,6 @@ def names_digest(graph: Graph) -> str:
     for op in graph.ops:
         digest.update(op.place.encode(errors="surrogateescape") + b"\0")
     return digest.hexdigest()
-
-
-def _plain(value: object) -> object:
-    return value if value is None or isinstance(value, bool | int | float) else str(value)
 
 
 # ---- payloads ----------------------------------------------------------------------------------------
