@@ -29,7 +29,6 @@ class CostUnit(enum.StrEnum):
     INSTRUCTIONS = "instructions"  # executed ones: no time
     ISSUES = "issues"  # of one thread of a core with a vector unit
     CYCLES = "cycles"  # by a published model of the core's pipeline
-    UNSTATED = "unstated"  # of plans that were written before they said it
 
 
 class Image(enum.StrEnum):

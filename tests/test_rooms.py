@@ -18,6 +18,7 @@ from buildtool.service.requests import KINDS
 # Every package and module of buildtool belongs to the room with the longest name that it begins with,
 # and may import that room and those that stand above it.
 ORDER = (
+    "base",
     "errors",
     "modes",
     "options",

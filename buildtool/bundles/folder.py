@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import typing
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import buildtool
+from buildtool.base.plain import Mismatch, from_plain
 from buildtool.bundles.array import array
 from buildtool.bundles.cmake import cmake
 from buildtool.bundles.make import make
@@ -117,25 +117,12 @@ def _is_well_formed(networks: Any) -> bool:
     """Whether the networks are as they are written here, and no file of theirs lies outside the folder."""
     if not isinstance(networks, dict) or not networks:
         return False
-    return all(
-        _fits(network, BundledNetwork) and all(map(_is_inside, network["files"]))
-        for network in networks.values()
-    )
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    """Whether a value that was read is what a type of the schema says."""
-    if typing.is_typeddict(kind):
-        hints = typing.get_type_hints(kind)
-        return (
-            isinstance(value, dict)
-            and kind.__required_keys__ <= value.keys() <= hints.keys()
-            and all(_fits(held, hints[key]) for key, held in value.items())
-        )
-    inner = typing.get_args(kind)
-    if typing.get_origin(kind) is list:
-        return isinstance(value, list) and all(_fits(one, inner[0]) for one in value)
-    return any(_fits(value, one) for one in inner) if inner else type(value) is kind
+    try:
+        for network in networks.values():
+            from_plain(network, BundledNetwork, "network")
+    except Mismatch:
+        return False
+    return all(_is_inside(name) for network in networks.values() for name in network["files"])
 
 
 def _is_inside(name: Any) -> bool:

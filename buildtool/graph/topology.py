@@ -8,13 +8,13 @@ quantisation, tensors' numbers or the operators' places in their files have equa
 from __future__ import annotations
 
 import dataclasses
-import enum
 import hashlib
 import typing
 from typing import NamedTuple
 
 import msgpack
 
+from buildtool.base.plain import from_plain, to_tuples
 from buildtool.graph import types
 from buildtool.graph.numbering import numbered
 from buildtool.graph.types import (
@@ -83,11 +83,8 @@ class Topology(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex); of networks without state, second passes, views as it was before there were any."""
-        content: tuple[object, ...] = self
-        if not self.seen:
-            content = self[:-1] if self.second_passes else self[:-2] if self.states else self[:-3]
-        return hashlib.sha256(msgpack.packb(content)).hexdigest()
+        """SHA-256 (hex)."""
+        return hashlib.sha256(msgpack.packb(self)).hexdigest()
 
     def bare_graph(self) -> Graph:
         """The network without what does not count: no names, zeros for weights, no quantisation."""
@@ -140,34 +137,13 @@ def filling(state: State) -> int | None:
 def _attributes(attrs: Attrs) -> tuple[str, tuple[tuple[str, Plain], ...]]:
     """Class, then name and value of every field that geometry depends on."""
     names = [f.name for f in dataclasses.fields(attrs) if (type(attrs), f.name) not in _TRAINED]
-    return type(attrs).__name__, tuple((name, _plain(getattr(attrs, name))) for name in names)
-
-
-def _plain(value: object) -> Plain:
-    """A value without classes of its own."""
-    if isinstance(value, enum.Enum):
-        return _plain(value.value)
-    if dataclasses.is_dataclass(value):
-        return tuple(_plain(getattr(value, f.name)) for f in dataclasses.fields(value))
-    if isinstance(value, tuple):
-        return tuple(map(_plain, value))
-    assert isinstance(value, bool | int | float | str)
-    return value
+    return type(attrs).__name__, tuple((name, to_tuples(getattr(attrs, name))) for name in names)
 
 
 def _attrs(name: str, values: tuple[tuple[str, Plain], ...]) -> Attrs:
     """The attributes again; those that are trained have their defaults."""
     kind = getattr(types, name)
     hints = typing.get_type_hints(kind)
-    made = kind(**{field: _valued(hints[field], value) for field, value in values})
+    made = kind(**{field: from_plain(value, hints[field], field) for field, value in values})
     assert isinstance(made, Attrs)
     return made
-
-
-def _valued(hint: type, value: Plain) -> object:
-    """A plain value as a field of the class `hint` has it."""
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint) and isinstance(value, tuple):
-        return hint(*value)
-    if isinstance(hint, type) and issubclass(hint, enum.Enum):
-        return hint(value)
-    return value

@@ -1,27 +1,25 @@
 """A plan as a file that is kept beside the model: text that a version control system can compare.
 
-JSON, by the names of a plan's fields, so that a later version finds its way: a field that is not there has
-its default, and `_CARRIED` turns what an older schema said into what the next one says.
+JSON, by the names of a plan's fields; a field that is not there has its default.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, get_args, get_origin
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from buildtool.base.plain import to_plain
 from buildtool.errors import PlanError
 from buildtool.graph.partviews import without_views
 from buildtool.graph.secondpass import once_positions
 from buildtool.graph.types import Graph
-from buildtool.plan.codec import fields_of, plan_of
+from buildtool.plan.codec import plan_of
 from buildtool.plan.types import Plan
 
 FORMAT = "buildtool locked plan"
 SCHEMA = 1
-# schema -> the same file by the next one
-_CARRIED: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +55,7 @@ def to_text(locked: Locked) -> bytes:
         "schema": SCHEMA,
         "board": locked.board,
         "operators": list(locked.operators),
-        "plan": _named(locked.plan),
+        "plan": to_plain(locked.plan, named=True, defaults=False),
     }
     return ("\n".join(_lines(content)) + "\n").encode()
 
@@ -68,7 +66,7 @@ def is_text(data: bytes) -> bool:
 
 
 def from_text(data: bytes) -> Locked:
-    """What `to_text` wrote, now or in an earlier version; PlanError for anything else, whatever it is.
+    """What `to_text` wrote; PlanError for anything else, whatever it is.
 
     That it is well formed does not make the plan legal: see `check`.
     """
@@ -81,12 +79,12 @@ def from_text(data: bytes) -> Locked:
         raise PlanError("not a locked plan: it is not JSON") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise PlanError(f"not a locked plan: its format is not '{FORMAT}'")
-    content = _carried(content)
+    _check_schema(content.get("schema"))
     listed, board = content.get("operators"), content.get("board")
     named = isinstance(listed, list) and all(isinstance(one, str) for one in listed)
     if not named or not isinstance(board, str):
         raise PlanError("not a locked plan: it does not name its board and operators")
-    return Locked(plan_of(_positional(content.get("plan"), Plan, "plan")), board, tuple(listed or ()))
+    return Locked(plan_of(content.get("plan")), board, tuple(listed or ()))
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -99,59 +97,15 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _carried(content: dict[str, Any]) -> dict[str, Any]:
-    """The same by this version's schema."""
-    schema = content.get("schema")
+def _check_schema(schema: object) -> None:
+    """PlanError unless this version reads the schema."""
     if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
         raise PlanError(f"a locked plan of schema {schema!r:.20}")
-    if schema > SCHEMA:
+    if schema != SCHEMA:
         raise PlanError(
-            f"a locked plan of schema {schema}: this version of buildtool reads schemas up to {SCHEMA}",
+            f"a locked plan of schema {schema}: this version of buildtool reads schema {SCHEMA}",
             hint="use the version of buildtool that wrote it, or a later one",
         )
-    for older in range(schema, SCHEMA):
-        content = _CARRIED[older](content)
-    return content
-
-
-# ---- by name, by position ----------------------------------------------------------------------------
-
-
-def _named(value: Any) -> Any:
-    """Dataclasses as maps of their fields; those that have their default are left out."""
-    if dataclasses.is_dataclass(value):
-        pairs = ((field, getattr(value, field.name)) for field in dataclasses.fields(value))
-        return {field.name: _named(held) for field, held in pairs if held != field.default}
-    return [_named(item) for item in value] if isinstance(value, tuple) else value
-
-
-def _positional(value: object, kind: Any, where: str) -> object:
-    """Maps as lists of what `kind` has, in its order; PlanError for a field that it does not have."""
-    if get_origin(kind) is tuple and isinstance(value, list):
-        return [_positional(item, get_args(kind)[0], f"{where}[{i}]") for i, item in enumerate(value)]
-    if not dataclasses.is_dataclass(kind):
-        return value
-    assert isinstance(kind, type)
-    if not isinstance(value, Mapping):
-        raise PlanError(f"not a plan: {where} is a {type(value).__name__}")
-    known = {field.name: field.default for field in dataclasses.fields(kind)}
-    for name in value:
-        if name not in known:
-            raise PlanError(f"not a plan: {where} has no field '{name}'")
-    found = []
-    for name, annotation in fields_of(kind):
-        if name in value:
-            found.append(_positional(value[name], annotation, f"{where}.{name}"))
-        elif known[name] is dataclasses.MISSING:
-            raise PlanError(f"not a plan: {where} has no '{name}'")
-        else:
-            found.append(_unnamed(known[name]))
-    return found
-
-
-def _unnamed(default: Any) -> Any:
-    """A field's default as a list has it."""
-    return list(default) if isinstance(default, tuple) else default
 
 
 def _lines(content: Mapping[str, Any], indent: str = "") -> Iterator[str]:

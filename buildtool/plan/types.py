@@ -9,11 +9,7 @@ from typing import TypeVar
 from buildtool.graph.types import SecondPass
 from buildtool.modes import CostUnit
 
-SCHEMA = 9  # the version of a plan's bytes
-COPIED_SCHEMA = 8  # of plans without views
-ONE_PASS_SCHEMA = 7  # of plans without second passes
-STATELESS_SCHEMA = 6  # of plans without state either, whose bytes are as they were before there was any
-ONE_ARENA_SCHEMA = 5  # of plans in one memory, whose bytes are as they were before there were others
+SCHEMA = 10  # the version of a plan's bytes
 Record = TypeVar("Record", "Buffer", "Overlap")
 
 
@@ -184,10 +180,10 @@ class Plan:
     macs: int
     macs_layerwise: int
     cost: float  # the target's estimate
+    cost_unit: CostUnit
     accounting: tuple[str, ...]  # what arena_bytes counts, in words
     loads: tuple[Load, ...] = ()  # empty: kernels read all constants where they are
     moves: tuple[Move, ...] = ()  # in the order in which they are made
-    cost_unit: CostUnit = CostUnit.UNSTATED
     # From this offset on, buffers lie in an arena of their own, in the board's second memory (0: in none).
     # Up to arena_bytes the addresses of both are counted through, and no buffer lies across: so time and
     # place, overlaps and moves mean the same as in one memory.

@@ -6,17 +6,19 @@ they are, a larger memory leaves the emitted C as it is.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import msgpack
 
+from buildtool.base.plain import to_plain
 from buildtool.target.recorded import recorded
 from buildtool.target.speeds import streamed
 from buildtool.target.types import BYTES, Board, KernelVariant, Routine, Target
 
 SCHEMA = 2
+_plain = partial(to_plain, named=True)
 
 # What is read of a kernel, by step.
 _PLANNED = (
@@ -101,18 +103,6 @@ def _fields(value: KernelVariant | Routine, names: Sequence[str]) -> dict[str, o
     wide = {} if value.types == BYTES else {"types": _plain(value.types)}
     wide |= {"form": value.form} if value.form else {}
     return {name: _plain(getattr(value, name)) for name in sorted(names)} | wide
-
-
-def _plain(value: object) -> object:
-    """Values that msgpack packs the same way always."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(value[key]) for key in sorted(value)}
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    # Enumerations of strings: msgpack wants the plain type.
-    return str(value) if isinstance(value, str) else value
 
 
 def _digest(step: str, *parts: object) -> str:

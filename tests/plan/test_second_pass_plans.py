@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 
-import msgpack
 import pytest
 from gatednets import efficient_net
 from loaded import load_target
@@ -41,14 +40,9 @@ def test_a_plan_says_what_runs_again(planned):
         assert one["operators"][-1] < one["reader"]
 
 
-def test_its_bytes_are_of_a_schema_of_their_own(planned):
-    once, _, plan, target = planned
-    assert msgpack.unpackb(to_bytes(plan))[0] == 8
+def test_its_bytes_are_read_in_their_canonical_form_alone(planned):
+    plan = planned[2]
     assert from_bytes(to_bytes(plan)) == plan
-    assert msgpack.unpackb(to_bytes(front(once, target, Settings()).plan(0)))[0] == 5
-    for schema in (5, 6, 7):
-        with pytest.raises(PlanError):
-            from_bytes(msgpack.packb([schema, msgpack.unpackb(to_bytes(plan))[1]]))
     with pytest.raises(PlanError, match="canonical"):
         from_bytes(to_bytes(plan).replace(b"\x93\x00\x03\x08", b"\x93\x00\x03\xcc\x08"))
 

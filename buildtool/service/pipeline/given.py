@@ -16,7 +16,7 @@ from buildtool.graph.fusions import with_sliced_fusions
 from buildtool.graph.partviews import with_views
 from buildtool.graph.secondpass import with_second_passes
 from buildtool.graph.types import Graph
-from buildtool.modes import CostUnit, Image
+from buildtool.modes import Image
 from buildtool.plan.check.check import check
 from buildtool.plan.codec import from_bytes
 from buildtool.plan.locked import Locked, from_text, is_text, operators
@@ -118,10 +118,6 @@ def _keep_cost(plan: Plan, options: PlanOptions, target: Target) -> None:
     limit = cost_limit(options, target)
     if limit is None:
         return
-    if plan.cost_unit is CostUnit.UNSTATED:
-        raise PlanError(
-            "the plan does not say the unit of its cost: no limit can be held against it", hint=_AGAIN
-        )
     if plan.cost_unit != target.cost_unit:
         board = target.board.name
         raise PlanError(

@@ -9,7 +9,6 @@ Every plan that comes from bytes passes `Plan.check` before it is used.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgpack
 
+from buildtool.base.plain import to_plain
 from buildtool.errors import PlanError, from_data, to_data
 from buildtool.graph.digest import topology_digest
 from buildtool.plan.summary.fit import holds
@@ -85,7 +85,7 @@ def parts(prepared: Prepared) -> dict[str, Any]:
         "most_ram": prepared.ram,  # the option's and the board's
         **({"firmware": _taken(target.board.firmware)} if prepared.is_beside_code else {}),
         **({} if prepared.varied else {"varied": False}),
-        **{f.name: _plain(getattr(options, f.name)) for f in dataclasses.fields(options)},
+        **to_plain(options, named=True),
     }
 
 
@@ -106,10 +106,6 @@ def names_digest(graph: Graph) -> str:
     for op in graph.ops:
         digest.update(op.place.encode(errors="surrogateescape") + b"\0")
     return digest.hexdigest()
-
-
-def _plain(value: object) -> object:
-    return value if value is None or isinstance(value, bool | int | float) else str(value)
 
 
 # ---- payloads ----------------------------------------------------------------------------------------

@@ -69,14 +69,6 @@ def test_a_plan_as_it_is_lies_in_either_memory(memory):
     assert touched[1 - memory] == 0 < touched[memory]
 
 
-def test_a_plan_in_one_memory_has_the_bytes_that_it_had():
-    """The schema before two memories, whose plans end with the unit of the cost."""
-    graph = residual_net()
-    data = to_bytes(plan(graph, make_target()))
-    assert data[:2] == b"\x92\x05"
-    assert to_bytes(plan(graph, two_memories("0")))[:2] == b"\x92\x05"
-
-
 def spread_plan():
     graph, target = residual_net(), two_memories()
     found = over_two(plan(graph, target), graph, target, "rows", (512, 1 << 16), (0, 1))

@@ -11,14 +11,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from paths import ROOT
 from plan_nets import graphs, make_target
 from retrained import retrained_model
 
 from buildtool import zoo
 from buildtool.cli import run
 from buildtool.errors import BuildtoolError, PlanError, UsageError
-from buildtool.plan import locked
 from buildtool.plan.assemble.layerwise import plan
 from buildtool.plan.locked import Locked, from_text, operators, to_text
 from buildtool.service import handle
@@ -26,7 +24,6 @@ from buildtool.service.pipeline import given as given_module
 
 NET, BOARD = "ds_cnn", "cortex-m4"
 STREAMED = {"image": "stream", "ram": "12K"}
-FIRST = ROOT / "tests/service/pipeline/ds_cnn_locked_by_schema_1.plan"  # for the host; never written again
 
 
 @functools.cache
@@ -72,24 +69,6 @@ def test_a_plan_serves_the_network_when_it_is_trained_again() -> None:
 
 def test_an_emitted_plan_serves_as_well() -> None:
     assert by_plan(answered("emit")["files"]["ds_cnn.plan"])["files"] == answered("emit")["files"]
-
-
-def test_the_first_schema_is_read_for_ever() -> None:
-    """Of a build in an earlier version: what it locked still runs, and is what it was."""
-    data = FIRST.read_bytes()
-    asked = {"model": NET, "board": "host", "plan": {"name": "net.plan", "data": data}}
-    assert handle({"kind": "validate", **asked, "reference": "numpy"})["exact"]
-    assert handle({"kind": "plan", **asked})["arena_bytes"] == json.loads(data)["plan"]["arena_bytes"]
-
-
-def test_a_later_schema_carries_an_earlier_one_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    def carried(content: dict[str, Any]) -> dict[str, Any]:
-        return {**content, "board": content["board"].upper()}
-
-    monkeypatch.setattr(locked, "SCHEMA", 2)
-    monkeypatch.setattr(locked, "_CARRIED", {1: carried})
-    assert from_text(FIRST.read_bytes()).board == "HOST"
-    assert json.loads(to_text(from_text(FIRST.read_bytes())))["schema"] == 2
 
 
 def test_what_a_field_did_not_say_is_its_default() -> None:
@@ -197,7 +176,7 @@ def test_options_that_would_make_a_plan_are_refused(option: str) -> None:
 
 def test_a_plan_of_a_later_version_is_refused_with_both_numbers() -> None:
     content = {**json.loads(lock()), "schema": 7}
-    with pytest.raises(PlanError, match="schema 7: this version of buildtool reads schemas up to 1"):
+    with pytest.raises(PlanError, match="schema 7: this version of buildtool reads schema 1"):
         by_plan(json.dumps(content).encode())
 
 

@@ -1,0 +1,107 @@
+"""Plain values: what is made of a dataclass reads back, by position and by name, and nothing else does."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
+
+import msgpack
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from buildtool.base.plain import Mismatch, from_plain, to_plain, to_tuples
+
+
+class Colour(enum.StrEnum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@dataclass(frozen=True)
+class Inner:
+    at: tuple[int, int]
+    colour: Colour = Colour.RED
+
+
+@dataclass(frozen=True)
+class Outer:
+    name: str
+    size: int
+    share: float
+    inner: tuple[Inner, ...] = ()
+    data: bytes | None = None
+    more: Mapping[str, int] = field(default_factory=dict)
+
+
+class Optional(TypedDict, total=False):
+    note: str | None
+
+
+class Typed(Optional):
+    name: str
+    sizes: list[int]
+
+
+INTEGERS = st.integers(-(1 << 63) + 1, (1 << 63) - 1)
+INNERS = st.builds(Inner, st.tuples(INTEGERS, INTEGERS), st.sampled_from(Colour))
+OUTERS = st.builds(
+    Outer,
+    st.text(max_size=5),
+    INTEGERS,
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.lists(INNERS, max_size=3).map(tuple),
+    st.none() | st.binary(max_size=3),
+    st.dictionaries(st.text(max_size=3), INTEGERS, max_size=3),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(OUTERS, st.booleans(), st.booleans())
+def test_what_is_written_reads_back(value: Outer, named: bool, defaults: bool) -> None:
+    plain = to_plain(value, named=named, defaults=defaults)
+    through = msgpack.unpackb(msgpack.packb(plain))
+    assert from_plain(through, Outer, "value") == value
+    assert hash(to_tuples(value.inner)) == hash(to_tuples(value.inner))
+
+
+GOOD = ["a", 1, 0.5, [[[1, 2], "blue"]], None, {"x": 1}]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({0: 1}, "value.name is a int"),
+        ({1: True}, "value.size is a bool"),
+        ({1: 1 << 63}, "value.size is a int"),
+        ({2: float("nan")}, "value.share is a float"),
+        ({2: 1}, "value.share is a int"),
+        ({3: [[[1], "blue"]]}, r"value.inner\[0\].at has 1 items, not 2"),
+        ({3: [[[1, 2], "green"]]}, r"value.inner\[0\].colour is a str"),
+        ({3: [[[1, 2]]]}, r"value.inner\[0\] is a list"),
+        ({3: [{"at": [1, 2], "color": "red"}]}, r"value.inner\[0\] has no field 'color'"),
+        ({3: [{"colour": "red"}]}, r"value.inner\[0\] has no 'at'"),
+        ({4: "x"}, "value.data is a str"),
+        ({5: [1]}, "value.more is a list"),
+        ({5: {"x": "y"}}, "value.more.x is a str"),
+    ],
+)
+def test_what_is_of_another_type_is_told_with_its_place(changed: dict[int, Any], said: str) -> None:
+    assert from_plain(GOOD, Outer, "value").inner == (Inner((1, 2), Colour.BLUE),)
+    with pytest.raises(Mismatch, match=said):
+        from_plain([changed.get(i, held) for i, held in enumerate(GOOD)], Outer, "value")
+
+
+def test_maps_of_a_typed_dictionary_have_its_keys() -> None:
+    for good in ({"name": "a", "sizes": [1]}, {"name": "a", "sizes": [], "note": None}):
+        assert from_plain(good, Typed, "value") == good
+    for bad in ({"name": "a"}, {"name": "a", "sizes": [1], "other": 1}, {"name": "a", "sizes": ["x"]}, []):
+        with pytest.raises(Mismatch, match="value"):
+            from_plain(bad, Typed, "value")
+
+
+def test_an_object_of_another_class_is_no_plain_value() -> None:
+    with pytest.raises(TypeError, match="object is no plain value"):
+        to_plain((object(),))
