@@ -256,7 +256,7 @@ def tables(found: Streamed, most: int) -> Iterator[str]:
 def at_most(measured: Sequence[Streamed]) -> str:
     """What wide hand-offs take over layer by layer where most."""
     most = max(one.counted[name].total / one.whole.total - 1 for one in measured for name in WIDE)
-    return f"Eight pixels or whole rows: at most {most:.1%} more instructions than layer by layer."
+    return f"Eight pixels or whole rows: at most {100 * most:.1f} % more instructions than layer by layer."
 
 
 def predicted(measured: Iterable[Streamed], boards: Sequence[str]) -> Iterator[str]:
