@@ -23,7 +23,7 @@ In a page a figure stands between marks, which readers do not see:
     <!-- end -->                   for lines left out; the others are found again by their words
     <!-- figure NAME -->           all of an output; `NAME 2`: its second paragraph; `NAME 2 code`: as code
     <!-- end -->
-    <!-- figure NAME: REGEX -->    within a sentence: what the expression's group matches
+    <!-- figure NAME: REGEX -->    within a sentence: what the expression's group matches in such a file
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def _block(mark: re.Match[str], now: str, known: Mapping[str, Kept]) -> str:
     if (one := known.get(mark["name"])) is None:
         raise PageError(f"{mark[0]}: there is no docs/figures/{mark['name']}.txt")
     if mark["regex"] is not None:
-        found = re.search(mark["regex"], "\n".join(one.lines), re.MULTILINE)
+        found = re.search(mark["regex"], one.text(), re.MULTILINE)
         if found is None:
             raise PageError(f"{mark[0]}: its output has no such words")
         return found[1]

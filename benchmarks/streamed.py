@@ -1,9 +1,11 @@
-"""Prints what streaming costs: python benchmarks/streamed.py [--board B] [--max-f F] [--worst N] [NETWORK]...
+"""Prints what streaming costs: benchmarks/streamed.py [--worst N | --predicted] [NETWORK]...
 
 For each hand-off (1, 4, 8 pixels, whole rows) the plan with the least RAM and at most F times the work (1.0;
---board and --max-f may be repeated), its image streamed, beside layer by layer: built, run in QEMU, compared
-with the executor, its executed instructions counted by layer and by function, and its cost against the
-count. A second table has the layers that grew most. Nothing is written.
+--board B and --max-f F may be repeated), its image streamed, beside layer by layer: built, run in QEMU, its
+output compared with the executor's, its executed instructions counted by layer and by function, and its cost
+against the count. A second table has the layers that grew most, and a sentence at the end the most that wide
+hand-offs take. --predicted: one table for all boards in its place, of costs against counts. Nothing is
+written.
 
 Where the instructions are that streaming adds, in per cent of layer by layer:
   loops       the emitted code, and the delivery of the image's rows
@@ -17,11 +19,12 @@ from __future__ import annotations
 import argparse
 import bisect
 import io
+import itertools
 import re
 import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -53,6 +56,7 @@ BOARDS = ("cortex-m4", "cortex-m55")  # by default
 MORE_BOARDS = ("qemu-virt-rv32", "qemu-virt-rv32v", "qemu-virt-rv32v256")
 ROW = 1 << 16  # pixels: wider than any row, so whole rows are all there is
 HAND_OFFS = {"1": 1, "4": 4, "8": 8, "row": ROW}
+WIDE = ("8", "row")
 PARTS = ("loops", "set-up", "scratch", "arithmetic")
 SCRATCH = re.compile(r"(nn_)?(dsp_|mve_)?(fill|widen|gather|spread|take_rests|copy)|.*mem(cpy|set|move)")
 LAYERWISE = PlanOptions(strategy="layerwise")
@@ -218,18 +222,55 @@ def worst(counted: Mapping[str, Counted], whole: Counted, most: int) -> Iterator
             yield _row([*cells, *counts, f"{grown[p] / calls:,.0f}"])
 
 
-def tables(model: str, board: str, most: int, max_f: float) -> Iterator[str]:
-    """Both tables of a network on a board."""
+@dataclass(frozen=True)
+class Streamed:
+    """A network on a board: layer by layer, and streamed by hand-off, within a limit on F."""
+
+    model: str
+    board: str
+    max_f: float
+    whole: Counted
+    counted: Mapping[str, Counted]
+
+
+def measure(model: str, board: str, max_f: float) -> Streamed:
+    """Builds and runs it all."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         whole = count(model, board, LAYERWISE, folder)
         counted = {name: count(model, board, options(n, max_f), folder) for name, n in HAND_OFFS.items()}
-    yield f"`{Path(model).stem}` on `{board}` ({whole.compiler}):"
+    return Streamed(Path(model).stem, board, max_f, whole, counted)
+
+
+def tables(found: Streamed, most: int) -> Iterator[str]:
+    """Both tables of a network on a board."""
+    yield f"`{found.model}` on `{found.board}` ({found.whole.compiler}):"
     yield ""
-    yield from summary(counted, whole)
+    yield from summary(found.counted, found.whole)
     if most:
         yield ""
-        yield from worst(counted, whole, most)
+        yield from worst(found.counted, found.whole, most)
+    yield ""
+
+
+def at_most(measured: Sequence[Streamed]) -> str:
+    """What wide hand-offs take over layer by layer where most."""
+    most = max(one.counted[name].total / one.whole.total - 1 for one in measured for name in WIDE)
+    return f"Eight pixels or whole rows: at most {100 * most:.1f} % more instructions than layer by layer."
+
+
+def predicted(measured: Iterable[Streamed], boards: Sequence[str]) -> Iterator[str]:
+    """A line a network, limit and hand-off: costs over counts of all boards."""
+    yield _row(["network", "F at most", "hand-off", *boards])
+    yield "| --- | ---: | ---: |" + " ---: |" * len(boards)
+    rows: dict[tuple[str, float, str], list[str]] = {}
+    for one in measured:
+        for name, found in one.counted.items():
+            error = f"{100 * (found.predicted / found.total - 1):+.1f} %"
+            cells = rows.setdefault((one.model, one.max_f, name), [])
+            cells.append(error)
+            if len(cells) == len(boards):
+                yield _row([f"`{one.model}`", f"{one.max_f:.2f}", name, *cells])
 
 
 def main() -> None:
@@ -240,14 +281,21 @@ def main() -> None:
     parser.add_argument("networks", nargs="*", metavar="NETWORK")
     parser.add_argument("--board", action="append", choices=BOARDS + MORE_BOARDS)
     parser.add_argument("--worst", type=int, default=0, metavar="N", help="layers in the second table")
+    parser.add_argument("--predicted", action="store_true", help="one table of costs against counts")
     parser.add_argument("--max-f", action="append", type=float, metavar="F", help="default: 1.0")
     given = parser.parse_args()
-    for model in given.networks or [str(MODELS / f"{name}.tflite") for name in NETWORKS]:
-        for board in given.board or BOARDS:
-            for max_f in given.max_f or [1.0]:
-                for line in tables(model, board, given.worst, max_f):
-                    print(line, flush=True)
-                print()
+    models = given.networks or [str(MODELS / f"{name}.tflite") for name in NETWORKS]
+    boards, limits = given.board or BOARDS, given.max_f or [1.0]
+    if given.predicted:
+        by_limit = (measure(model, board, f) for model in models for f in limits for board in boards)
+        for line in predicted(by_limit, boards):
+            print(line, flush=True)
+        return
+    measured = []
+    for model, board, f in itertools.product(models, boards, limits):
+        measured.append(measure(model, board, f))
+        print(*tables(measured[-1], given.worst), sep="\n", flush=True)
+    print(at_most(measured))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from benchmarks.pages import Kept, PageError, written
 
 OUTPUT = ("net on host", "arena  1,024 bytes", "", "a  1 %", "b  22 %", "c  3 %", "EQUAL to us")
 ONE = Kept("one", "buildtool plan net", {}, OUTPUT)
+SLOW = Kept("one", "buildtool plan net", {"made": "2026-11-25 at 0123abcd"}, OUTPUT)
 PAGE = """# A page
 <!-- figures -->
     $ ./dev buildtool plan net
@@ -40,12 +41,21 @@ NOT_KEPT = {
     "xtensa.md": "a compiler and a network that few have",
 }
 
+# Pages with tables of what was measured.
+MEASURED = (
+    *("figures", "planning-figures", "time", "kernel-figures", "riscv", "xtensa", "vpu16", "xcore-kernels"),
+    *("int16", "peers"),
+)
+
 
 def test_blocks_sentences_and_sessions_are_written_from_what_is_kept() -> None:
     text = written(PAGE, {"one": ONE})
     assert "    a  1 %\n    b  22 %\n    ...\n<!-- end -->" in text
     assert "    net on host\n    ...\n    a  1 %" in text  # the gap stays a gap
     assert "-->1,024<!-- end --> bytes" in text
+    assert (
+        written("<!-- figure one: ^# made: (.*) --><!-- end -->", {"one": SLOW}).count("at 0123abcd<!--") == 1
+    )
     assert "<!-- figure one 2 -->\n\na  1 %\nb  22 %\nc  3 %\nEQUAL to us\n\n<!-- end -->" in text
     assert written(text, {"one": ONE}) == text
 
@@ -150,6 +160,17 @@ def test_sessions_with_output_are_written_by_their_commands() -> None:
         )
         if page.name not in NOT_KEPT:
             assert shown == [], f"{page.name}: no mark `<!-- figures -->` around these"
+
+
+def test_tables_that_no_command_wrote_say_when_they_were_measured() -> None:
+    """Of pages of figures; in the table's own section."""
+    for name in MEASURED:
+        text = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+        bare = re.sub(r"<!-- figure .*?<!-- end -->", "", text, flags=re.DOTALL)
+        for section in re.split(r"^#{2,} ", bare, flags=re.MULTILINE):
+            if re.search(r"^\|.*---:", section, re.MULTILINE):
+                title = section.partition("\n")[0]
+                assert re.search(r"20\d\d-\d\d-\d\d,? at [0-9a-f]{8}\b", section), f"{name}.md: {title}"
 
 
 @pytest.mark.slow

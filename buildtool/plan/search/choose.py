@@ -338,10 +338,13 @@ def refusal(found: Front, tried: list[Plan], limits: Limits) -> PlanError:
     target = found.target.board
     # Another memory helps where it is the memory that binds, and not a limit that was asked for.
     state, elsewhere, beside = least.state_bytes, list[Hint](), ""
-    if limits.ram >= available_bytes(target, state):
+    room = available_bytes(target, state)
+    if limits.ram >= room:
         check_state_fits(target, state)
         elsewhere, beside = roomier(target, least.arena_bytes, state), target.beside(target.arena)
-    hints = [suggest(f"F {least.f:.3f}", ram=least.arena_bytes), *elsewhere, *_ways_out(found, limits)]
+    # A larger limit helps only within what the board has.
+    allowed = [suggest(f"F {least.f:.3f}", ram=least.arena_bytes)] if least.arena_bytes <= room else []
+    hints = [*allowed, *elsewhere, *_ways_out(found, limits)]
     return PlanError(
         f"the arena requires {least.arena_bytes} bytes, {limits.ram} are available on '{board}'{beside}: "
         f"{least.arena_bytes - limits.ram} too many",

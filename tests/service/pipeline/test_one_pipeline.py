@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -179,6 +180,18 @@ def test_every_setting_that_a_refusal_names_does(
     for settings in hints:
         made = ask("plan", **{**limits, "objective": objective, **settings})
         assert made["arena_bytes"] <= {**limits, **settings}.get("ram", made["arena_bytes"])
+
+
+def test_where_the_board_is_too_small_no_larger_limit_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "small.toml"
+    path.write_text('extends = "cortex-m4"\n[memory.psram]\nsize = 4400\n[roles]\narenas = ["psram"]\n')
+    ask = Asker("ds_cnn", str(path))
+    with pytest.raises(PlanError, match="are available on 'small'") as caught:
+        ask("plan")
+    hints = [dict(hint.settings) for hint in caught.value.hints if hint.settings]
+    assert hints and not any("ram" in settings for settings in hints)
+    for settings in hints:
+        ask("plan", **settings)
 
 
 @pytest.mark.slow
