@@ -18,9 +18,9 @@ print("\\n" + json.dumps(sorted(sys.modules)))
 """
 # What a command of the first words has no use for.
 UNUSED = {
-    "plan": ["zoo", "graph.order", "plan.baselines", "plan.others", "emit.sources", "service.emulation"],
+    "plan": ["zoo", "plan.baselines", "plan.others", "emit.sources", "service.emulation"],
     "plan --strategy layerwise": ["plan.search"],
-    "front": ["zoo", "graph.order", "plan.baselines", "service.emulation", "service.firmware"],
+    "front": ["zoo", "plan.baselines", "service.emulation", "service.firmware"],
     "arena": ["zoo", "plan.search", "plan.assemble", "plan.check"],
 }
 

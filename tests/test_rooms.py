@@ -24,6 +24,7 @@ ORDER = (
     "options",
     "schema",
     "wire",
+    "work",
     "session",
     "folders",
     "kept",

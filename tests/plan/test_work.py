@@ -82,7 +82,6 @@ def test_answers_say_that_the_budget_has_ended(monkeypatch):
     assert "not proven least" not in plan_report.text(handle(plan))
     assert not handle({"kind": "front", **asked})["placing_ended"]
     monkeypatch.setattr(choose, "PLANNING", LITTLE)
-    monkeypatch.setattr(front_answers, "PLANNING", LITTLE)
     answer = handle(plan)
     assert answer["placing_ended"]
     assert "its budget ended it: the plan is not proven least" in plan_report.text(answer)
@@ -174,7 +173,7 @@ def test_reports_and_checks_do_not_ask_again_for_each_operator(monkeypatch):
     for branches in (4, 16):
         calls.clear()
         model = {"name": "joined", "data": write_model(joined(branches))}
-        asked = {"kind": "plan", "model": model, "board": "cortex-m4"}
+        asked = {"kind": "plan", "model": model, "board": "cortex-m4", "options": {"order": "given"}}
         plan_report.text(handle(asked))
         counts.append(sorted(calls))
     assert counts[0] == counts[1] and counts[0]

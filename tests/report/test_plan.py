@@ -322,6 +322,7 @@ def profile_answer(macs, once):
     facts |= {"cycles_are": "", "estimated_ms": None, "estimated_by": None}
     rest = {"per_operator": rows, "inputs": 1, "outputs": [], "exact": True}
     rest |= {"requantise": "exact", "within_bounds": True, "bounds": []}
+    rest |= {"reference": {"text": "the judge", "why": ""}}
     return {**words, **figures, **total, **facts, **rest}
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from buildtool import DISTRIBUTION
 from buildtool.schema.builds import License
 from buildtool.target.types import Target
 
@@ -58,7 +59,7 @@ def _add(licensed: Licensed, name: str, spdx: str, text: bytes, folders: list[st
 def _our_expression() -> str:
     """As the distribution's metadata say."""
     try:
-        return importlib.metadata.metadata(_OURS)["License-Expression"]
+        return importlib.metadata.metadata(DISTRIBUTION)["License-Expression"]
     except (importlib.metadata.PackageNotFoundError, KeyError):  # a checkout that is not installed
         return ""
 
@@ -69,7 +70,7 @@ def _our_text() -> bytes:
     if checkout.is_file():
         return checkout.read_bytes()
     try:
-        listed = importlib.metadata.files(_OURS) or []
+        listed = importlib.metadata.files(DISTRIBUTION) or []
     except importlib.metadata.PackageNotFoundError:
         listed = []
     found = [Path(str(file.locate())) for file in listed if _NAMES.match(file.name)]
