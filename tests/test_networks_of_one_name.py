@@ -26,7 +26,7 @@ def buildtool(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("command", [["emit"], ["build", "--bundle"]])
+@pytest.mark.parametrize("command", [["emit"], ["build"], ["build", "--bundle"]])
 def test_the_second_network_of_a_name_is_refused_and_the_first_one_stays(
     tmp_path: Path, command: list[str]
 ) -> None:
