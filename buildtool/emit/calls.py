@@ -11,11 +11,11 @@ from buildtool.emit.geometry import geometry, initialiser, number_table, recurre
 from buildtool.emit.invocation import invocation, view_arguments
 from buildtool.emit.widened import addition
 from buildtool.errors import UnsupportedError
+from buildtool.graph.ops import DEFS
+from buildtool.graph.ops.types import CallForm
 from buildtool.graph.partviews import parts
 from buildtool.graph.strided import MAX_RANK, Copy, copies, matmul, reduction
 from buildtool.graph.types import (
-    PAIR_KINDS,
-    STATEFUL,
     AxisAttrs,
     DType,
     GatherAttrs,
@@ -295,7 +295,7 @@ def _mean(call: Call) -> list[str]:
 def _recurrent(call: Call) -> list[str]:
     """SVDF, UNIDIRECTIONAL_SEQUENCE_LSTM: all of the output, with the state brought up to date in place."""
     op = call.op
-    pairs = sorted(STATEFUL[op.kind].items())
+    pairs = sorted(DEFS[op.kind].state.items())
     kept = [call.tensor(op.inputs[operand]) for operand, _ in pairs]
     if kept != [call.tensor(op.outputs[made]) for _, made in pairs]:
         raise UnsupportedError("the operator's old state is still read after it has run", operator=op.place)
@@ -359,68 +359,24 @@ def _matmul(call: Call) -> list[str]:
     ]
 
 
-_WRITERS: dict[OpKind, Callable[[Call], list[str]]] = {
-    OpKind.CONV_2D: _one_to_one,
-    OpKind.DEPTHWISE_CONV_2D: _one_to_one,
-    OpKind.TRANSPOSE_CONV: _one_to_one,
-    OpKind.FULLY_CONNECTED: _fully_connected,
-    OpKind.AVERAGE_POOL_2D: _one_to_one,
-    OpKind.MAX_POOL_2D: _one_to_one,
-    **dict.fromkeys(PAIR_KINDS, _several),
-    OpKind.PRELU: _several,
-    OpKind.SOFTMAX: _one_to_one,
-    OpKind.L2_NORMALIZATION: _one_to_one,
-    OpKind.LOG_SOFTMAX: _one_to_one,
-    OpKind.RELU: _one_to_one,
-    OpKind.RELU6: _one_to_one,
-    OpKind.LEAKY_RELU: _one_to_one,
-    OpKind.ABS: _one_to_one,
-    OpKind.EXP: _one_to_one,
-    OpKind.LOG: _one_to_one,
-    OpKind.GELU: _one_to_one,
-    OpKind.NEG: _one_to_one,
-    OpKind.SQRT: _one_to_one,
-    OpKind.RSQRT: _one_to_one,
-    OpKind.ELU: _one_to_one,
-    OpKind.RELU_N1_TO_1: _one_to_one,
-    OpKind.RELU_0_TO_1: _one_to_one,
-    OpKind.LOGICAL_NOT: _one_to_one,
-    OpKind.LOGISTIC: _one_to_one,
-    OpKind.TANH: _one_to_one,
-    OpKind.HARD_SWISH: _one_to_one,
-    OpKind.QUANTIZE: _one_to_one,
-    OpKind.LOOKUP: _one_to_one,
-    OpKind.CAST: _one_to_one,
-    OpKind.MEAN: _mean,
-    OpKind.PAD: _pad,
-    OpKind.MIRROR_PAD: _mirror_pad,
-    OpKind.TRANSPOSE: _copy_lines,
-    OpKind.SLICE: _copy_lines,
-    OpKind.STRIDED_SLICE: _copy_lines,
-    OpKind.SPLIT: _copy_lines,
-    OpKind.TILE: _copy_lines,
-    OpKind.GATHER: _gather,
-    OpKind.DEPTH_TO_SPACE: _one_to_one,
-    OpKind.SPACE_TO_DEPTH: _one_to_one,
-    OpKind.REDUCE_MAX: _mean,
-    OpKind.REDUCE_MIN: _mean,
-    OpKind.ARG_MAX: _arg,
-    OpKind.ARG_MIN: _arg,
-    OpKind.BATCH_MATMUL: _matmul,
-    OpKind.CONCATENATION: _copy_lines,
-    OpKind.READ_VARIABLE: _copy_lines,
-    OpKind.ASSIGN_VARIABLE: _copy_lines,
-    OpKind.SHIFT: _copy_lines,
-    OpKind.RESIZE_NEAREST_NEIGHBOR: _one_to_one,
-    OpKind.RESIZE_BILINEAR: _one_to_one,
-    OpKind.SVDF: _recurrent,
-    OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM: _recurrent,
+_WRITERS: dict[CallForm, Callable[[Call], list[str]]] = {
+    CallForm.ONE_TO_ONE: _one_to_one,
+    CallForm.ROWS: _fully_connected,
+    CallForm.SEVERAL: _several,
+    CallForm.COPIES: _copy_lines,
+    CallForm.FILLED: _pad,
+    CallForm.MIRRORED: _mirror_pad,
+    CallForm.REDUCED: _mean,
+    CallForm.GATHERED: _gather,
+    CallForm.ARG: _arg,
+    CallForm.MATRICES: _matmul,
+    CallForm.RECURRENT: _recurrent,
 }
 
 
 def lines(call: Call) -> list[str]:
     """The C statements of one step of one operator, without indentation."""
-    writer = _WRITERS.get(call.op.kind)
-    if writer is None:
+    form = DEFS[call.op.kind].call
+    if form is None:
         raise UnsupportedError(f"{call.op.kind} has no emitted form", operator=call.op.place)
-    return writer(call)
+    return _WRITERS[form](call)

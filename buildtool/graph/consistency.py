@@ -8,17 +8,15 @@ import numpy as np
 
 from buildtool.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.fixedpoint import RANGES
-from buildtool.graph.geometry import GeometryError, check_output_shapes
+from buildtool.graph.geometry import GeometryError
 from buildtool.graph.limits import MAX_ACTIVATION, check_limits
-from buildtool.graph.quantrules import QuantError, check_quantization, check_tensor
+from buildtool.graph.ops import DEFS
+from buildtool.graph.quantrules import QuantError, check_tensor
 from buildtool.graph.recurrent import RECURRENT, check_recurrent
 from buildtool.graph.states import check_states
 from buildtool.graph.types import (
-    PAIR_KINDS,
-    STATEFUL,
     DType,
     Graph,
-    LstmInput,
     Op,
     OpKind,
     PadAttrs,
@@ -27,20 +25,6 @@ from buildtool.graph.types import (
 )
 
 MAX_RANK = 6  # of the kernels' copies and reductions
-_WEIGHTED = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
-_OPERANDS = (
-    dict.fromkeys(PAIR_KINDS, 2)
-    | {OpKind.SELECT_V2: 3, OpKind.PRELU: 2, OpKind.BATCH_MATMUL: 2, OpKind.SHIFT: 2}
-    | {OpKind.LOOKUP: 2}
-    | dict.fromkeys(_WEIGHTED, 3)
-)
-_OPERANDS |= {OpKind.SVDF: 5, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM: len(LstmInput)}
-_OPTIONAL = dict.fromkeys(_WEIGHTED, frozenset({2})) | {
-    OpKind.SVDF: frozenset({3}),
-    OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM: frozenset(
-        set(LstmInput) - {LstmInput.X, LstmInput.HIDDEN_STATE, LstmInput.CELL_STATE}
-    ),
-}
 
 
 def check_graph(graph: Graph) -> None:
@@ -63,8 +47,8 @@ def check_op(graph: Graph, op: Op) -> None:
         if op.kind in RECURRENT:
             check_recurrent(graph, op)
         else:
-            check_output_shapes(graph, op)
-            check_quantization(graph, op)
+            _check_shapes(graph, op)
+            _check_quantization(graph, op)
         _check_filling(graph, op)
         check_limits(graph, op)
     except GeometryError as error:
@@ -78,19 +62,34 @@ def check_op(graph: Graph, op: Op) -> None:
         raise error.at(operator=op.place, tensor=_output_name(graph, op)) from None
 
 
+def _check_shapes(graph: Graph, op: Op) -> None:
+    rule = DEFS[op.kind].shape
+    if rule is None:
+        raise ModelError(f"{op.kind} is for planning alone")
+    shapes = [graph.tensors[t].shape if t >= 0 else () for t in op.inputs]
+    rule(op, shapes, [graph.tensors[t].shape for t in op.outputs])
+
+
+def _check_quantization(graph: Graph, op: Op) -> None:
+    """The types, then the scales; each tensor by itself was checked by `check_tensor`."""
+    found = DEFS[op.kind]
+    found.types(graph, op)
+    if found.quant is not None:
+        found.quant(graph, op)
+
+
 def _output_name(graph: Graph, op: Op) -> str:
     return graph.tensors[op.outputs[0]].name if op.outputs else ""
 
 
 def _check_arity(op: Op) -> None:
-    count = 3 if isinstance(op.attrs, WidenedAttrs) else _OPERANDS.get(op.kind, 1)
-    exact = op.kind != OpKind.CONCATENATION and (op.kind not in STATEFUL or op.kind in _OPERANDS)
-    if (exact and len(op.inputs) != count) or not op.inputs:
-        raise ModelError(f"{len(op.inputs)} inputs, expected {count}")
-    if op.kind != OpKind.SPLIT and op.kind not in STATEFUL and len(op.outputs) != 1:
+    found = DEFS[op.kind]
+    count = 3 if isinstance(op.attrs, WidenedAttrs) else found.operands
+    if (count is not None and len(op.inputs) != count) or not op.inputs:
+        raise ModelError(f"{len(op.inputs)} inputs, expected {count or 1}")
+    if op.kind != OpKind.SPLIT and not found.state and len(op.outputs) != 1:
         raise ModelError(f"{len(op.outputs)} outputs, expected 1")
-    optional = _OPTIONAL.get(op.kind, frozenset())
-    if any(t < 0 and i not in optional for i, t in enumerate(op.inputs)):
+    if any(t < 0 and i not in found.optional for i, t in enumerate(op.inputs)):
         raise ModelError("an operand is missing")
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from buildtool.errors import ModelError
 from buildtool.graph.liveness import alias_roots, state_of
-from buildtool.graph.types import ALIAS_KINDS, Graph
+from buildtool.graph.ops import ALIAS_KINDS
+from buildtool.graph.types import Graph
 
 MAX_VALUE = 1 << 50  # bytes of a value that files may claim
 

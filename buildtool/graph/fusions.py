@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from buildtool.graph.numbering import graph_of
+from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.partviews import takes_channels
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.types import (
-    ALIAS_KINDS,
     AxisAttrs,
     ConvAttrs,
     Graph,

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from buildtool.errors import ModelError
+from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.partviews import written_in_place
-from buildtool.graph.types import ALIAS_KINDS, Graph, OpKind
+from buildtool.graph.types import Graph, OpKind
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from buildtool.graph.types import PAIR_KINDS, TABLE_KINDS, Graph, Op
+from buildtool.graph.ops import PAIR_KINDS, TABLE_KINDS
+from buildtool.graph.types import Graph, Op
 
 
 def varying(graph: Graph, op: Op) -> int | None:

@@ -20,8 +20,9 @@ from dataclasses import dataclass, replace
 
 from buildtool.graph.flow import Flow, flow_of, lives, peak, reordered
 from buildtool.graph.numbering import numbered
+from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.ordersearch import Segment, Uses, beam, search
-from buildtool.graph.types import ALIAS_KINDS, Graph
+from buildtool.graph.types import Graph
 
 BUDGET = 40_000  # sets of executed operators looked at, in all
 MOST_OPS = 4096  # of a network; ancestors take a bit for each pair

@@ -18,7 +18,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from buildtool.errors import PlanError
-from buildtool.graph.types import ALIAS_KINDS, AxisAttrs, Graph, Op, OpKind, SliceAttrs, ViewAttrs
+from buildtool.graph.ops import ALIAS_KINDS
+from buildtool.graph.types import AxisAttrs, Graph, Op, OpKind, SliceAttrs, ViewAttrs
 
 SLICES = frozenset({OpKind.SLICE, OpKind.STRIDED_SLICE})
 VIEW_KINDS = frozenset({OpKind.VIEW, OpKind.JOINED})

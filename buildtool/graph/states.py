@@ -18,9 +18,8 @@ import numpy as np
 from buildtool.errors import ModelError, UnsupportedError
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.numbering import graph_of
+from buildtool.graph.ops import ALIAS_KINDS, STATEFUL
 from buildtool.graph.types import (
-    ALIAS_KINDS,
-    STATEFUL,
     Attrs,
     AxisAttrs,
     DType,

@@ -52,9 +52,10 @@ def answer(request: r.Request, session: Session) -> dict[str, Any]:
 
 def ops(request: r.Ops, session: Session) -> OpsAnswer:
     """Which operators run, and by which kernel, on the cores of every known board."""
+    from buildtool.graph.ops import ALIAS_KINDS
     from buildtool.graph.partviews import VIEW_KINDS
     from buildtool.graph.tflite import support
-    from buildtool.graph.types import ALIAS_KINDS, OpKind
+    from buildtool.graph.types import OpKind
     from buildtool.service.pipeline.models import load_model, read_graph
     from buildtool.target.registry import board_names, load_target
 

@@ -16,10 +16,9 @@ from buildtool.errors import TargetError, UnsupportedError
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import op_macs
 from buildtool.graph.operands import varying
+from buildtool.graph.ops import ALIAS_KINDS, TABLE_KINDS
 from buildtool.graph.strided import lines
 from buildtool.graph.types import (
-    ALIAS_KINDS,
-    TABLE_KINDS,
     AsUint8,
     AxisAttrs,
     ConvAttrs,

@@ -7,7 +7,7 @@ from zeronet import Net
 
 from buildtool.errors import ModelError
 from buildtool.graph.liveness import alias_roots, live_ranges, live_sum_bound, live_sums
-from buildtool.graph.types import ALIAS_KINDS
+from buildtool.graph.ops import ALIAS_KINDS
 
 
 def _range_of(graph, tensor):

@@ -9,10 +9,11 @@ import pytest
 from paths import TESTS
 
 from buildtool.graph.onnxqdq.reader import read_qdq
+from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.reference import execute
 from buildtool.graph.reference import execute_op as computed
 from buildtool.graph.rewrite import rewrite
-from buildtool.graph.types import ALIAS_KINDS, OpKind
+from buildtool.graph.types import OpKind
 
 FOLDER = TESTS / "support/onnxrecorded"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.onnx"))

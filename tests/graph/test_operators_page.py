@@ -36,7 +36,7 @@ def test_every_operator_of_the_schema_has_one_row():
 
 def test_no_operator_is_in_two_tables():
     sets = [operators.CONTROL_FLOW, operators.STATEFUL, operators.VARIABLES]
-    tables = [operators.DECODERS.keys(), *sets, operators.NO_INT8.keys()]
+    tables = [operators.SPELLINGS.keys(), *sets, operators.NO_INT8.keys()]
     assert len(set().union(*tables)) == sum(map(len, tables))
 
 

@@ -152,11 +152,7 @@ def _patched(monkeypatch: pytest.MonkeyPatch, kind: str, **changes: object) -> N
         options = {**made.options, **changes.pop("options", {})}
         return replace(made, options=options, **changes)
 
-    from buildtool.graph.tflite import lowering
-
-    for key, value in lowering._RULES.items():
-        if value is rule:
-            monkeypatch.setitem(lowering._RULES, key, changed)
+    monkeypatch.setattr(lower_recurrent, kind, changed)
 
 
 @pytest.mark.parametrize(

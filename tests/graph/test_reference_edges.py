@@ -9,9 +9,10 @@ from litert import run_graph
 from netbuilder import NetBuilder, quant
 
 from buildtool.errors import ModelError, UsageError
+from buildtool.graph.ops import TABLE_KINDS
 from buildtool.graph.reference import execute, table
 from buildtool.graph.reference.softmax import exponentials
-from buildtool.graph.types import TABLE_KINDS, OpKind, Quantization, SoftmaxAttrs
+from buildtool.graph.types import OpKind, Quantization, SoftmaxAttrs
 
 
 def check(graph, inputs):

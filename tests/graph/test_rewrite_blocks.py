@@ -13,11 +13,12 @@ from netbuilder import NetBuilder
 from samplefiles import Sheet
 
 from buildtool.graph import types as g
+from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.types import ALIAS_KINDS, OpKind
+from buildtool.graph.types import OpKind
 
 SETTINGS = settings(derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 

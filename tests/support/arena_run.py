@@ -10,7 +10,8 @@ import math
 
 import numpy as np
 
-from buildtool.graph.types import ALIAS_KINDS, ConvAttrs, PoolAttrs
+from buildtool.graph.ops import ALIAS_KINDS
+from buildtool.graph.types import ConvAttrs, PoolAttrs
 from buildtool.plan.schedule.schedule import plan_steps
 from buildtool.plan.types import BufferKind
 from buildtool.target.catalogue import scratch_bytes

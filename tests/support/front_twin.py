@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.macs import op_macs
-from buildtool.graph.types import ALIAS_KINDS, Graph, OpKind
+from buildtool.graph.ops import ALIAS_KINDS
+from buildtool.graph.types import Graph, OpKind
 from buildtool.plan.assemble.buffers import accumulators, tensor_buffers
 from buildtool.plan.assemble.lives import lives
 from buildtool.plan.assemble.overlaps import region_distance

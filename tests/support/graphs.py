@@ -25,7 +25,8 @@ from netbuilder import NetBuilder
 from networks import small_networks
 
 from buildtool.graph import types as g
-from buildtool.graph.types import COMPARISONS, Activation, DType, Graph, OpKind
+from buildtool.graph.ops import COMPARISONS
+from buildtool.graph.types import Activation, DType, Graph, OpKind
 
 __all__ = [
     "KIND_GROUPS",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from zeronet import Net
 
-from buildtool.graph.types import ALIAS_KINDS, Pad
+from buildtool.graph.ops import ALIAS_KINDS
+from buildtool.graph.types import Pad
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.schedule.inner import objection
 from buildtool.plan.schedule.timeline import Timeline

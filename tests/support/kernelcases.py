@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
+from buildtool.graph.ops import COMPARISONS
 from buildtool.graph.types import (
-    COMPARISONS,
     Activation,
     Attrs,
     ConvAttrs,

@@ -7,9 +7,10 @@ import pytest
 from litert import run
 from zoo_networks import ALL, built, file, fresh_inputs
 
+from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.reader import read_model
-from buildtool.graph.types import ALIAS_KINDS, OpKind
+from buildtool.graph.types import OpKind
 from buildtool.zoo.builder import SOFTMAX_QUANT
 
 

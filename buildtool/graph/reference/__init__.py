@@ -9,103 +9,13 @@ import numpy.typing as npt
 
 from buildtool.errors import BuildtoolError, UnsupportedError, UsageError
 from buildtool.graph.operands import varying
-from buildtool.graph.reference import (
-    activation,
-    arranging,
-    convolution,
-    elementwise,
-    lstm,
-    matmul,
-    normalise,
-    pairs,
-    pooling,
-    reduction,
-    resize,
-    shape,
-    softmax,
-    svdf,
-    wide,
-)
+from buildtool.graph.ops import DEFS, TABLE_KINDS
+from buildtool.graph.ops.types import load
+from buildtool.graph.reference.activation import table as byte_table
 from buildtool.graph.reference.tensors import Rule, Values
-from buildtool.graph.types import COMPARISONS, TABLE_KINDS, DType, Graph, Op, OpKind, Tensor
+from buildtool.graph.types import DType, Graph, Op, OpKind, Tensor
 
 __all__ = ["execute", "initially", "next_held", "table"]
-
-_RULES: dict[OpKind, Rule] = {
-    OpKind.CONV_2D: convolution.conv_2d,
-    OpKind.DEPTHWISE_CONV_2D: convolution.depthwise_conv_2d,
-    OpKind.TRANSPOSE_CONV: convolution.transpose_conv,
-    OpKind.FULLY_CONNECTED: convolution.fully_connected,
-    OpKind.ADD: elementwise.add_sub,
-    OpKind.SUB: elementwise.add_sub,
-    OpKind.MUL: elementwise.mul,
-    OpKind.PRELU: elementwise.prelu,
-    OpKind.PAD: shape.pad,
-    OpKind.MIRROR_PAD: shape.pad,
-    OpKind.AVERAGE_POOL_2D: pooling.pool,
-    OpKind.MAX_POOL_2D: pooling.pool,
-    OpKind.MEAN: reduction.mean,
-    OpKind.SOFTMAX: softmax.softmax,
-    OpKind.LOGISTIC: activation.apply_table,
-    OpKind.TANH: activation.apply_table,
-    OpKind.HARD_SWISH: activation.apply_table,
-    OpKind.RELU: activation.apply_table,
-    OpKind.RELU6: activation.apply_table,
-    OpKind.LEAKY_RELU: activation.apply_table,
-    OpKind.ABS: activation.apply_table,
-    OpKind.EXP: activation.apply_table,
-    OpKind.LOG: activation.apply_table,
-    OpKind.GELU: activation.apply_table,
-    OpKind.NEG: activation.apply_table,
-    OpKind.SQRT: activation.apply_table,
-    OpKind.RSQRT: activation.apply_table,
-    OpKind.ELU: activation.apply_table,
-    OpKind.RELU_N1_TO_1: activation.apply_table,
-    OpKind.RELU_0_TO_1: activation.apply_table,
-    OpKind.LOGICAL_NOT: pairs.negate,
-    OpKind.LOOKUP: activation.apply_table,
-    OpKind.MAXIMUM: pairs.extremum,
-    OpKind.MINIMUM: pairs.extremum,
-    OpKind.LOGICAL_OR: pairs.extremum,
-    OpKind.LOGICAL_AND: pairs.extremum,
-    OpKind.SQUARED_DIFFERENCE: pairs.squared_difference,
-    OpKind.DIV: pairs.divide,
-    **dict.fromkeys(COMPARISONS, pairs.compare),
-    OpKind.SELECT_V2: pairs.select,
-    OpKind.L2_NORMALIZATION: normalise.l2_normalization,
-    OpKind.LOG_SOFTMAX: normalise.log_softmax,
-    OpKind.QUANTIZE: activation.quantize,
-    OpKind.CAST: wide.cast,
-    OpKind.DEQUANTIZE: activation.dequantize,
-    OpKind.RESHAPE: shape.reshape,
-    OpKind.SQUEEZE: shape.reshape,
-    OpKind.EXPAND_DIMS: shape.reshape,
-    OpKind.TRANSPOSE: shape.transpose,
-    OpKind.CONCATENATION: shape.concatenation,
-    OpKind.JOINED: shape.concatenation,
-    OpKind.SPLIT: shape.split,
-    OpKind.STRIDED_SLICE: shape.slice_,
-    OpKind.SLICE: shape.slice_,
-    OpKind.VIEW: shape.slice_,
-    OpKind.TILE: arranging.tile,
-    OpKind.GATHER: arranging.gather,
-    OpKind.DEPTH_TO_SPACE: arranging.depth_to_space,
-    OpKind.SPACE_TO_DEPTH: arranging.space_to_depth,
-    OpKind.BATCH_TO_SPACE_ND: arranging.batch_to_space,
-    OpKind.SPACE_TO_BATCH_ND: arranging.space_to_batch,
-    OpKind.REDUCE_MAX: reduction.extreme,
-    OpKind.REDUCE_MIN: reduction.extreme,
-    OpKind.ARG_MAX: reduction.arg_extreme,
-    OpKind.ARG_MIN: reduction.arg_extreme,
-    OpKind.BATCH_MATMUL: matmul.batch_matmul,
-    OpKind.RESIZE_NEAREST_NEIGHBOR: resize.nearest,
-    OpKind.RESIZE_BILINEAR: resize.bilinear,
-    OpKind.READ_VARIABLE: shape.copy,
-    OpKind.ASSIGN_VARIABLE: shape.copy,
-    OpKind.SHIFT: shape.shift,
-    OpKind.SVDF: svdf.svdf,
-    OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM: lstm.lstm,
-}
 
 
 def table(graph: Graph, op: Op) -> npt.NDArray[np.uint8]:
@@ -115,7 +25,7 @@ def table(graph: Graph, op: Op) -> npt.NDArray[np.uint8]:
     input or output is not 8 bits wide.
     """
     if op.kind in TABLE_KINDS and op.kind is not OpKind.LOGICAL_NOT:
-        return activation.table(graph, op)
+        return byte_table(graph, op)
     position = varying(graph, op)
     if position is None:
         raise UnsupportedError(f"{op.kind} of several tensors is not a table", operator=op.place)
@@ -128,7 +38,7 @@ def table(graph: Graph, op: Op) -> npt.NDArray[np.uint8]:
             values.append(data.reshape(1))
         else:
             values.append(every != 0 if dtype is DType.BOOL else every.view(dtype.value))
-    return _RULES[op.kind](graph, op, values)[0].view(np.uint8)
+    return _named(DEFS[op.kind].reference)(graph, op, values)[0].view(np.uint8)
 
 
 def execute(
@@ -187,12 +97,17 @@ def execute_op(graph: Graph, op: Op, values: dict[int, Values]) -> list[Values]:
 
 def _rule(graph: Graph, op: Op) -> Rule:
     """What computes an operator: of wide integers some kinds have other arithmetic."""
-    if op.kind is OpKind.SOFTMAX and graph.tensors[op.inputs[0]].dtype is DType.INT8:
-        return softmax.softmax
+    found = DEFS[op.kind]
     types = {graph.tensors[t].dtype for t in (op.inputs[0], op.outputs[0])}
-    if types & _WIDE and DType.FLOAT32 not in types and op.kind in wide.RULES:
-        return wide.RULES[op.kind]
-    return _RULES[op.kind]
+    shares = op.kind is OpKind.SOFTMAX and graph.tensors[op.inputs[0]].dtype is DType.INT8
+    if found.wide and types & _WIDE and DType.FLOAT32 not in types and not shares:
+        return _named(found.wide)
+    return _named(found.reference)
+
+
+def _named(name: str) -> Rule:
+    rule: Rule = load("reference", name)
+    return rule
 
 
 _WIDE = {DType.INT16, DType.INT32}

@@ -1,4 +1,4 @@
-"""Functions of one byte, as tables of 256 bytes: LOGISTIC, TANH, EXP, HARD_SWISH, RELU, ... and QUANTIZE.
+"""Functions of one byte, as tables of 256 bytes: LOGISTIC, TANH, EXP, RELU, ... and QUANTIZE.
 
 LOGISTIC, TANH, EXP, LOG, GELU and ELU are float32 tables in the reference. Their functions are taken
 here in double precision and rounded to float32, so that a table does not depend on the machine's
@@ -20,6 +20,8 @@ from buildtool.graph.fixedpoint import (
     quantize_value,
     rounding_divide_by_pot,
 )
+from buildtool.graph.ops import DEFS
+from buildtool.graph.ops.types import load
 from buildtool.graph.reference import curves
 from buildtool.graph.reference.tensors import (
     Int64,
@@ -35,6 +37,8 @@ from buildtool.graph.reference.tensors import (
 from buildtool.graph.types import AsUint8, DType, GeluAttrs, Graph, LeakyReluAttrs, Op, OpKind, Quantization
 
 Table = npt.NDArray[np.uint8]
+# Elements of the output from elements less the input's zero point, within the limits of the output's type.
+ByteRule = Callable[[Graph, Op, Int64, tuple[int, int]], Int64]
 _BYTES = (DType.INT8, DType.UINT8)
 Float32 = npt.NDArray[np.float32]
 _UNSIGNED = 128  # what makes a uint8 of an int8
@@ -57,7 +61,8 @@ def table(graph: Graph, op: Op) -> Table:
         )
     x = np.arange(256, dtype=np.uint8).view(source.dtype.value).astype(np.int64)
     x -= quantization(graph, op, op.inputs[0]).zero_point
-    y = _FUNCTIONS[op.kind](graph, op, x, RANGES[out.dtype])
+    function: ByteRule = load("reference", DEFS[op.kind].byte)
+    y = function(graph, op, x, RANGES[out.dtype])
     return y.astype(out.dtype.value).view(np.uint8)
 
 
@@ -72,7 +77,7 @@ def _scales(graph: Graph, op: Op) -> tuple[float, Quantization]:
     return quantization(graph, op, op.inputs[0]).scale, output_quantization(graph, op)
 
 
-def _float_table(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
+def float_table(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
     """LOGISTIC and TANH: dequantise, apply, scale, round, all in float32."""
     scale, out = _scales(graph, op)
     real = np.float32(scale) * x.astype(np.float32)
@@ -88,8 +93,8 @@ def _float_table(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int
     return np.asarray(np.clip(rounded + out.zero_point, *limits).astype(np.int64))
 
 
-def _transformed(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
-    """EXP, LOG, GELU and ELU: as `_float_table`; what has no value is the least output."""
+def transformed(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
+    """EXP, LOG, GELU and ELU: as `float_table`; what has no value is the least output."""
     scale, out = _scales(graph, op)
     real = np.float32(scale) * x.astype(np.float32)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -123,7 +128,7 @@ def _gelu_tanh(real: Float32) -> Float32:
     return np.float32(0.5) * real * (np.float32(1) + curve)
 
 
-def _absolute(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
+def absolute(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
     """ABS; where the scales are equal nothing is rescaled."""
     scale, out = _scales(graph, op)
     if scale == out.scale:
@@ -137,7 +142,7 @@ def _exp(value: float) -> float:
     return math.exp(value) if value < 128 * math.log(2) else math.inf
 
 
-def _rescale_or_clamp(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
+def rescale_or_clamp(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
     """RELU and RELU6: rescaled by a float32 ratio, cut at the quantised 0 and 6."""
     scale, out = _scales(graph, op)
     low, high = max(limits[0], quantize_value(0.0, out)), limits[1]
@@ -147,7 +152,8 @@ def _rescale_or_clamp(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -
     return requantise(x, *pair, out.zero_point, (low, high))
 
 
-def _leaky_relu(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
+def leaky_relu(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
+    """Each side of 0 has a factor of its own."""
     scale, out = _scales(graph, op)
     alpha = attributes(op, LeakyReluAttrs).alpha
     identity = quantize_multiplier(float_ratio(scale, over=out.scale))
@@ -157,7 +163,7 @@ def _leaky_relu(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int6
     return np.where(x >= 0, requantise(x, *identity, zero_point, limits), below)
 
 
-def _requantise(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
+def requantised(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
     """QUANTIZE from 8 bits to 8 bits; the ratio is in double precision."""
     if isinstance(op.attrs, AsUint8):
         return _rescale(graph, op, x, limits)
@@ -175,7 +181,7 @@ def _rescale(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
     return np.asarray(np.clip(rounded + out.zero_point, *limits), np.int64)
 
 
-# ---- HARD_SWISH: x * relu6(x + 3) / 6 in 16-bit fixed point -----------------------------------------
+# ---- the hard swish -----------------------------------------------------------------------------------
 
 
 def _half_multiplier(real: float) -> tuple[int, int]:
@@ -193,12 +199,13 @@ def _high_mul_16(x: Int64, multiplier: int) -> Int64:
     return _saturate((x * multiplier + (1 << 14)) >> 15)
 
 
-def _hard_swish(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
+def hard_swish(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
+    """X * relu6(x + 3) / 6 in 16-bit fixed point."""
     scale, out = _scales(graph, op)
     fine = float(np.float32(1 / 128) * np.float32(scale))  # the scale of x * 128, for precision
     out_multiplier, out_shift = _half_multiplier(float_ratio(fine, over=out.scale))
     if out_shift > 0:
-        raise UnsupportedError("HARD_SWISH's output scale is too small for its input's", operator=op.place)
+        raise UnsupportedError(f"{op.kind}'s output scale is too small for its input's", operator=op.place)
     # 32768 stands for 3.0: [-3, 3] becomes [-1, 1] as a 16-bit fraction.
     three = float(np.float32(3) / np.float32(32768))
     relu_multiplier, relu_shift = _half_multiplier(float_ratio(fine, over=three))
@@ -214,27 +221,6 @@ def _hard_swish(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int6
     product = gate * unshifted
     towards_zero = np.sign(product) * (np.abs(product) >> 15)
     return np.clip(rounding_divide_by_pot(towards_zero, -out_shift) + out.zero_point, *limits)
-
-
-_FUNCTIONS = {
-    OpKind.LOGISTIC: _float_table,
-    OpKind.TANH: _float_table,
-    OpKind.HARD_SWISH: _hard_swish,
-    OpKind.RELU: _rescale_or_clamp,
-    OpKind.RELU6: _rescale_or_clamp,
-    OpKind.LEAKY_RELU: _leaky_relu,
-    OpKind.ABS: _absolute,
-    OpKind.EXP: _transformed,
-    OpKind.LOG: _transformed,
-    OpKind.GELU: _transformed,
-    OpKind.ELU: _transformed,
-    OpKind.NEG: curves.negated,
-    OpKind.SQRT: curves.root,
-    OpKind.RSQRT: curves.inverse_square_root,
-    OpKind.RELU_N1_TO_1: curves.clamped,
-    OpKind.RELU_0_TO_1: curves.clamped,
-    OpKind.QUANTIZE: _requantise,
-}
 
 
 # ---- the float edges ---------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from buildtool.graph.fixedpoint import (
 from buildtool.graph.reference.rootlog import reciprocal
 from buildtool.graph.reference.tensors import (
     Int64,
+    Rule,
     Values,
     attributes,
     centred,
@@ -27,7 +28,7 @@ from buildtool.graph.reference.tensors import (
     quantization,
     requantise,
 )
-from buildtool.graph.types import DType, Graph, Op, OpKind, QuotientAttrs
+from buildtool.graph.types import DType, Graph, Op, QuotientAttrs
 
 DIFFERENCE_LEFT_SHIFT = 7  # of SQUARED_DIFFERENCE's operands
 COMPARISON_LEFT_SHIFT = 8  # of a comparison's operands
@@ -35,11 +36,14 @@ COMPARISON_LEFT_SHIFT = 8  # of a comparison's operands
 _Factor = tuple[int, int]  # multiplier, shift
 
 
-def extremum(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """MAXIMUM and MINIMUM of the bytes as they are; LOGICAL_OR and LOGICAL_AND are the same of 0 and 1."""
-    larger = op.kind in (OpKind.MAXIMUM, OpKind.LOGICAL_OR)
-    a, b = inputs
-    return [np.asarray(np.maximum(a, b) if larger else np.minimum(a, b))]
+def larger(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """The larger of the bytes as they are; of 0 and 1 it is LOGICAL_OR."""
+    return [np.asarray(np.maximum(*inputs))]
+
+
+def smaller(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """The smaller of the bytes as they are; of 0 and 1 it is LOGICAL_AND."""
+    return [np.asarray(np.minimum(*inputs))]
 
 
 def difference_factors(graph: Graph, op: Op) -> tuple[_Factor, _Factor, _Factor]:
@@ -106,15 +110,6 @@ def _sign_bits(x: Int64) -> Int64:
 
 # ---- truth values -------------------------------------------------------------------------------------
 
-_COMPARED: dict[OpKind, Callable[[Int64, Int64], Values]] = {
-    OpKind.EQUAL: np.equal,
-    OpKind.NOT_EQUAL: np.not_equal,
-    OpKind.LESS: np.less,
-    OpKind.LESS_EQUAL: np.less_equal,
-    OpKind.GREATER: np.greater,
-    OpKind.GREATER_EQUAL: np.greater_equal,
-}
-
 
 def comparison_operands(graph: Graph, op: Op) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
     """(zero point, multiplier, shift) of both operands, in steps of 2^-8; truth values are 0 and 1."""
@@ -129,15 +124,29 @@ def comparison_operands(graph: Graph, op: Op) -> tuple[tuple[int, int, int], tup
     return first, second
 
 
-def compare(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+def _comparison(function: Callable[[Int64, Int64], Values]) -> Rule:
     """EQUAL, LESS, ...: operands in units of 1/256, rounded; so values of small scales may count as equal."""
-    a, b = (
-        multiply_by_quantized_multiplier(
-            (value.astype(np.int64) - zero_point) << COMPARISON_LEFT_SHIFT, multiplier, shift
+
+    def rule(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+        a, b = (
+            multiply_by_quantized_multiplier(
+                (value.astype(np.int64) - zero_point) << COMPARISON_LEFT_SHIFT, multiplier, shift
+            )
+            for value, (zero_point, multiplier, shift) in zip(
+                inputs, comparison_operands(graph, op), strict=True
+            )
         )
-        for value, (zero_point, multiplier, shift) in zip(inputs, comparison_operands(graph, op), strict=True)
-    )
-    return [np.asarray(_COMPARED[op.kind](a, b))]
+        return [np.asarray(function(a, b))]
+
+    return rule
+
+
+equal = _comparison(np.equal)
+not_equal = _comparison(np.not_equal)
+less = _comparison(np.less)
+less_equal = _comparison(np.less_equal)
+greater = _comparison(np.greater)
+greater_equal = _comparison(np.greater_equal)
 
 
 def negate(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:

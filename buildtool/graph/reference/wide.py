@@ -27,7 +27,6 @@ from buildtool.graph.reference.convolution import channel_multipliers, channel_s
 from buildtool.graph.reference.elementwise import ADD_LEFT_SHIFTS, add_multipliers, summands
 from buildtool.graph.reference.tensors import (
     Int64,
-    Rule,
     Values,
     attributes,
     float_ratio,
@@ -263,19 +262,3 @@ def leaky_factors(graph: Graph, op: Op) -> tuple[tuple[int, int], tuple[int, int
     alpha = attributes(op, LeakyReluAttrs).alpha
     identity = quantize_multiplier(float_ratio(scale, over=out))
     return identity, quantize_multiplier(float_ratio(scale, alpha, over=out))
-
-
-RULES: dict[OpKind, Rule] = {
-    OpKind.RELU: clamped,
-    OpKind.RELU6: clamped,
-    OpKind.LEAKY_RELU: leaky_relu,
-    OpKind.CONV_2D: weighted,
-    OpKind.DEPTHWISE_CONV_2D: weighted,
-    OpKind.FULLY_CONNECTED: weighted,
-    OpKind.ADD: add_sub,
-    OpKind.SUB: add_sub,
-    OpKind.SOFTMAX: softmax,
-    OpKind.LOGISTIC: logistic,
-    OpKind.TANH: tanh,
-    OpKind.QUANTIZE: rescaled,
-}

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.rewrite.draft import Draft, Node
 from buildtool.graph.types import (
-    ALIAS_KINDS,
     Attrs,
     BatchBlockAttrs,
     ConvAttrs,

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from buildtool.errors import UnsupportedError
 from buildtool.graph.macs import op_macs
+from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.rewrite.draft import Draft, Node
-from buildtool.graph.types import ALIAS_KINDS, Graph, PoolAttrs
+from buildtool.graph.types import Graph, PoolAttrs
 
 # A file may ask for far more than it holds: larger results are left to the exporter.
 MAX_BYTES = 1 << 20  # of one result

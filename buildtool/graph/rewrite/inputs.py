@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.rewrite.draft import Draft, Node
-from buildtool.graph.types import ALIAS_KINDS, Source, Tensor, TransposeAttrs
+from buildtool.graph.types import Source, Tensor, TransposeAttrs
 
 
 def order_inputs(draft: Draft) -> None:

@@ -15,10 +15,9 @@ import numpy.typing as npt
 
 from buildtool.errors import UnsupportedError
 from buildtool.graph.numbering import graph_of
+from buildtool.graph.ops import PAIR_KINDS, TABLE_KINDS
 from buildtool.graph.rewrite.draft import Draft, Node
 from buildtool.graph.types import (
-    PAIR_KINDS,
-    TABLE_KINDS,
     Attrs,
     DType,
     OpKind,

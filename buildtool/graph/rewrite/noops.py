@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.rewrite.draft import Draft, Node
-from buildtool.graph.types import ALIAS_KINDS, Activation, DType, OpKind, PoolAttrs, SliceAttrs
+from buildtool.graph.types import Activation, DType, OpKind, PoolAttrs, SliceAttrs
 
 _EXACT = (DType.INT8, DType.INT16)  # types in which a factor of 1 changes nothing
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.rewrite.draft import Draft, Node
-from buildtool.graph.types import ALIAS_KINDS, Attrs, ConvAttrs, OpKind, Pad, PadAttrs, PadMode
+from buildtool.graph.types import Attrs, ConvAttrs, OpKind, Pad, PadAttrs, PadMode
 
 _CONVOLUTIONS = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D)
 

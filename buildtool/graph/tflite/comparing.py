@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from buildtool.graph.tflite.opview import Decoded, OpView
 from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import Activation, OpKind, QuotientAttrs
 
 
-def pair(kind: OpKind) -> Callable[[OpView], Decoded]:
-    """A decoder of an operator of two operands without parameters."""
-
-    def decode(view: OpView) -> Decoded:
-        return view.decoded(kind, None, 2)
-
-    return decode
+def pair(view: OpView) -> Decoded:
+    """An operator of two operands without parameters, whose kind has its name."""
+    return view.decoded(OpKind(view.op.name), None, 2)
 
 
 def div(view: OpView) -> Decoded:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from buildtool.errors import UnsupportedError
 from buildtool.graph import types as g
+from buildtool.graph.ops import STATEFUL
 from buildtool.graph.tflite.fileops import FileOp, Lowering, OptionValue, Variable
 
 
@@ -16,7 +17,7 @@ def marked(graph: g.Graph) -> frozenset[int]:
         op.inputs[operand]
         for op in graph.ops
         if op.kind is not g.OpKind.SHIFT
-        for operand in g.STATEFUL.get(op.kind, {})
+        for operand in STATEFUL.get(op.kind, {})
     )
     return frozenset(befores.intersection(kept))
 

@@ -170,3 +170,8 @@ class OpView:
     def decoded(self, kind: OpKind, attrs: Attrs | None = None, operands: int = 1) -> Decoded:
         """The operator with its first `operands` inputs as the graph's inputs."""
         return Decoded(kind, self.data(operands), self.op.outputs, attrs if attrs is not None else Attrs())
+
+
+def plain(view: OpView) -> Decoded:
+    """An operator of one input without parameters, whose kind has its name."""
+    return view.decoded(OpKind(view.op.name))

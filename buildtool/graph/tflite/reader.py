@@ -18,6 +18,7 @@ import numpy.typing as npt
 from buildtool.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.numbering import graph_of
+from buildtool.graph.ops import STATEFUL
 from buildtool.graph.recurrent import RECURRENT
 from buildtool.graph.refusals import together
 from buildtool.graph.tflite import operators
@@ -27,7 +28,6 @@ from buildtool.graph.tflite.shapevalues import ShapeValues
 from buildtool.graph.tflite.uint8 import Shifted, is_of_uint8
 from buildtool.graph.tflite.variables import Variables
 from buildtool.graph.types import (
-    STATEFUL,
     Attrs,
     DType,
     FullyConnectedAttrs,
@@ -130,7 +130,7 @@ class _Reader:
         if op.code in operators.VARIABLES:
             self._variables.read(op, self)
             return
-        decoder = operators.DECODERS.get(op.code)
+        decoder = operators.decoder(op.code)
         if decoder is None:
             _refuse_operator(op)
         self._refuse_variable(op.outputs)
@@ -336,7 +336,7 @@ def _refuse_operator(op: RawOperator) -> NoReturn:
         raise UnsupportedError("an operator with state", hint=hint)
     if op.code in operators.NO_INT8:
         raise UnsupportedError("the operator has no int8 form", hint=operators.NO_INT8[op.code])
-    known = ", ".join(sorted(BUILTIN_NAMES[code] for code in operators.DECODERS))
+    known = ", ".join(sorted(BUILTIN_NAMES[code] for code in operators.SPELLINGS))
     raise UnsupportedError("the operator is not supported", hint=f"use one of {known}")
 
 

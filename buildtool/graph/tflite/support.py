@@ -34,7 +34,7 @@ def table() -> tuple[Support, ...]:
 
 def _int8(code: int) -> str:
     """Why an operator is not read; "" where it is."""
-    if code in operators.DECODERS or code in operators.VARIABLES:
+    if code in operators.SPELLINGS or code in operators.VARIABLES:
         return ""
     if code in operators.CONTROL_FLOW:
         return "it runs another subgraph"

@@ -12,7 +12,8 @@ from itertools import pairwise
 
 from buildtool.errors import PlanError, UsageError, suggest
 from buildtool.graph.digest import topology_digest
-from buildtool.graph.types import ALIAS_KINDS, Graph
+from buildtool.graph.ops import ALIAS_KINDS
+from buildtool.graph.types import Graph
 from buildtool.modes import Image, InPlace
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.baselines.choice import chosen

@@ -14,7 +14,8 @@ from buildtool.errors import Hint, PlanError, suggest
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.liveness import LiveRange, live_ranges
 from buildtool.graph.macs import op_macs
-from buildtool.graph.types import ALIAS_KINDS, Graph
+from buildtool.graph.ops import ALIAS_KINDS
+from buildtool.graph.types import Graph
 from buildtool.modes import Image, InPlace
 from buildtool.plan.assemble.overlaps import region_distance
 from buildtool.plan.assemble.totals import executed_macs

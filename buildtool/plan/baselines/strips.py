@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from buildtool.errors import UsageError
-from buildtool.graph.types import ALIAS_KINDS, Graph
+from buildtool.graph.ops import ALIAS_KINDS
+from buildtool.graph.types import Graph
 from buildtool.modes import Image, InPlace
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.schedule.inner import objection

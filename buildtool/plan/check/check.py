@@ -27,8 +27,9 @@ from buildtool.errors import PlanError, TargetError
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import pixel_macs, total_macs
 from buildtool.graph.numbering import is_numbered
+from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.partviews import parts, views
-from buildtool.graph.types import ALIAS_KINDS, Graph
+from buildtool.graph.types import Graph
 from buildtool.modes import Image
 from buildtool.plan.check.contents import check_contents
 from buildtool.plan.check.hazard import unsafe

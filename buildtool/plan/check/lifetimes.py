@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from buildtool.errors import PlanError
-from buildtool.graph.types import ALIAS_KINDS, Graph
+from buildtool.graph.ops import ALIAS_KINDS
+from buildtool.graph.types import Graph
 from buildtool.modes import Image
 from buildtool.plan.types import Step
 

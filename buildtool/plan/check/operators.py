@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from buildtool.graph.types import ALIAS_KINDS, Graph, Op, OpKind
+from buildtool.graph.ops import ALIAS_KINDS
+from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.plan.check.loads import keeps_channels
 from buildtool.plan.check.reads import Read, reads, sums_up
 from buildtool.plan.check.states import updates

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from buildtool.graph.ops import ALIAS_KINDS, PIXEL_KINDS
 from buildtool.graph.reference.resize import bilinear_positions, nearest_indices
 from buildtool.graph.types import (
-    ALIAS_KINDS,
-    PIXEL_KINDS,
     AxisAttrs,
     BlockAttrs,
     ConvAttrs,

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from buildtool.errors import PlanError
-from buildtool.graph.types import ALIAS_KINDS, STATEFUL, Graph, Op
+from buildtool.graph.ops import ALIAS_KINDS, STATEFUL
+from buildtool.graph.types import Graph, Op
 from buildtool.plan.check.reads import alias_groups
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import BufferKind, Plan

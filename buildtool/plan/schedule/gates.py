@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from buildtool.graph.liveness import alias_roots
-from buildtool.graph.types import ALIAS_KINDS, Graph, SecondPass
+from buildtool.graph.ops import ALIAS_KINDS
+from buildtool.graph.types import Graph, SecondPass
 from buildtool.plan.schedule.receptive import accumulates, by_rows, row_inputs
 from buildtool.target.types import KernelVariant
 

@@ -26,9 +26,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 from buildtool.graph.liveness import LiveRange, state_of
+from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.partviews import parts
 from buildtool.graph.types import (
-    ALIAS_KINDS,
     AxisAttrs,
     BlockAttrs,
     ConvAttrs,

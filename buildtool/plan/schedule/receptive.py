@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from buildtool.graph.liveness import state_of
+from buildtool.graph.ops import PIXEL_KINDS
 from buildtool.graph.types import (
-    PIXEL_KINDS,
     AxisAttrs,
     BlockAttrs,
     ConvAttrs,

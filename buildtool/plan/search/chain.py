@@ -14,8 +14,9 @@ from itertools import accumulate
 from buildtool.graph.fusions import fusions
 from buildtool.graph.liveness import alias_roots, state_of
 from buildtool.graph.macs import op_macs
+from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.topology import Topology
-from buildtool.graph.types import ALIAS_KINDS, Graph, Op
+from buildtool.graph.types import Graph, Op
 from buildtool.modes import Image, InPlace
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.axis import Axis, AxisTable

@@ -11,7 +11,8 @@ from buildtool.emit.image import ImageLayout, image_layout
 from buildtool.emit.names import shape
 from buildtool.errors import BuildtoolError, PlanError, to_data
 from buildtool.graph.liveness import alias_roots
-from buildtool.graph.types import ALIAS_KINDS, Graph
+from buildtool.graph.ops import ALIAS_KINDS
+from buildtool.graph.types import Graph
 from buildtool.modes import Objective, Strategy
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.summary.memory import ArenaUse

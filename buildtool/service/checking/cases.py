@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from buildtool.graph import types as g
-from buildtool.graph.types import COMPARISONS, Activation, DType, Graph, OpKind
+from buildtool.graph.ops import DEFS
+from buildtool.graph.ops.types import Case, Int16
+from buildtool.graph.types import Activation, DType, Graph, OpKind
 from buildtool.zoo.drawn import NetBuilder, quant
 from buildtool.zoo.drawn_state import lstm, svdf
 from buildtool.zoo.drawnwide import WideNetBuilder
@@ -317,81 +319,46 @@ def _lstm(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
 
 
 Adding = Callable[[NetBuilder, Draw, int, OpKind], int]
-_UNARY = (
-    OpKind.LOGISTIC,
-    OpKind.TANH,
-    OpKind.HARD_SWISH,
-    OpKind.RELU,
-    OpKind.RELU6,
-    OpKind.LEAKY_RELU,
-    OpKind.ABS,
-    OpKind.EXP,
-    OpKind.LOG,
-    OpKind.GELU,
-    OpKind.NEG,
-    OpKind.SQRT,
-    OpKind.RSQRT,
-    OpKind.ELU,
-    OpKind.RELU_N1_TO_1,
-    OpKind.RELU_0_TO_1,
-)
-ADDING: dict[OpKind, Adding] = {
-    OpKind.CONV_2D: _conv,
-    OpKind.DEPTHWISE_CONV_2D: _conv,
-    OpKind.TRANSPOSE_CONV: _transpose_conv,
-    OpKind.FULLY_CONNECTED: _dense,
-    OpKind.ADD: _elementwise,
-    OpKind.SUB: _elementwise,
-    OpKind.MUL: _elementwise,
-    OpKind.AVERAGE_POOL_2D: _pool,
-    OpKind.MAX_POOL_2D: _pool,
-    OpKind.MEAN: _mean,
-    OpKind.SOFTMAX: _softmax,
-    OpKind.PRELU: _prelu,
-    OpKind.LOGICAL_NOT: _denied,
-    OpKind.LOOKUP: _looked_up,
-    **dict.fromkeys(COMPARISONS, _pair_of),
-    OpKind.MAXIMUM: _pair_of,
-    OpKind.MINIMUM: _pair_of,
-    OpKind.SQUARED_DIFFERENCE: _pair_of,
-    OpKind.LOGICAL_AND: _pair_of,
-    OpKind.LOGICAL_OR: _pair_of,
-    OpKind.DIV: _quotient,
-    OpKind.SELECT_V2: _select,
-    OpKind.L2_NORMALIZATION: _normalised,
-    OpKind.LOG_SOFTMAX: _normalised,
-    OpKind.PAD: _pad,
-    OpKind.MIRROR_PAD: _pad,
-    OpKind.CONCATENATION: _concatenation,
-    OpKind.SPLIT: _split,
-    OpKind.TRANSPOSE: _transpose,
-    OpKind.SLICE: _slice,
-    OpKind.STRIDED_SLICE: _slice,
-    OpKind.TILE: _tile,
-    OpKind.GATHER: _gather,
-    OpKind.DEPTH_TO_SPACE: _squares,
-    OpKind.SPACE_TO_DEPTH: _squares,
-    OpKind.REDUCE_MAX: _extreme,
-    OpKind.REDUCE_MIN: _extreme,
-    OpKind.ARG_MAX: _arg,
-    OpKind.ARG_MIN: _arg,
-    OpKind.BATCH_MATMUL: _matmul,
-    OpKind.RESIZE_NEAREST_NEIGHBOR: _resize,
-    OpKind.RESIZE_BILINEAR: _resize,
-    OpKind.QUANTIZE: _requantize,
-    OpKind.SVDF: _svdf,
-    OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM: _lstm,
-    **dict.fromkeys(_UNARY, _unary),
+_MAKERS: dict[Case, Adding] = {
+    Case.CONVOLUTION: _conv,
+    Case.TRANSPOSED: _transpose_conv,
+    Case.DENSE: _dense,
+    Case.ELEMENTWISE: _elementwise,
+    Case.QUOTIENT: _quotient,
+    Case.PAIR: _pair_of,
+    Case.SELECT: _select,
+    Case.UNARY: _unary,
+    Case.DENIED: _denied,
+    Case.REQUANTISED: _requantize,
+    Case.LOOKED_UP: _looked_up,
+    Case.PRELU: _prelu,
+    Case.SOFTMAX: _softmax,
+    Case.NORMALISED: _normalised,
+    Case.POOL: _pool,
+    Case.MEAN: _mean,
+    Case.EXTREME: _extreme,
+    Case.ARG: _arg,
+    Case.PAD: _pad,
+    Case.CONCATENATION: _concatenation,
+    Case.SPLIT: _split,
+    Case.TRANSPOSE: _transpose,
+    Case.SLICE: _slice,
+    Case.TILE: _tile,
+    Case.GATHER: _gather,
+    Case.SQUARES: _squares,
+    Case.MATMUL: _matmul,
+    Case.RESIZE: _resize,
+    Case.SVDF: _svdf,
+    Case.LSTM: _lstm,
 }
-
-
-# Kinds that int16 activations may go through.
-WIDE = (
-    *(OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.FULLY_CONNECTED, OpKind.ADD, OpKind.SUB, OpKind.MUL),
-    *(OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D, OpKind.MEAN, OpKind.SOFTMAX, OpKind.LOGISTIC, OpKind.TANH),
-    *(OpKind.RELU, OpKind.RELU6, OpKind.LEAKY_RELU, OpKind.QUANTIZE, OpKind.CAST),
-    *(OpKind.PAD, OpKind.MIRROR_PAD, OpKind.CONCATENATION, OpKind.SPLIT, OpKind.TRANSPOSE, OpKind.SLICE),
-    *(OpKind.STRIDED_SLICE, OpKind.RESIZE_NEAREST_NEIGHBOR, OpKind.RESIZE_BILINEAR),
+ADDING: dict[OpKind, Adding] = {
+    kind: _MAKERS[found.case] for kind, found in DEFS.items() if found.case is not None
+}
+# Kinds that int16 activations may go through, and that have kernels.
+WIDE = tuple(
+    kind
+    for kind, found in DEFS.items()
+    if found.call is not None and any(spelling.int16 is Int16.READ for spelling in found.read)
 )
 
 

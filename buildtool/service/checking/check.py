@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from buildtool.errors import BuildtoolError, TargetError, UsageError, did_you_mean
+from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.types import ALIAS_KINDS, OpKind
+from buildtool.graph.types import OpKind
 from buildtool.modes import Image, Objective, Strategy
 from buildtool.service.checking.cases import ADDING, WIDE, network
 from buildtool.service.emulation.validation import validation

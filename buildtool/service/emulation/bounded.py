@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from buildtool.emit.bounds import Bound, bound
 from buildtool.errors import BuildtoolError
+from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.reference import execute_op, initially, next_held
-from buildtool.graph.types import ALIAS_KINDS, Graph, Op
+from buildtool.graph.types import Graph, Op
 
 if TYPE_CHECKING:
     from buildtool.schema.runs import OperatorBound

@@ -14,9 +14,10 @@ from zeronet import Net
 from buildtool.errors import UnsupportedError, UsageError
 from buildtool.graph.liveness import live_sum_bound
 from buildtool.graph.macs import total_macs
+from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
-from buildtool.graph.types import ALIAS_KINDS, OpKind
+from buildtool.graph.types import OpKind
 from buildtool.plan.assemble.layerwise import plan
 from buildtool.plan.check.check import check
 from buildtool.plan.schedule.schedule import plan_steps

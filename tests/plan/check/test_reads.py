@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from upsampling import networks
 
 from buildtool.graph.liveness import alias_roots
-from buildtool.graph.types import ALIAS_KINDS
+from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.plan.check.reads import alias_groups, reads, sums_up
 from buildtool.plan.schedule.receptive import accumulates, axes, row_inputs, streams
 

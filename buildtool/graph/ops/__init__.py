@@ -1,0 +1,30 @@
+"""The operators: one definition a kind (`OpDef`), a file a family; what else is to know derives from it.
+
+A new operator is a kind of `graph.types.OpKind`, a definition in its family's file, and the arithmetic that
+the definition names.
+"""
+
+from buildtool.graph.ops import aliases, conv, lookups, moves, pairs, recurrent, reductions, rows, windows
+from buildtool.graph.ops.types import OpDef, Trait
+from buildtool.graph.types import OpKind
+
+_FAMILIES = (conv, windows, pairs, lookups, rows, reductions, moves, aliases, recurrent)
+DEFS: dict[OpKind, OpDef] = {found.kind: found for family in _FAMILIES for found in family.DEFS}
+
+
+def _with(trait: Trait) -> frozenset[OpKind]:
+    return frozenset(kind for kind, found in DEFS.items() if trait in found.traits)
+
+
+# No code runs, input and output share one buffer.
+ALIAS_KINDS = _with(Trait.ALIAS)
+# int8 (or uint8) to int8 (or uint8) functions of one element: a table of 256 bytes says all.
+TABLE_KINDS = _with(Trait.TABLE)
+# Truth values of the order of two operands.
+COMPARISONS = _with(Trait.COMPARISON)
+# Functions of the elements at one place of several operands, which broadcast as numpy does.
+PAIR_KINDS = _with(Trait.PAIR)
+# Operators whose output pixel is made of the input's pixels at its place alone.
+PIXEL_KINDS = _with(Trait.PIXEL)
+# Operators that update state where it lies: operand -> the output that is its new value, the same bytes.
+STATEFUL = {kind: found.state for kind, found in DEFS.items() if found.state}

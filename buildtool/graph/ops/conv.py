@@ -1,0 +1,195 @@
+"""Convolutions and dense layers."""
+
+import math
+
+from buildtool.graph import quantrules
+from buildtool.graph.geometry import (
+    attributes,
+    broadcast,
+    check_window,
+    demand,
+    dilated,
+    expect,
+    images,
+    spatial,
+)
+from buildtool.graph.ops.types import CallForm, Case, Int16, OpDef, Shape, Spelling
+from buildtool.graph.quantrules import LARGEST_RATIO, QuantError, per_tensor, ratio
+from buildtool.graph.types import (
+    AsUint8,
+    ConvAttrs,
+    DepthwiseAttrs,
+    DType,
+    FullyConnectedAttrs,
+    Graph,
+    MatmulAttrs,
+    Op,
+    OpKind,
+)
+
+
+def _bias(shapes: list[Shape], op: Op, channels: int) -> None:
+    demand(len(shapes) == 3, f"{len(shapes)} inputs, expected 3 (bias -1 where there is none)")
+    if op.inputs[2] >= 0:
+        demand(shapes[2] == (channels,), f"the bias has shape {list(shapes[2])}, expected [{channels}]")
+
+
+def _conv_2d_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    images(shapes, 2)
+    x, (cout, kh, kw, per_group) = shapes[0], shapes[1]
+    attrs = attributes(op, ConvAttrs)
+    check_window(attrs)
+    demand(min(attrs.dilation) >= 1, f"dilation {list(attrs.dilation)} is not positive")
+    demand(x[3] % per_group == 0, f"{x[3]} input channels do not divide into groups of {per_group}")
+    groups = x[3] // per_group
+    demand(cout % groups == 0, f"{cout} output channels do not divide into {groups} groups")
+    _bias(shapes, op, cout)
+    extent = (dilated(kh, attrs.dilation[0]), dilated(kw, attrs.dilation[1]))
+    expect(outputs[0], (x[0], *spatial(x, attrs, extent), cout))
+
+
+def _depthwise_conv_2d_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    images(shapes, 2)
+    x, (one, kh, kw, cout) = shapes[0], shapes[1]
+    attrs = attributes(op, DepthwiseAttrs)
+    check_window(attrs)
+    demand(min(attrs.dilation) >= 1, f"dilation {list(attrs.dilation)} is not positive")
+    demand(one == 1, f"the filter's first dimension is {one}, expected 1")
+    demand(
+        attrs.depth_multiplier >= 1 and cout == x[3] * attrs.depth_multiplier,
+        f"{cout} filter channels for {x[3]} input channels times {attrs.depth_multiplier}",
+    )
+    _bias(shapes, op, cout)
+    extent = (dilated(kh, attrs.dilation[0]), dilated(kw, attrs.dilation[1]))
+    expect(outputs[0], (x[0], *spatial(x, attrs, extent), cout))
+
+
+def _transpose_conv_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    images(shapes, 2)
+    x, (cout, kh, kw, cin) = shapes[0], shapes[1]
+    attrs = attributes(op, ConvAttrs)
+    check_window(attrs)
+    demand(attrs.dilation == (1, 1), "a transposed convolution has no dilation")
+    demand(x[3] == cin, f"{x[3]} input channels, the filter has {cin}")
+    _bias(shapes, op, cout)
+    demand(len(outputs[0]) == 4, "the output must have 4 dimensions")
+    expect(outputs[0], (x[0], outputs[0][1], outputs[0][2], cout))
+    demand(attrs.pad.top < kh and attrs.pad.left < kw, "the padding is larger than the kernel")
+
+
+def _fully_connected_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    demand(len(shapes) == 3 and len(shapes[1]) == 2, "the filter must have 2 dimensions")
+    x, (cout, cin) = shapes[0], shapes[1]
+    demand(len(x) >= 1 and x[-1] == cin, f"input {list(x)} does not end in the filter's {cin} inputs")
+    _bias(shapes, op, cout)
+    if attributes(op, FullyConnectedAttrs).keep_num_dims:
+        expect(outputs[0], (*x[:-1], cout))
+    else:
+        expect(outputs[0], (math.prod(x[:-1]), cout))
+
+
+def _matmul_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    attrs = attributes(op, MatmulAttrs)
+    demand(len(shapes) == 2 and min(map(len, shapes)) >= 2, "two operands of 2 dimensions or more are needed")
+    x, y = shapes
+    rows, inner = x[-2:] if not attrs.adj_x else x[:-3:-1]
+    height, columns = y[-2:] if not attrs.adj_y else y[:-3:-1]
+    demand(inner == height, f"{inner} columns of the first operand for {height} rows of the second")
+    expect(outputs[0], (*broadcast(x[:-2], y[:-2]), rows, columns))
+
+
+def _weighted_types(graph: Graph, op: Op) -> None:
+    """CONV_2D and its kin: activation, filter (int8, zero points 0), bias (int32) or -1.
+
+    Of int16 activations the bias is int64: the reader has widened one of int32.
+    """
+    x, weights = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
+    wide = x.dtype is DType.INT16 and op.kind is not OpKind.TRANSPOSE_CONV
+    out = per_tensor(graph.tensors[op.outputs[0]], DType.INT16 if wide else DType.INT8)
+    source = per_tensor(x, DType.INT16 if wide else DType.INT8)
+    if weights.dtype != DType.INT8 or weights.data is None:
+        raise QuantError("the filter must be an int8 constant", weights)
+    if weights.quant is None:
+        raise QuantError("the filter has no scale", weights)
+    if any(weights.quant.zero_points) and not isinstance(op.attrs, AsUint8):
+        raise QuantError("the filter's zero points must be 0", weights)
+    axis = 3 if op.kind == OpKind.DEPTHWISE_CONV_2D else 0
+    if len(weights.quant.scales) > 1 and weights.quant.axis != axis:
+        raise QuantError(f"the filter is quantised along axis {weights.quant.axis}, expected {axis}", weights)
+    sizes = [abs(scale) for scale in weights.quant.scales if scale != 0]
+    for scale in (min(sizes), max(sizes)) if sizes else ():
+        ratio(source.scale * scale / out.scale, weights, _LARGEST_WIDE if wide else LARGEST_RATIO)
+    if op.inputs[2] >= 0:
+        bias = graph.tensors[op.inputs[2]]
+        wanted = DType.INT64 if wide else DType.INT32
+        if bias.dtype is not wanted or bias.data is None:
+            raise QuantError(f"the bias must be an {wanted} constant", bias)
+
+
+_LARGEST_WIDE = 2.0**7  # of 64-bit sums, as LiteRT's multiplication demands
+_BIAS = frozenset({2})
+
+DEFS = (
+    OpDef(
+        OpKind.CONV_2D,
+        _conv_2d_shape,
+        "convolution:conv_2d",
+        read=(Spelling("CONV_2D", "weighted:conv_2d", Int16.READ),),
+        written="lower_weighted:convolution",
+        types=_weighted_types,
+        wide="wide:weighted",
+        call=CallForm.ONE_TO_ONE,
+        case=Case.CONVOLUTION,
+        operands=3,
+        optional=_BIAS,
+    ),
+    OpDef(
+        OpKind.DEPTHWISE_CONV_2D,
+        _depthwise_conv_2d_shape,
+        "convolution:depthwise_conv_2d",
+        read=(Spelling("DEPTHWISE_CONV_2D", "weighted:depthwise_conv_2d", Int16.READ),),
+        written="lower_weighted:convolution",
+        types=_weighted_types,
+        wide="wide:weighted",
+        call=CallForm.ONE_TO_ONE,
+        case=Case.CONVOLUTION,
+        operands=3,
+        optional=_BIAS,
+    ),
+    OpDef(
+        OpKind.TRANSPOSE_CONV,
+        _transpose_conv_shape,
+        "convolution:transpose_conv",
+        read=(Spelling("TRANSPOSE_CONV", "weighted:transpose_conv"),),
+        written="lower_weighted:transpose_convolution",
+        types=_weighted_types,
+        call=CallForm.ONE_TO_ONE,
+        case=Case.TRANSPOSED,
+        operands=3,
+        optional=_BIAS,
+    ),
+    OpDef(
+        OpKind.FULLY_CONNECTED,
+        _fully_connected_shape,
+        "convolution:fully_connected",
+        read=(Spelling("FULLY_CONNECTED", "weighted:fully_connected", Int16.READ),),
+        written="lower_weighted:fully_connected",
+        types=_weighted_types,
+        wide="wide:weighted",
+        call=CallForm.ROWS,
+        case=Case.DENSE,
+        operands=3,
+        optional=_BIAS,
+    ),
+    OpDef(
+        OpKind.BATCH_MATMUL,
+        _matmul_shape,
+        "matmul:batch_matmul",
+        read=(Spelling("BATCH_MATMUL", "reducing:batch_matmul"),),
+        written="lower_moves:batch_matmul",
+        quant=quantrules.product,
+        call=CallForm.MATRICES,
+        case=Case.MATMUL,
+        operands=2,
+    ),
+)

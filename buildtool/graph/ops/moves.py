@@ -1,0 +1,284 @@
+"""Operators that put elements elsewhere and change none: paddings, slices, concatenations, blocks, ..."""
+
+import math
+
+from buildtool.graph import quantrules
+from buildtool.graph.geometry import attributes, axis_of, demand, expect, images
+from buildtool.graph.ops.types import CallForm, Case, Int16, OpDef, Shape, Spelling
+from buildtool.graph.quantrules import QuantError, same_quantization
+from buildtool.graph.types import (
+    BatchBlockAttrs,
+    BlockAttrs,
+    GatherAttrs,
+    Graph,
+    Op,
+    OpKind,
+    PadAttrs,
+    PadMode,
+    ShuffleAttrs,
+    SliceAttrs,
+    TileAttrs,
+    TransposeAttrs,
+)
+
+
+def _pad_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    attrs, x = attributes(op, PadAttrs), shapes[0]
+    demand(len(attrs.paddings) == len(x), f"{len(attrs.paddings)} paddings for {len(x)} dimensions")
+    demand(all(min(p) >= 0 for p in attrs.paddings), "negative padding")
+    if attrs.mode != PadMode.CONSTANT:
+        edge = 1 if attrs.mode == PadMode.REFLECT else 0
+        for n, p in zip(x, attrs.paddings, strict=True):
+            demand(max(p) <= n - edge, f"cannot mirror {max(p)} elements of a dimension of {n}")
+    expect(outputs[0], tuple(n + p[0] + p[1] for n, p in zip(x, attrs.paddings, strict=True)))
+
+
+def _transpose_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    if isinstance(op.attrs, ShuffleAttrs):
+        groups = op.attrs.groups
+        demand(len(shapes[0]) == 4, f"a shuffle of {len(shapes[0])} dimensions")
+        demand(groups > 0 and shapes[0][3] % groups == 0, f"{groups} groups of {shapes[0][3]} channels")
+        expect(outputs[0], shapes[0])
+        return
+    perm, x = attributes(op, TransposeAttrs).perm, shapes[0]
+    demand(sorted(perm) == list(range(len(x))), f"{list(perm)} does not permute {len(x)} dimensions")
+    expect(outputs[0], tuple(x[p] for p in perm))
+
+
+def _joins(axis: int, parts: list[Shape], whole: Shape) -> None:
+    """Demands that `parts` laid side by side along `axis` are `whole`."""
+    for part in parts:
+        fits = len(part) == len(whole) and (*part[:axis], whole[axis], *part[axis + 1 :]) == whole
+        demand(fits, f"shape {list(part)} is not part of {list(whole)} along axis {axis}")
+    total = sum(part[axis] for part in parts)
+    demand(total == whole[axis], f"{total} elements along axis {axis}, expected {whole[axis]}")
+
+
+def _concatenation_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    demand(len(shapes) >= 1, "nothing to concatenate")
+    _joins(axis_of(op, len(shapes[0])), shapes, outputs[0])
+
+
+def _split_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    demand(len(outputs) >= 1, "a split without outputs")
+    axis = axis_of(op, len(shapes[0]))
+    _joins(axis, outputs, shapes[0])
+    demand(len({s[axis] for s in outputs}) == 1, "the parts of a split differ in size")
+
+
+def _slice_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    attrs, x = attributes(op, SliceAttrs), shapes[0]
+    entries = (attrs.begin, attrs.stride, attrs.extent)
+    demand(all(len(e) == len(x) for e in entries), "one begin, stride and extent a dimension are needed")
+    for n, begin, stride, extent in zip(x, *entries, strict=True):
+        last = begin + (extent - 1) * stride
+        demand(extent >= 1 and stride != 0, "an empty slice")
+        demand(0 <= begin < n and 0 <= last < n, f"elements {begin}..{last} of a dimension of {n}")
+    if op.kind == OpKind.SLICE:
+        expect(outputs[0], attrs.extent)
+    kept = [n for n in attrs.extent if n != 1]
+    demand([n for n in outputs[0] if n != 1] == kept, f"output {list(outputs[0])} from {list(attrs.extent)}")
+
+
+def _tile_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    multiples, x = attributes(op, TileAttrs).multiples, shapes[0]
+    demand(len(multiples) == len(x), f"{len(multiples)} multiples for {len(x)} dimensions")
+    demand(all(n >= 1 for n in multiples), f"multiples {list(multiples)} are not positive")
+    expect(outputs[0], tuple(n * m for n, m in zip(x, multiples, strict=True)))
+
+
+def _gather_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    attrs, x = attributes(op, GatherAttrs), shapes[0]
+    demand(0 <= attrs.axis < len(x), f"axis {attrs.axis} of {len(x)} dimensions")
+    size = x[attrs.axis]
+    demand(len(attrs.indices) >= 1, "nothing is gathered")
+    demand(all(0 <= i < size for i in attrs.indices), f"an index is outside a dimension of {size}")
+    expect(outputs[0], (*x[: attrs.axis], len(attrs.indices), *x[attrs.axis + 1 :]))
+
+
+def _squares_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    """DEPTH_TO_SPACE, SPACE_TO_DEPTH."""
+    images(shapes, 1)
+    block, (batch, rows, columns, depth) = attributes(op, BlockAttrs).block, shapes[0]
+    demand(block >= 1, f"a block of {block}")
+    if op.kind is OpKind.DEPTH_TO_SPACE:
+        demand(depth % block**2 == 0, f"{depth} channels are not whole blocks of {block} x {block}")
+        expect(outputs[0], (batch, rows * block, columns * block, depth // block**2))
+        return
+    text = f"{rows} x {columns} pixels are not whole blocks of {block} x {block}"
+    demand(rows % block == 0 and columns % block == 0, text)
+    expect(outputs[0], (batch, rows // block, columns // block, depth * block**2))
+
+
+def _batch_blocks_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    """SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND."""
+    attrs, x = attributes(op, BatchBlockAttrs), shapes[0]
+    count = len(attrs.block)
+    demand(len(attrs.edges) == count < len(x), f"{count} blocks for {len(x)} dimensions")
+    demand(min(attrs.block) >= 1 and all(min(e) >= 0 for e in attrs.edges), "a negative edge, or no block")
+    squares = math.prod(attrs.block)
+    sides = []
+    for n, block, (before, after) in zip(x[1:], attrs.block, attrs.edges, strict=False):
+        if op.kind is OpKind.BATCH_TO_SPACE_ND:
+            demand(n * block > before + after, f"{before} + {after} elements cropped of {n * block}")
+            sides.append(n * block - before - after)
+        else:
+            padded = n + before + after
+            demand(padded % block == 0, f"{padded} elements are not whole blocks of {block}")
+            sides.append(padded // block)
+    if op.kind is OpKind.BATCH_TO_SPACE_ND:
+        demand(x[0] % squares == 0, f"a batch of {x[0]} is not whole blocks of {squares}")
+        batch = x[0] // squares
+    else:
+        batch = x[0] * squares
+    expect(outputs[0], (batch, *sides, *x[1 + count :]))
+
+
+def _concatenation_scales(graph: Graph, op: Op) -> None:
+    out = graph.tensors[op.outputs[0]].quant
+    for t in op.inputs:
+        if not same_quantization(graph.tensors[t].quant, out):
+            raise QuantError("quantised otherwise than the concatenation's output", graph.tensors[t])
+
+
+_MOVED = quantrules.moved_types
+
+
+def _blocks(kind: OpKind, decode: str, reference: str) -> OpDef:
+    """DEPTH_TO_SPACE, SPACE_TO_DEPTH."""
+    return OpDef(
+        kind,
+        _squares_shape,
+        reference,
+        read=(Spelling(kind, decode, Int16.NOT_IN_LITERT),),
+        written="lower_moves:squares",
+        call=CallForm.ONE_TO_ONE,
+        case=Case.SQUARES,
+    )
+
+
+def _batch_blocks(kind: OpKind, decode: str, reference: str) -> OpDef:
+    """SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND: the rewrite makes other operators of them."""
+    return OpDef(
+        kind,
+        _batch_blocks_shape,
+        reference,
+        read=(Spelling(kind, decode),),
+        written="lower_moves:batch_blocks",
+        quant=quantrules.unchanged,
+    )
+
+
+DEFS = (
+    OpDef(
+        OpKind.PAD,
+        _pad_shape,
+        "shape:pad",
+        read=(
+            Spelling("PAD", "movement:pad", Int16.READ),
+            Spelling("PADV2", "movement:pad_v2", Int16.READ),
+        ),
+        written="lowering:pad",
+        types=quantrules.int16_too,
+        call=CallForm.FILLED,
+        case=Case.PAD,
+    ),
+    OpDef(
+        OpKind.MIRROR_PAD,
+        _pad_shape,
+        "shape:pad",
+        read=(Spelling("MIRROR_PAD", "movement:mirror_pad", Int16.READ),),
+        written="lowering:pad",
+        types=quantrules.int16_too,
+        call=CallForm.MIRRORED,
+        case=Case.PAD,
+    ),
+    OpDef(
+        OpKind.TRANSPOSE,
+        _transpose_shape,
+        "shape:transpose",
+        read=(Spelling("TRANSPOSE", "movement:transpose", Int16.READ),),
+        written="lower_shape:transpose",
+        types=_MOVED,
+        call=CallForm.COPIES,
+        case=Case.TRANSPOSE,
+    ),
+    OpDef(
+        OpKind.CONCATENATION,
+        _concatenation_shape,
+        "shape:concatenation",
+        read=(
+            Spelling("CONCATENATION", "movement:concatenation", Int16.READ),
+            Spelling("PACK", "arranging:pack"),
+        ),
+        written="lower_shape:concatenation",
+        types=_MOVED,
+        quant=_concatenation_scales,
+        call=CallForm.COPIES,
+        case=Case.CONCATENATION,
+        operands=None,
+    ),
+    OpDef(
+        OpKind.SPLIT,
+        _split_shape,
+        "shape:split",
+        read=(Spelling("SPLIT", "movement:split", Int16.READ),),
+        written="lower_shape:split",
+        types=_MOVED,
+        call=CallForm.COPIES,
+        case=Case.SPLIT,
+    ),
+    OpDef(
+        OpKind.STRIDED_SLICE,
+        _slice_shape,
+        "shape:slice_",
+        read=(
+            Spelling("STRIDED_SLICE", "movement:strided_slice", Int16.READ),
+            Spelling("REVERSE_V2", "arranging:reverse_v2"),
+        ),
+        written="lower_shape:strided_slice",
+        types=_MOVED,
+        call=CallForm.COPIES,
+        case=Case.SLICE,
+    ),
+    OpDef(
+        OpKind.SLICE,
+        _slice_shape,
+        "shape:slice_",
+        read=(
+            Spelling("SLICE", "movement:slice_", Int16.READ),
+            Spelling("SPLIT_V", "arranging:split_v"),
+            Spelling("UNPACK", "arranging:unpack"),
+        ),
+        written="lower_shape:slice_",
+        types=_MOVED,
+        call=CallForm.COPIES,
+        case=Case.SLICE,
+    ),
+    OpDef(
+        OpKind.TILE,
+        _tile_shape,
+        "arranging:tile",
+        read=(
+            Spelling("TILE", "arranging:tile"),
+            Spelling("BROADCAST_TO", "arranging:broadcast_to"),
+            Spelling("FILL", "arranging:fill"),
+        ),
+        written="lower_moves:tile",
+        call=CallForm.COPIES,
+        case=Case.TILE,
+    ),
+    OpDef(
+        OpKind.GATHER,
+        _gather_shape,
+        "arranging:gather",
+        read=(Spelling("GATHER", "arranging:gather"), Spelling("GATHER_ND", "arranging:gather_nd")),
+        written="lower_moves:gather",
+        call=CallForm.GATHERED,
+        case=Case.GATHER,
+    ),
+    _blocks(OpKind.DEPTH_TO_SPACE, "arranging:depth_to_space", "arranging:depth_to_space"),
+    _blocks(OpKind.SPACE_TO_DEPTH, "arranging:space_to_depth", "arranging:space_to_depth"),
+    _batch_blocks(OpKind.BATCH_TO_SPACE_ND, "arranging:batch_to_space_nd", "arranging:batch_to_space"),
+    _batch_blocks(OpKind.SPACE_TO_BATCH_ND, "arranging:space_to_batch_nd", "arranging:space_to_batch"),
+)

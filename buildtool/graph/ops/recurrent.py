@@ -1,0 +1,78 @@
+"""Recurrent layers and state: what lives from one invoke to the next."""
+
+from buildtool.graph import geometry
+from buildtool.graph.geometry import axis_of, demand
+from buildtool.graph.ops.types import CallForm, Case, Int16, OpDef, Shape, Spelling
+from buildtool.graph.quantrules import QuantError
+from buildtool.graph.types import Graph, LstmInput, Op, OpKind
+
+
+def _shift_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    demand(len(shapes) == 2 and shapes[0] == outputs[0], "a shift whose output has another shape")
+    axis = axis_of(op, len(shapes[0]))
+    rest = [(a, b) for d, (a, b) in enumerate(zip(*shapes, strict=False)) if d != axis]
+    fits = len(shapes[1]) == len(shapes[0]) and all(a == b for a, b in rest)
+    demand(fits and shapes[1][axis] < shapes[0][axis], f"{list(shapes[1])} into {list(shapes[0])}")
+
+
+def _state_types(graph: Graph, op: Op) -> None:
+    """READ_VARIABLE, ASSIGN_VARIABLE, SHIFT: bytes of any one type, whatever they stand for."""
+    out = graph.tensors[op.outputs[0]]
+    for t in op.inputs:
+        if graph.tensors[t].dtype != out.dtype:
+            raise QuantError(f"type {graph.tensors[t].dtype}, expected {out.dtype}", graph.tensors[t])
+
+
+_NEEDED = {LstmInput.X, LstmInput.HIDDEN_STATE, LstmInput.CELL_STATE}
+
+DEFS = (
+    OpDef(
+        OpKind.SVDF,
+        None,
+        "svdf:svdf",
+        read=(Spelling("SVDF", "recurrent:svdf", Int16.NOT_IN_LITERT),),
+        written="lower_recurrent:svdf",
+        call=CallForm.RECURRENT,
+        case=Case.SVDF,
+        operands=5,
+        optional=frozenset({3}),
+        state={4: 1},
+    ),
+    OpDef(
+        OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM,
+        None,
+        "lstm:lstm",
+        read=(Spelling("UNIDIRECTIONAL_SEQUENCE_LSTM", "recurrent:lstm", Int16.NOT_IN_LITERT),),
+        written="lower_recurrent:lstm",
+        call=CallForm.RECURRENT,
+        case=Case.LSTM,
+        operands=len(LstmInput),
+        optional=frozenset(set(LstmInput) - _NEEDED),
+        state={LstmInput.HIDDEN_STATE: 1, LstmInput.CELL_STATE: 2},
+    ),
+    OpDef(
+        OpKind.READ_VARIABLE,
+        geometry.same,
+        "shape:copy",
+        written="lower_state:read_variable",
+        types=_state_types,
+        call=CallForm.COPIES,
+    ),
+    OpDef(
+        OpKind.ASSIGN_VARIABLE,
+        geometry.same,
+        "shape:copy",
+        types=_state_types,
+        call=CallForm.COPIES,
+    ),
+    OpDef(
+        OpKind.SHIFT,  # drops the first elements along an axis and appends its second operand at the end
+        _shift_shape,
+        "shape:shift",
+        written="lower_state:shift",
+        types=_state_types,
+        call=CallForm.COPIES,
+        operands=2,
+        state={0: 0},
+    ),
+)

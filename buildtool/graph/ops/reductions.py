@@ -1,0 +1,76 @@
+"""Reductions along axes: means, extremes, and the places of extremes."""
+
+from buildtool.graph import quantrules
+from buildtool.graph.geometry import attributes, axis_of, demand, expect
+from buildtool.graph.ops.types import CallForm, Case, Int16, OpDef, Shape, Spelling
+from buildtool.graph.quantrules import QuantError, per_tensor
+from buildtool.graph.types import DType, Graph, MeanAttrs, Op, OpKind
+
+
+def _reduced_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    attrs, x = attributes(op, MeanAttrs), shapes[0]
+    axes = attrs.axes
+    demand(axes == tuple(sorted(set(axes))) and len(axes) > 0, f"axes {list(axes)}")
+    demand(axes[0] >= 0 and axes[-1] < len(x), f"axes {list(axes)} of {len(x)} dimensions")
+    if attrs.keep_dims:
+        expect(outputs[0], tuple(1 if i in axes else n for i, n in enumerate(x)))
+    else:
+        expect(outputs[0], tuple(n for i, n in enumerate(x) if i not in axes))
+
+
+def _arg_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    axis = axis_of(op, len(shapes[0]))
+    expect(outputs[0], (*shapes[0][:axis], *shapes[0][axis + 1 :]))
+
+
+def _arg_types(graph: Graph, op: Op) -> None:
+    """ARG_MAX, ARG_MIN: places are integers of 32 or 64 bits."""
+    per_tensor(graph.tensors[op.inputs[0]], DType.INT8)
+    out = graph.tensors[op.outputs[0]]
+    if out.dtype not in (DType.INT32, DType.INT64):
+        raise QuantError(f"type {out.dtype}, expected int32 or int64", out)
+
+
+def _extreme(kind: OpKind, decode: str) -> OpDef:
+    return OpDef(
+        kind,
+        _reduced_shape,
+        "reduction:extreme",
+        read=(Spelling(kind, decode),),
+        written="lower_moves:extreme",
+        quant=quantrules.unchanged,
+        call=CallForm.REDUCED,
+        case=Case.EXTREME,
+    )
+
+
+def _place(kind: OpKind, decode: str) -> OpDef:
+    return OpDef(
+        kind,
+        _arg_shape,
+        "reduction:arg_extreme",
+        read=(Spelling(kind, decode, Int16.NOT_IN_LITERT),),
+        written="lower_moves:arg_extreme",
+        types=_arg_types,
+        call=CallForm.ARG,
+        case=Case.ARG,
+    )
+
+
+DEFS = (
+    OpDef(
+        OpKind.MEAN,
+        _reduced_shape,
+        "reduction:mean",
+        read=(Spelling("MEAN", "pointwise:mean", Int16.READ),),
+        written="lower_shape:mean",
+        types=quantrules.int16_too,
+        quant=quantrules.one_to_one,
+        call=CallForm.REDUCED,
+        case=Case.MEAN,
+    ),
+    _extreme(OpKind.REDUCE_MAX, "reducing:reduce_max"),
+    _extreme(OpKind.REDUCE_MIN, "reducing:reduce_min"),
+    _place(OpKind.ARG_MAX, "reducing:arg_max"),
+    _place(OpKind.ARG_MIN, "reducing:arg_min"),
+)

@@ -1,0 +1,71 @@
+"""Functions of all channels of a pixel: softmax and its kin."""
+
+from buildtool.graph import quantrules
+from buildtool.graph.geometry import demand, expect
+from buildtool.graph.ops.types import CallForm, Case, Int16, OpDef, Plain, Shape, Spelling, Trait
+from buildtool.graph.quantrules import QuantError, is_share, per_tensor, quants
+from buildtool.graph.types import DType, Graph, Op, OpKind
+
+
+def _of_rows_shape(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    demand(len(shapes[0]) >= 1, f"{_op.kind} needs at least one dimension")
+    expect(outputs[0], shapes[0])
+
+
+def _softmax_types(graph: Graph, op: Op) -> None:
+    """As all of int16, and of int8 to int16."""
+    out = graph.tensors[op.outputs[0]]
+    if out.dtype is DType.INT16 and graph.tensors[op.inputs[0]].dtype is DType.INT8:
+        per_tensor(graph.tensors[op.inputs[0]], DType.INT8)
+        if not is_share(out):
+            raise QuantError("the output's scale must be 1/65536, its zero point -32768", out)
+        return
+    quantrules.int16_too(graph, op)
+
+
+def _log_softmax_scales(graph: Graph, op: Op) -> None:
+    """LOG_SOFTMAX: steps of the input are counted in 2^-26, more than one and at most 30 bits."""
+    quantrules.fixed_output(1.0 / 16.0, 127)(graph, op)
+    (x,), _ = quants(graph, op)
+    if not 2.0**-26 < x.scale < 16.0:
+        text = f"a log softmax of values of scale {x.scale:g}, which has to be above 2^-26 and below 16"
+        raise QuantError(text, graph.tensors[op.inputs[0]])
+
+
+DEFS = (
+    OpDef(
+        OpKind.SOFTMAX,
+        _of_rows_shape,
+        "softmax:softmax",
+        read=(Spelling("SOFTMAX", "pointwise:softmax", Int16.READ),),
+        written="lowering:softmax",
+        types=_softmax_types,
+        quant=quantrules.fixed_output(1.0 / 256.0, -128),
+        wide="wide:softmax",
+        call=CallForm.ONE_TO_ONE,
+        case=Case.SOFTMAX,
+        traits=Trait.PIXEL,
+    ),
+    OpDef(
+        OpKind.L2_NORMALIZATION,
+        _of_rows_shape,
+        "normalise:l2_normalization",
+        read=(Spelling("L2_NORMALIZATION", "comparing:l2_normalization", Int16.NOT_IN_LITERT),),
+        written=Plain(2, "L2NormOptions"),
+        quant=quantrules.fixed_output(1.0 / 128.0, 0),
+        call=CallForm.ONE_TO_ONE,
+        case=Case.NORMALISED,
+        traits=Trait.PIXEL,
+    ),
+    OpDef(
+        OpKind.LOG_SOFTMAX,
+        _of_rows_shape,
+        "normalise:log_softmax",
+        read=(Spelling("LOG_SOFTMAX", int16=Int16.NOT_IN_LITERT),),
+        written=Plain(2, "LogSoftmaxOptions"),
+        quant=_log_softmax_scales,
+        call=CallForm.ONE_TO_ONE,
+        case=Case.NORMALISED,
+        traits=Trait.PIXEL,
+    ),
+)

@@ -1,0 +1,74 @@
+"""Pools and resizing: functions of a window of the input."""
+
+from buildtool.graph import quantrules
+from buildtool.graph.geometry import attributes, check_window, demand, expect, images, spatial
+from buildtool.graph.ops.types import CallForm, Case, Int16, OpDef, Shape, Spelling
+from buildtool.graph.quantrules import QuantError, quants
+from buildtool.graph.types import Graph, Op, OpKind, PoolAttrs
+
+
+def _pool_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    images(shapes, 1)
+    x, attrs = shapes[0], attributes(op, PoolAttrs)
+    check_window(attrs)
+    demand(min(attrs.kernel) >= 1, f"window {list(attrs.kernel)} is not positive")
+    rows, cols = spatial(x, attrs, attrs.kernel)
+    pad, (kh, kw) = attrs.pad, attrs.kernel
+    empty = (
+        max(pad.top, pad.bottom) >= kh
+        or max(pad.left, pad.right) >= kw
+        or (rows - 1) * attrs.stride[0] >= x[1] + pad.top
+        or (cols - 1) * attrs.stride[1] >= x[2] + pad.left
+    )
+    demand(not empty, "a pooling window lies wholly in the padding")
+    expect(outputs[0], (x[0], rows, cols, x[3]))
+
+
+def _resize_shape(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    images(shapes, 1)
+    images(outputs, 1)
+    x = shapes[0]
+    expect(outputs[0], (x[0], outputs[0][1], outputs[0][2], x[3]))
+
+
+def _pool_scales(graph: Graph, op: Op) -> None:
+    """Pools keep the scale (TFLite's tolerance) and the zero point."""
+    (a,), out = quants(graph, op)
+    if abs(a.scale - out.scale) > 1.0e-6 or a.zero_point != out.zero_point:
+        text = "a pool's output is quantised otherwise than its input"
+        raise QuantError(text, graph.tensors[op.outputs[0]])
+
+
+def _pool(kind: OpKind, decode: str) -> OpDef:
+    return OpDef(
+        kind,
+        _pool_shape,
+        "pooling:pool",
+        read=(Spelling(kind, decode, Int16.READ),),
+        written="lower_weighted:pool",
+        types=quantrules.int16_too,
+        quant=_pool_scales,
+        call=CallForm.ONE_TO_ONE,
+        case=Case.POOL,
+    )
+
+
+def _resize(kind: OpKind, decode: str, reference: str) -> OpDef:
+    return OpDef(
+        kind,
+        _resize_shape,
+        reference,
+        read=(Spelling(kind, decode, Int16.READ),),
+        written="lower_shape:resize",
+        types=quantrules.int16_too,
+        call=CallForm.ONE_TO_ONE,
+        case=Case.RESIZE,
+    )
+
+
+DEFS = (
+    _pool(OpKind.AVERAGE_POOL_2D, "weighted:average_pool_2d"),
+    _pool(OpKind.MAX_POOL_2D, "weighted:max_pool_2d"),
+    _resize(OpKind.RESIZE_NEAREST_NEIGHBOR, "pointwise:resize_nearest_neighbor", "resize:nearest"),
+    _resize(OpKind.RESIZE_BILINEAR, "pointwise:resize_bilinear", "resize:bilinear"),
+)
