@@ -29,7 +29,7 @@ from buildtool.graph.macs import pixel_macs, total_macs
 from buildtool.graph.numbering import is_numbered
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.partviews import parts, views
-from buildtool.graph.types import Graph
+from buildtool.graph.types import Graph, Op
 from buildtool.modes import Image
 from buildtool.plan.check.contents import check_contents
 from buildtool.plan.check.hazard import unsafe
@@ -41,9 +41,11 @@ from buildtool.plan.check.states import arena_groups, check_states
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.problem import arena_problem
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.types import Buffer, BufferKind, Plan, Step
+from buildtool.plan.types import Buffer, BufferKind, Load, Plan, Step
 from buildtool.target.catalogue import (
+    ALIGNMENT,
     called,
+    channel_bytes,
     constants_bytes,
     element_types,
     features,
@@ -173,7 +175,22 @@ def _check_kernels(plan: Plan, graph: Graph, target: Target) -> list[KernelVaria
 
 
 def _check_brought(plan: Plan, graph: Graph, target: Target, kernels: Sequence[KernelVariant | None]) -> None:
-    """Where weights are not read in place, the constants of every operator that has some are loaded."""
+    """All the constants of a loaded operator come, and in slices that its kernel computes.
+
+    Where weights are not read in place, those of every operator that has some are loaded.
+    """
+    for load in plan.loads:
+        op, kernel = graph.ops[load.op], kernels[load.op]
+        beside = [graph.tensors[t] for t in operands(kernel, graph, op)] if kernel else []
+        sizes = [-(-tensor.size // ALIGNMENT) * ALIGNMENT for tensor in beside if tensor.is_constant]
+        needed = sum(sizes) + (constants_bytes(kernel, graph, op) if kernel else 0)
+        if load.size != needed:
+            raise PlanError(f"the plan loads {load.size} of {needed} bytes of constants", operator=op.place)
+        if load.channels and (kernel is None or sizes or not _is_slice(load, kernel, graph, op)):
+            raise PlanError(
+                f"kernel '{plan.kernels[load.op]}' computes no slices of {load.channels} channels",
+                operator=op.place,
+            )
     if not target.board.memory(target.board.weights).bandwidth:
         return
     loaded = {load.op for load in plan.loads}
@@ -184,6 +201,17 @@ def _check_brought(plan: Plan, graph: Graph, target: Target, kernels: Sequence[K
         read = any(graph.tensors[t].is_constant for t in operands(kernel, graph, op))
         if read or constants_bytes(kernel, graph, op):
             raise PlanError("its constants are not brought into the arena", operator=op.place)
+
+
+def _is_slice(load: Load, kernel: KernelVariant, graph: Graph, op: Op) -> bool:
+    """Whether a kernel can compute an operator's output by so many channels at a time.
+
+    A slice is some of the channels whose factors belong together, or whole groups of them.
+    """
+    cut, output = channel_bytes(kernel, graph, op), graph.tensors[op.outputs[0]].nhwc
+    if cut is None or output[0] != 1 or load.channels % cut.step:
+        return False
+    return load.channels % cut.group == 0 or cut.group % load.channels == 0
 
 
 def _check_windows(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None]) -> None:

@@ -130,6 +130,35 @@ def test_faults_in_loads_are_found():
             check(broken, graph, target)
 
 
+@pytest.mark.parametrize("fields", [{"size": 0}, {"size": -1}, {"size": 29}])
+def test_a_load_of_fewer_bytes_than_the_kernel_reads_is_refused(fields):
+    graph, target, _, _ = parts()
+    _, plan = loaded(1 << 20)
+    for position, load in enumerate(plan.loads):
+        broken = list(plan.loads)
+        broken[position] = replace(load, **fields)
+        with pytest.raises(PlanError, match=r"bytes of constants"):
+            check(replace(plan, loads=tuple(broken)), graph, target)
+
+
+def test_slices_that_the_kernel_does_not_compute_are_refused():
+    graph, target, _, blocks = parts()
+    _, plan = loaded(1 << 20)
+    outcomes = set()
+    for position, load in enumerate(plan.loads):
+        for channels in range(1, 40):
+            broken = list(plan.loads)
+            broken[position] = replace(load, channels=channels)
+            if channels in blocks[load.op].widths:
+                outcomes.add("whole slices")
+                check(replace(plan, loads=tuple(broken)), graph, target)
+            elif channels < blocks[load.op].channels or not blocks[load.op].channels:
+                outcomes.add("odd ones" if blocks[load.op].channels else "none at all")
+                with pytest.raises(PlanError, match=rf"computes no slices of {channels} channels"):
+                    check(replace(plan, loads=tuple(broken)), graph, target)
+    assert outcomes >= {"whole slices", "odd ones"}
+
+
 def test_a_streamed_plan_whose_constants_are_overwritten_is_refused():
     graph, target, _, _ = parts()
     _, plan = loaded(1 << 20, "0-6x4")
