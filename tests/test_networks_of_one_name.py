@@ -57,6 +57,21 @@ def test_a_file_that_names_no_network_keeps_nothing_from_being_written(tmp_path:
 
 
 @pytest.mark.slow
+def test_a_second_build_takes_the_folder_of_the_first_and_gives_the_same_files(tmp_path: Path) -> None:
+    save(tmp_path / "a-b.tflite", 2)
+    save(tmp_path / "a_b.tflite", 3)
+    made = []
+    for _ in range(2):
+        done = buildtool(tmp_path, "build", "a-b.tflite", "--board", "host", "--out", "out")
+        assert done.returncode == 0, done.stderr
+        made.append({path.name: path.read_bytes() for path in sorted((tmp_path / "out").iterdir())})
+    assert made[0] == made[1]
+    assert json.loads(made[0]["a_b_arena.json"])["network"] == "a-b"
+    refused = buildtool(tmp_path, "build", "a_b.tflite", "--board", "host", "--out", "out")
+    assert refused.returncode == 2 and "'a-b'" in refused.stderr, refused.stderr
+
+
+@pytest.mark.slow
 def test_a_program_that_is_built_can_be_run(tmp_path: Path) -> None:
     save(tmp_path / "net.tflite", 2)
     done = buildtool(tmp_path, "build", "net.tflite", "--board", "host", "--out", "out")
