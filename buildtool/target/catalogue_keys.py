@@ -70,7 +70,13 @@ PACKING = (
     ),
 )
 KERNEL = (
-    Key("op", "operator kind, or a list", NEEDED, "What it computes, as `buildtool ops` names it."),
+    Key(
+        "op",
+        "operator kind, or a list",
+        NEEDED,
+        "What it computes, as `buildtool ops` names it; or a class: `@lookup`, all functions of one element; "
+        "`@comparison`; `@pair`, all functions of the elements at one place but sums and products.",
+    ),
     Key("name", "text", NEEDED, "The kernel's name in plans; no two families share one."),
     Key("symbol", "text", NEEDED, "The C function."),
     Key("call", "arguments", NEEDED, "The function's arguments in their order, with commas between them."),

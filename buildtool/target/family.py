@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from buildtool.errors import TargetError, did_you_mean
+from buildtool.graph.ops import CLASSES
 from buildtool.graph.types import DType, OpKind
 from buildtool.target import catalogue_keys as keys
 from buildtool.target.catalogue import NO_PACKING
@@ -286,12 +287,13 @@ def _tables(table: dict[str, object], key: str) -> list[dict[str, object]]:
 
 
 def _kinds(entry: dict[str, object]) -> list[str]:
-    kinds = _strings(entry, "op")
-    for kind in kinds:
-        if kind not in OpKind.__members__:
-            raise TargetError(
-                f"operator kind '{kind}' is unknown", hint=did_you_mean(kind, OpKind.__members__)
-            )
+    """The operators of "op", a class of them ("@lookup") by its members."""
+    kinds: list[str] = []
+    for name in _strings(entry, "op"):
+        if name not in OpKind.__members__ and name not in CLASSES:
+            known = (*OpKind.__members__, *CLASSES)
+            raise TargetError(f"operator kind '{name}' is unknown", hint=did_you_mean(name, known))
+        kinds += CLASSES.get(name, (name,))
     return kinds
 
 

@@ -83,6 +83,7 @@ def test_every_field_arrives_once_for_each_operator_kind(tmp_path):
         ('symbol = "nn_add_fast"', 'symbl = "x"', "unknown key 'symbl'", "did you mean 'symbol'?"),
         ('sources = ["fast/a.c", "fast/b.c"]', "sources = []", "'sources' must be a string or a list", ""),
         ('op = ["ADD", "SUB"]', 'op = "ADDD"', "operator kind 'ADDD' is unknown", "did you mean 'ADD'?"),
+        ('op = ["ADD", "SUB"]', 'op = "@lookups"', "operator kind '@lookups' is unknown", "'@lookup'"),
         ('op = ["ADD", "SUB"]', 'op = ["ADD", "ADD"]', "'add_fast' appears twice for ADD", ""),
         ('overlap = "pixel"', 'overlap = "pixels"', "overlap 'pixels' is unknown", "none, row, pixel"),
         ("cin % 4", "cinn % 4", "'when': expression 'cinn % 4 == 0': unknown name 'cinn'", "'cin'"),
@@ -109,6 +110,12 @@ def test_a_mistake_in_a_catalogue_is_told_with_file_and_key(tmp_path, old, new, 
     assert says in caught.value.text
     assert hint in caught.value.hint
     assert caught.value.path.startswith(str(tmp_path / "catalogue.toml"))
+
+
+def test_a_class_of_operators_stands_for_its_members(tmp_path):
+    named = load(tmp_path, ENTRY.replace('["ADD", "SUB"]', '["ADD", "@comparison"]')).kernels
+    listed = '["ADD", "EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"]'
+    assert named == load(tmp_path, ENTRY.replace('["ADD", "SUB"]', listed)).kernels
 
 
 def test_a_catalogue_that_is_not_there_is_an_error(tmp_path):

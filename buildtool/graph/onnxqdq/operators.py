@@ -17,37 +17,38 @@ from buildtool.graph.onnxqdq import (
 from buildtool.graph.onnxqdq.context import Context
 from buildtool.graph.onnxqdq.file import Node
 from buildtool.graph.onnxqdq.values import Value
+from buildtool.graph.ops import DEFS
+from buildtool.graph.ops.types import Case
 from buildtool.graph.types import Attrs, OpKind, SoftmaxAttrs
 
-RULES: dict[str, Callable[[Context, Node], list[Value]]] = {
+Rule = Callable[[Context, Node], list[Value]]
+# What makes rules of operators that are the same function here.
+_SAME: dict[Case, Callable[[OpKind], Rule]] = {
+    Case.ELEMENTWISE: elementwise.elementwise,
+    Case.UNARY: activations.unary,
+    Case.PAIR: extremes.extreme,
+    Case.EXTREME: arranging.extreme,
+    Case.ARG: arranging.arg_extreme,
+}
+RULES: dict[str, Rule] = {
+    **{found.onnx: _SAME[found.case](kind) for kind, found in DEFS.items() if found.onnx and found.case},
     "Conv": weighted.conv,
     "ConvTranspose": weighted.conv_transpose,
     "Gemm": weighted.gemm,
     "MatMul": arranging.matmul,
     "BatchNormalization": affine.batch_normalization,
-    "Add": elementwise.elementwise(OpKind.ADD),
-    "Sub": elementwise.elementwise(OpKind.SUB),
     "Mul": activations.multiply,
     "Div": elementwise.divide,
     "Relu": activations.clamp,
     "Clip": activations.clamp,
     "LeakyRelu": activations.leaky_relu,
-    "Abs": activations.unary(OpKind.ABS),
-    "Exp": activations.unary(OpKind.EXP),
-    "Log": activations.unary(OpKind.LOG),
     "Gelu": activations.gelu,
-    "Sqrt": activations.unary(OpKind.SQRT),
     "Elu": activations.elu,
     "Neg": extremes.negated,
     "Reciprocal": extremes.reciprocal,
-    "Max": extremes.extreme(OpKind.MAXIMUM),
-    "Min": extremes.extreme(OpKind.MINIMUM),
     "Sum": extremes.summed,
     "PRelu": activations.prelu,
-    "Sigmoid": activations.unary(OpKind.LOGISTIC),
-    "Tanh": activations.unary(OpKind.TANH),
     "HardSigmoid": activations.hard_sigmoid,
-    "HardSwish": activations.unary(OpKind.HARD_SWISH),
     "Softmax": activations.softmax(OpKind.SOFTMAX, SoftmaxAttrs()),
     "LogSoftmax": activations.softmax(OpKind.LOG_SOFTMAX, Attrs()),
     "MaxPool": pools.max_pool,
@@ -72,8 +73,4 @@ RULES: dict[str, Callable[[Context, Node], list[Value]]] = {
     "Gather": arranging.gather,
     "Tile": arranging.tile,
     "Expand": arranging.expand,
-    "ReduceMax": arranging.extreme(OpKind.REDUCE_MAX),
-    "ReduceMin": arranging.extreme(OpKind.REDUCE_MIN),
-    "ArgMax": arranging.arg_extreme(OpKind.ARG_MAX),
-    "ArgMin": arranging.arg_extreme(OpKind.ARG_MIN),
 }

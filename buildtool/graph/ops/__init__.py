@@ -16,6 +16,10 @@ def _with(trait: Trait) -> frozenset[OpKind]:
     return frozenset(kind for kind, found in DEFS.items() if trait in found.traits)
 
 
+def _in_order(trait: Trait, without: frozenset[OpKind] = frozenset()) -> tuple[OpKind, ...]:
+    return tuple(kind for kind, found in DEFS.items() if trait in found.traits and kind not in without)
+
+
 # No code runs, input and output share one buffer.
 ALIAS_KINDS = _with(Trait.ALIAS)
 # int8 (or uint8) to int8 (or uint8) functions of one element: a table of 256 bytes says all.
@@ -28,3 +32,9 @@ PAIR_KINDS = _with(Trait.PAIR)
 PIXEL_KINDS = _with(Trait.PIXEL)
 # Operators that update state where it lies: operand -> the output that is its new value, the same bytes.
 STATEFUL = {kind: found.state for kind, found in DEFS.items() if found.state}
+# What a kernel catalogue may name in place of a list of operators.
+CLASSES: dict[str, tuple[OpKind, ...]] = {
+    "@lookup": _in_order(Trait.TABLE),
+    "@comparison": _in_order(Trait.COMPARISON),
+    "@pair": _in_order(Trait.PAIR, without=_with(Trait.ARITHMETIC)),
+}

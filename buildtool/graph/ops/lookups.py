@@ -92,6 +92,7 @@ def _function(
     decode: str = "opview:plain",
     int16: Int16 = Int16.NOT_HERE,
     wide: str = "",
+    onnx: str = "",
 ) -> OpDef:
     """A table of `byte`; where int16 is read, `wide` is its arithmetic."""
     return OpDef(
@@ -107,6 +108,7 @@ def _function(
         call=CallForm.ONE_TO_ONE,
         case=Case.UNARY,
         traits=Trait.TABLE,
+        onnx=onnx,
     )
 
 
@@ -117,16 +119,24 @@ _CURVE = "activation:transformed"
 _CUT = "curves:clamped"
 
 DEFS = (
-    _function(OpKind.LOGISTIC, "activation:float_table", Plain(2), _SHARES, wide="wide:logistic"),
+    _function(
+        OpKind.LOGISTIC, "activation:float_table", Plain(2), _SHARES, wide="wide:logistic", onnx="Sigmoid"
+    ),
     _function(
         OpKind.TANH,
         "activation:float_table",
         Plain(2),
         quantrules.fixed_output(1.0 / 128.0, 0),
         wide="wide:tanh",
+        onnx="Tanh",
     ),
     _function(
-        OpKind.HARD_SWISH, "activation:hard_swish", Plain(1, "HardSwishOptions"), _SCALED, int16=_NO_INT16
+        OpKind.HARD_SWISH,
+        "activation:hard_swish",
+        Plain(1, "HardSwishOptions"),
+        _SCALED,
+        int16=_NO_INT16,
+        onnx="HardSwish",
     ),
     _function(OpKind.RELU, "activation:rescale_or_clamp", Plain(2), _SCALED, wide="wide:clamped"),
     _function(OpKind.RELU6, "activation:rescale_or_clamp", Plain(2), _SCALED, wide="wide:clamped"),
@@ -138,12 +148,12 @@ DEFS = (
         decode="pointwise:leaky_relu",
         wide="wide:leaky_relu",
     ),
-    _function(OpKind.ABS, "activation:absolute", Plain(2, "AbsOptions"), _SCALED),
-    _function(OpKind.EXP, _CURVE, Plain(2, "ExpOptions")),
-    _function(OpKind.LOG, _CURVE, Plain(2)),
+    _function(OpKind.ABS, "activation:absolute", Plain(2, "AbsOptions"), _SCALED, onnx="Abs"),
+    _function(OpKind.EXP, _CURVE, Plain(2, "ExpOptions"), onnx="Exp"),
+    _function(OpKind.LOG, _CURVE, Plain(2), onnx="Log"),
     _function(OpKind.GELU, _CURVE, "lowering:gelu", decode="pointwise:gelu"),
     _function(OpKind.NEG, "curves:negated", Plain(1, "NegOptions")),
-    _function(OpKind.SQRT, "curves:root", Plain(1), _root_scales),
+    _function(OpKind.SQRT, "curves:root", Plain(1), _root_scales, onnx="Sqrt"),
     _function(OpKind.RSQRT, "curves:inverse_square_root", Plain(2), _root_scales),
     _function(OpKind.ELU, _CURVE, Plain(1), int16=_NO_INT16),
     _function(OpKind.RELU_N1_TO_1, _CUT, Plain(1), _SCALED, int16=_NO_INT16),

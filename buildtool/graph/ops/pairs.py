@@ -80,7 +80,15 @@ def _quotient_scales(graph: Graph, op: Op) -> None:
     ratio(a.scale / (b.scale * out.scale), graph.tensors[op.outputs[0]], _LARGEST_QUOTIENT)
 
 
-def _arithmetic(kind: OpKind, decode: str, reference: str, quant: QuantRule, wide: str = "") -> OpDef:
+def _arithmetic(
+    kind: OpKind,
+    decode: str,
+    reference: str,
+    quant: QuantRule,
+    numpy: str,
+    wide: str = "",
+    onnx: str = "",
+) -> OpDef:
     """ADD, SUB, MUL: with a fused activation."""
     return OpDef(
         kind,
@@ -93,8 +101,10 @@ def _arithmetic(kind: OpKind, decode: str, reference: str, quant: QuantRule, wid
         wide=wide,
         call=CallForm.SEVERAL,
         case=Case.ELEMENTWISE,
-        traits=Trait.PAIR,
+        traits=Trait.ARITHMETIC,
         operands=2,
+        onnx=onnx,
+        numpy=numpy,
     )
 
 
@@ -106,6 +116,8 @@ def _plain(
     quant: QuantRule | None = None,
     int16: Int16 = Int16.NOT_HERE,
     traits: Trait = Trait.PAIR,
+    onnx: str = "",
+    numpy: str = "",
 ) -> OpDef:
     """Two operands and no parameters."""
     return OpDef(
@@ -120,6 +132,8 @@ def _plain(
         case=Case.PAIR,
         traits=traits,
         operands=2,
+        onnx=onnx,
+        numpy=numpy,
     )
 
 
@@ -134,12 +148,18 @@ def _logical(kind: OpKind, reference: str, options: str) -> OpDef:
     return _plain(kind, reference, Plain(1, options), types, int16=Int16.NOT_IN_LITERT)
 
 
+_EXTREME = Plain(2, "MaximumMinimumOptions")
+
 DEFS = (
-    _arithmetic(OpKind.ADD, "pointwise:add", "elementwise:add_sub", _sums_scales, wide="wide:add_sub"),
-    _arithmetic(OpKind.SUB, "pointwise:sub", "elementwise:add_sub", _sums_scales, wide="wide:add_sub"),
-    _arithmetic(OpKind.MUL, "pointwise:mul", "elementwise:mul", quantrules.product),
-    _plain(OpKind.MAXIMUM, "pairs:larger", Plain(2, "MaximumMinimumOptions")),
-    _plain(OpKind.MINIMUM, "pairs:smaller", Plain(2, "MaximumMinimumOptions")),
+    _arithmetic(
+        OpKind.ADD, "pointwise:add", "elementwise:add_sub", _sums_scales, "add", "wide:add_sub", "Add"
+    ),
+    _arithmetic(
+        OpKind.SUB, "pointwise:sub", "elementwise:add_sub", _sums_scales, "subtract", "wide:add_sub", "Sub"
+    ),
+    _arithmetic(OpKind.MUL, "pointwise:mul", "elementwise:mul", quantrules.product, "multiply"),
+    _plain(OpKind.MAXIMUM, "pairs:larger", _EXTREME, onnx="Max", numpy="maximum"),
+    _plain(OpKind.MINIMUM, "pairs:smaller", _EXTREME, onnx="Min", numpy="minimum"),
     _plain(
         OpKind.SQUARED_DIFFERENCE,
         "pairs:squared_difference",
@@ -147,14 +167,6 @@ DEFS = (
         quant=_difference_scales,
         int16=Int16.NOT_IN_LITERT,
     ),
-    _comparison(OpKind.EQUAL, "pairs:equal", "EqualOptions"),
-    _comparison(OpKind.NOT_EQUAL, "pairs:not_equal", "NotEqualOptions"),
-    _comparison(OpKind.LESS, "pairs:less", "LessOptions"),
-    _comparison(OpKind.LESS_EQUAL, "pairs:less_equal", "LessEqualOptions"),
-    _comparison(OpKind.GREATER, "pairs:greater", "GreaterOptions"),
-    _comparison(OpKind.GREATER_EQUAL, "pairs:greater_equal", "GreaterEqualOptions"),
-    _logical(OpKind.LOGICAL_AND, "pairs:smaller", "LogicalAndOptions"),
-    _logical(OpKind.LOGICAL_OR, "pairs:larger", "LogicalOrOptions"),
     OpDef(
         OpKind.DIV,
         _pair_shape,
@@ -167,6 +179,14 @@ DEFS = (
         traits=Trait.PAIR,
         operands=2,
     ),
+    _comparison(OpKind.EQUAL, "pairs:equal", "EqualOptions"),
+    _comparison(OpKind.NOT_EQUAL, "pairs:not_equal", "NotEqualOptions"),
+    _comparison(OpKind.LESS, "pairs:less", "LessOptions"),
+    _comparison(OpKind.LESS_EQUAL, "pairs:less_equal", "LessEqualOptions"),
+    _comparison(OpKind.GREATER, "pairs:greater", "GreaterOptions"),
+    _comparison(OpKind.GREATER_EQUAL, "pairs:greater_equal", "GreaterEqualOptions"),
+    _logical(OpKind.LOGICAL_AND, "pairs:smaller", "LogicalAndOptions"),
+    _logical(OpKind.LOGICAL_OR, "pairs:larger", "LogicalOrOptions"),
     OpDef(
         OpKind.SELECT_V2,
         _select_shape,

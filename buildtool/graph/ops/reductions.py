@@ -31,7 +31,7 @@ def _arg_types(graph: Graph, op: Op) -> None:
         raise QuantError(f"type {out.dtype}, expected int32 or int64", out)
 
 
-def _extreme(kind: OpKind, decode: str) -> OpDef:
+def _extreme(kind: OpKind, decode: str, onnx: str) -> OpDef:
     return OpDef(
         kind,
         _reduced_shape,
@@ -41,10 +41,11 @@ def _extreme(kind: OpKind, decode: str) -> OpDef:
         quant=quantrules.unchanged,
         call=CallForm.REDUCED,
         case=Case.EXTREME,
+        onnx=onnx,
     )
 
 
-def _place(kind: OpKind, decode: str) -> OpDef:
+def _place(kind: OpKind, decode: str, onnx: str) -> OpDef:
     return OpDef(
         kind,
         _arg_shape,
@@ -54,6 +55,7 @@ def _place(kind: OpKind, decode: str) -> OpDef:
         types=_arg_types,
         call=CallForm.ARG,
         case=Case.ARG,
+        onnx=onnx,
     )
 
 
@@ -69,8 +71,8 @@ DEFS = (
         call=CallForm.REDUCED,
         case=Case.MEAN,
     ),
-    _extreme(OpKind.REDUCE_MAX, "reducing:reduce_max"),
-    _extreme(OpKind.REDUCE_MIN, "reducing:reduce_min"),
-    _place(OpKind.ARG_MAX, "reducing:arg_max"),
-    _place(OpKind.ARG_MIN, "reducing:arg_min"),
+    _extreme(OpKind.REDUCE_MAX, "reducing:reduce_max", "ReduceMax"),
+    _extreme(OpKind.REDUCE_MIN, "reducing:reduce_min", "ReduceMin"),
+    _place(OpKind.ARG_MAX, "reducing:arg_max", "ArgMax"),
+    _place(OpKind.ARG_MIN, "reducing:arg_min", "ArgMin"),
 )

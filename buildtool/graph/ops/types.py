@@ -32,9 +32,11 @@ class Trait(enum.Flag):
     _BYTE = enum.auto()
     _SEVERAL = enum.auto()
     _ORDER = enum.auto()
+    _SUMS = enum.auto()
     TABLE = _BYTE | PIXEL
     PAIR = _SEVERAL | PIXEL
-    COMPARISON = _ORDER | _SEVERAL | PIXEL
+    COMPARISON = _ORDER | PAIR
+    ARITHMETIC = _SUMS | PAIR
 
 
 class Int16(enum.Enum):
@@ -128,7 +130,9 @@ class OpDef:
     another; `byte`: the function of one byte of a table. `call`: the form of its kernel's call; None: no
     kernel. `case`: None where no random network is drawn. `operands`: how many, None for any number;
     `optional`: those that may be absent. `state`: operands that are brought up to date in place -> the
-    outputs that are their new values.
+    outputs that are their new values. `onnx`: the ONNX operator that is the same function, if its operands
+    need no more than those of others of the same `case`; `numpy`: the function of it, of two integers, by
+    which shapes are computed.
     """
 
     kind: OpKind
@@ -146,6 +150,8 @@ class OpDef:
     operands: int | None = 1
     optional: frozenset[int] = frozenset()
     state: Mapping[int, int] = field(default_factory=dict)
+    onnx: str = ""
+    numpy: str = ""
 
 
 def load(package: str, name: str) -> Any:  # a function: its type is the field's that names it

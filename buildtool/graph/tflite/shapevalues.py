@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from buildtool.graph.ops import DEFS
 from buildtool.graph.tflite.flat import FlatFile, RawOperator, RawTensor
 from buildtool.graph.tflite.opview import OpView
 from buildtool.graph.tflite.schema import tflite
@@ -261,11 +262,11 @@ _RULES: dict[int, Callable[[OpView, _Lookup], _Ints | None]] = {
     _B.TILE: _tile,
     _B.BROADCAST_TO: _tile,
     _B.BROADCAST_ARGS: _broadcast_shape,
-    _B.MUL: _arithmetic(np.multiply),
-    _B.ADD: _arithmetic(np.add),
-    _B.SUB: _arithmetic(np.subtract),
-    _B.MAXIMUM: _arithmetic(np.maximum),
-    _B.MINIMUM: _arithmetic(np.minimum),
+    **{
+        getattr(_B, kind): _arithmetic(getattr(np, found.numpy))
+        for kind, found in DEFS.items()
+        if found.numpy
+    },
     _B.DIV: _arithmetic(_quotient, divides=True),
     _B.FLOOR_DIV: _arithmetic(np.floor_divide, divides=True),
     _B.FLOOR_MOD: _arithmetic(np.mod, divides=True),

@@ -113,7 +113,7 @@ def _other(net: NetBuilder, draw: Draw, x: int) -> int:
 
 
 def _pair_of(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    """MAXIMUM, a comparison, ...; truth values where the operator takes them."""
+    """An extreme, a comparison, ...; truth values where the operator takes them."""
     other = _other(net, draw, x)
     if kind in (OpKind.LOGICAL_AND, OpKind.LOGICAL_OR):
         truth = net.tensor((1,), None, DType.BOOL, np.array([chance(draw, 2)]))

@@ -1,0 +1,64 @@
+"""The operators' definitions: every kind has one, what they name is there, and little else names a kind."""
+
+import re
+from collections import Counter
+
+import pytest
+from paths import ROOT
+
+from buildtool.emit import calls
+from buildtool.graph.ops import ALIAS_KINDS, CLASSES, COMPARISONS, DEFS, PAIR_KINDS, PIXEL_KINDS, TABLE_KINDS
+from buildtool.graph.ops.types import OpDef, Plain, load
+from buildtool.graph.tflite.flat import BUILTIN_NAMES
+from buildtool.graph.types import OpKind
+from buildtool.service.checking.cases import ADDING
+
+MADE_HERE = {OpKind.LOOKUP, OpKind.VIEW, OpKind.JOINED, OpKind.SHIFT}  # of which TFLite knows nothing
+
+
+def named(found: OpDef) -> list[tuple[str, str]]:
+    """(package, name) of every function that a definition names."""
+    names = [("reference", name) for name in (found.reference, found.wide, found.byte) if name]
+    names += [("tflite", spelling.decode) for spelling in found.read]
+    return names + ([("tflite", found.written)] if isinstance(found.written, str) else [])
+
+
+def test_every_kind_has_one_definition():
+    assert list(OpKind) == sorted(DEFS, key=list(OpKind).index)
+    assert all(kind is found.kind for kind, found in DEFS.items())
+
+
+@pytest.mark.parametrize("kind", list(DEFS))
+def test_what_a_definition_names_is_there(kind):
+    found = DEFS[kind]
+    assert all(callable(load(package, name)) for package, name in named(found))
+    known = set(BUILTIN_NAMES.values())
+    assert kind in MADE_HERE or kind in known
+    assert {spelling.name for spelling in found.read} <= known
+    assert isinstance(found.written, Plain | str | None)
+    assert found.call is None or found.call in calls._WRITERS
+    assert (found.case is None) == (kind not in ADDING)
+
+
+def test_an_operator_of_a_file_is_read_by_one_definition():
+    names = Counter(spelling.name for found in DEFS.values() for spelling in found.read)
+    assert set(names.values()) == {1}
+    onnx = Counter(found.onnx for found in DEFS.values() if found.onnx)
+    assert set(onnx.values()) == {1}
+
+
+def test_classes_are_of_kinds_with_kernels():
+    assert COMPARISONS < PAIR_KINDS < PIXEL_KINDS and TABLE_KINDS < PIXEL_KINDS
+    assert not ALIAS_KINDS & PIXEL_KINDS
+    for members in CLASSES.values():
+        assert all(DEFS[kind].call is not None for kind in members)
+    assert all(DEFS[kind].call is None for kind in ALIAS_KINDS)
+
+
+@pytest.mark.parametrize(("kind", "of_kernels"), [("HARD_SWISH", False), ("MAXIMUM", True)])
+def test_few_files_name_an_operator(kind, of_kernels):
+    word = re.compile(rf"\b{kind}\b")
+    python = [p for p in (ROOT / "buildtool").rglob("*.py") if word.search(p.read_text(encoding="utf-8"))]
+    catalogues = [p for p in ROOT.glob("kernels/*/catalogue.toml") if word.search(p.read_text("utf-8"))]
+    assert len(python) <= 4, python
+    assert of_kernels or not catalogues
