@@ -54,12 +54,16 @@ class _Local:
 
 
 class State(NamedTuple):
-    """Executed operators (a set of bits), the bytes live after them, the most so far, who can run next."""
+    """Executed operators (a set of bits), the bytes live after them, the most so far, who can run next.
+
+    `lean`: those who can run next and leave no more bytes alive than there are.
+    """
 
     done: int
     live: int
     peak: int
     ready: int
+    lean: int
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,8 @@ class Segment:
     def initial(self) -> State:
         """Nothing executed."""
         free = sum(1 << op for op, needed in enumerate(self.needs) if not needed)
-        return State(0, self.start, 0, free)
+        lean = sum(1 << op for op in bits(free) if self._is_lean(op, 0))
+        return State(0, self.start, 0, free, lean)
 
     @cached_property
     def next(self) -> tuple[tuple[tuple[int, int], ...], ...]:
@@ -168,29 +173,54 @@ class Segment:
         return most
 
     def after(self, state: State, op: int) -> State:
-        """The state after one more operator."""
+        """The state after one more operator.
+
+        Of those who could run next already, only the last reader of what this one touches may become lean.
+        """
         done = state.done | (1 << op)
+        left = ~done
         live = state.live + self.adds[op]
         peak = max(state.peak, live)
+        ready, lean, asked = state.ready ^ (1 << op), state.lean & left, 0
         for size, readers in self.mortal[op]:
-            if not readers & ~done:
+            others = readers & left
+            if not others:
                 live -= size
-        ready = state.ready ^ (1 << op)
+            elif not others & (others - 1):
+                asked |= others
+        asked &= ready & ~lean
         for reader, needed in self.next[op]:
-            if not needed & ~done:
+            if not needed & left:
                 ready |= reader
-        return State(done, live, peak, ready)
+                asked |= reader
+        for reader in bits(asked):
+            if self._is_lean(reader, done):
+                lean |= 1 << reader
+        return State(done, live, peak, ready, lean)
+
+    def _is_lean(self, op: int, done: int) -> bool:
+        """Whether an operator that runs next leaves no more bytes alive than there are."""
+        left, more = ~(done | (1 << op)), self.adds[op]
+        for size, readers in self.mortal[op]:
+            if not readers & left:
+                more -= size
+        return more <= 0
 
     def settle(self, state: State, goal: int) -> tuple[State, tuple[int, ...]]:
-        """Runs what can run at once without harm (see `order`); the state then, and what was run."""
+        """Runs what can run at once without harm (see `order`); the state then, and what was run.
+
+        From the first to the last of those who can run, again and again until none is left that may.
+        """
         ran: list[int] = []
         again = True
         while again:
-            again = False
-            for op in bits(state.ready):
-                later = self.after(state, op)
-                if later.live <= state.live and later.peak <= max(goal, state.peak):
-                    state, again = later, True
+            again, waiting = False, state.ready
+            while asked := waiting & state.lean:
+                low = asked & -asked
+                waiting &= -(low << 1)
+                op = low.bit_length() - 1
+                if state.live + self.adds[op] <= max(goal, state.peak):
+                    state, again = self.after(state, op), True
                     ran.append(op)
         return state, tuple(ran)
 
@@ -250,10 +280,10 @@ def search(segment: Segment, goal: int, limit: int, budget: int) -> Found:
     state, ran = segment.settle(segment.initial, goal)
     parents: dict[int, tuple[int, tuple[int, ...]]] = {state.done: (0, ran)}
     best = {state.done: state.peak}
-    queue = [(max(goal, state.peak), -state.done.bit_count(), state.live, state.done, state.ready)]
+    queue = [(max(goal, state.peak), -state.done.bit_count(), *_last(state))]
     whole, closed, nodes = (1 << segment.count) - 1, set[int](), 0
     while queue:
-        peak, _, live, done, ready = heapq.heappop(queue)
+        peak, _, live, done, ready, lean = heapq.heappop(queue)
         if done in closed:
             continue
         if done == whole:
@@ -262,7 +292,7 @@ def search(segment: Segment, goal: int, limit: int, budget: int) -> Found:
             return Found(None, limit, nodes, False)
         closed.add(done)
         nodes += 1
-        here = State(done, live, peak, ready)
+        here = State(done, live, peak, ready, lean)
         for op in bits(ready):
             later = segment.after(here, op)
             if later.peak >= limit or later.done in closed:
@@ -271,9 +301,13 @@ def search(segment: Segment, goal: int, limit: int, budget: int) -> Found:
             if later.done not in closed and later.peak < best.get(later.done, limit):
                 best[later.done] = later.peak
                 parents[later.done] = (done, (op, *ran))
-                entry = (later.peak, -later.done.bit_count(), later.live, later.done, later.ready)
-                heapq.heappush(queue, entry)
+                heapq.heappush(queue, (later.peak, -later.done.bit_count(), *_last(later)))
     return Found(None, limit, nodes, True)
+
+
+def _last(state: State) -> tuple[int, int, int, int]:
+    """What a state is ranked by last, and what else it takes to go on from there."""
+    return state.live, state.done, state.ready, state.lean
 
 
 def _way(segment: Segment, parents: dict[int, tuple[int, tuple[int, ...]]], done: int) -> tuple[int, ...]:

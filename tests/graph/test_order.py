@@ -9,9 +9,11 @@ from plan_nets import graphs, make_target, residual_net
 from wired import wired_net
 from zeronet import Net
 
+from buildtool.graph import order
 from buildtool.graph.flow import Flow, FlowOp, Value, flow_of, lives, peak, reordered
 from buildtool.graph.liveness import live_sum_bound
 from buildtool.graph.order import least_peak_order, reorder
+from buildtool.graph.ordersearch import Segment, Uses, bits
 from buildtool.plan.assemble import layerwise
 from buildtool.plan.check.check import check
 
@@ -139,6 +141,56 @@ def test_the_order_found_depends_on_nothing_but_the_network():
     flow = flow_of(graph)
     renamed = Flow("x", tuple(Value("n", v.size) for v in flow.values), flow.ops, flow.inputs, flow.outputs)
     assert least_peak_order(flow).order == least_peak_order(renamed).order
+
+
+def whole_segment(flow):
+    """A network as one segment, whatever relates its operators."""
+    below, above = order._relatives(flow)
+    return Segment.of(Uses.of(flow, below, above), range(len(flow.ops)))
+
+
+def settled(segment, state, goal):
+    """What runs at once, found by trying each operator that can run next, in turn."""
+    ran, again = [], True
+    while again:
+        again = False
+        for op in bits(state.ready):
+            later = segment.after(state, op)
+            if later.live <= state.live and later.peak <= max(goal, state.peak):
+                state, again = later, True
+                ran.append(op)
+    return state, tuple(ran)
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(flows(12), st.integers(0, 200), st.randoms(use_true_random=False))
+def test_operators_run_at_once_as_if_each_were_tried(flow, goal, draw):
+    segment = whole_segment(flow)
+    state = segment.initial
+    while state.ready:
+        lean = [op for op in bits(state.ready) if segment.after(state, op).live <= state.live]
+        assert list(bits(state.lean)) == lean
+        assert segment.settle(state, goal) == settled(segment, state, goal)
+        state = segment.after(state, draw.choice(list(bits(state.ready))))
+    assert state.done == (1 << segment.count) - 1
+
+
+def woven(branches):
+    """Branches that are added to the sum of all before them as soon as they are made."""
+    net = Net((1, 8, 8, 4))
+    x = y = net.conv(net.inputs[0], 8)
+    for i in range(branches):
+        y = net.add(y, net.conv(net.depthwise(net.conv(x, 8 + 4 * (i % 3))), 8))
+    return net.graph(y)
+
+
+@pytest.mark.parametrize("branches", [20, 40])
+def test_a_set_of_operators_takes_no_more_work_the_more_can_run_next(monkeypatch, branches):
+    tried, inner = [], Segment.after
+    monkeypatch.setattr(Segment, "after", lambda self, *args: tried.append(1) or inner(self, *args))
+    found = least_peak_order(flow_of(woven(branches)), budget=2_000)
+    assert found.nodes > 1_000
+    assert len(tried) <= 2 * found.nodes
 
 
 @pytest.mark.slow
