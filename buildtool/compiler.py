@@ -42,6 +42,7 @@ VARIABLES = (
     *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "XTENSA_GNU_CONFIG", "CCACHE_PREFIX", "CCACHE_COMPILER"),
 )
 _SECONDS = 120.0
+_SCRIPT_BYTES = 1 << 20  # of a script that are looked at
 _YOUNG_NS = 50_000_000  # clocks of files run behind by up to a tick of the kernel's
 _LIBRARIES = re.compile(r"^\s*(?:\S+ => )?(/\S+) \(0x", re.MULTILINE)
 _SEARCHED = re.compile(r"#include <\.\.\.> search starts here:\n(.*?)\nEnd of search list", re.DOTALL)
@@ -94,7 +95,8 @@ def identify(
     path = variables.get("PATH", os.defpath)
     own = os.path.realpath(shutil.which(command[0], path=path) or command[0])
     programs = {own, *(os.path.realpath(found) for found in _named_programs(text, path))}
-    files = {*programs, *_named_files(text), *_libraries(programs, variables)}
+    named = {*programs, *_named_files(text)}
+    files = {*named, *_named_by_scripts(named), *_libraries(programs, variables)}
     digest = hashlib.sha256(text.encode(errors="surrogateescape"))
     seen = known_files()
     try:
@@ -157,6 +159,27 @@ def _named_files(text: str) -> Iterator[str]:
     words |= {line.partition(": ")[2].strip() for line in text.splitlines()}  # "Configuration file: /a b.cfg"
     words |= {word.partition("=")[2] for word in words}
     yield from (word for word in words if word.startswith("/") and os.path.isfile(word))  # noqa: PTH113
+
+
+def _named_by_scripts(files: Iterable[str]) -> set[str]:
+    """The files that scripts among `files` name by a whole path, and scripts among those in turn.
+
+    A script may run a program for some sources alone, or after the compiler, which then says nothing of it.
+    """
+    found: set[str] = set()
+    waiting = list(files)
+    while waiting:
+        try:
+            with Path(waiting.pop()).open("rb") as file:
+                text = file.read(_SCRIPT_BYTES) if file.read(2) == b"#!" else b""
+        except OSError:
+            continue
+        words = re.findall(rb"/[^\s\"'`;|&<>(){}$=:,]+", text)
+        new = {os.path.realpath(word.decode(errors="surrogateescape")) for word in words} - found
+        new = {path for path in new if os.path.isfile(path)}  # noqa: PTH113
+        found |= new
+        waiting += new
+    return found
 
 
 def _libraries(programs: Iterable[str], variables: Mapping[str, str]) -> set[str]:

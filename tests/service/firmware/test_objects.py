@@ -167,6 +167,20 @@ def test_the_compiler_behind_an_unchanged_wrapper_is_a_part_of_the_key(tree, cac
     assert len(runs) == 2
 
 
+def test_a_program_that_a_wrapper_runs_for_some_files_alone_is_a_part_of_the_key(tree, cache):
+    wrapper, some, real = tree / "cc", tree / "some", tree / "real"
+    wrapper.write_text(f'#!/bin/sh\ncase "$*" in *empty.c*) exec {CC} "$@";; *) exec "{some}" "$@";; esac\n')
+    some.write_text(f'#!/bin/sh\nexec {real} "$@"\n')
+    made = []
+    for flag in ("-g0", "-g3", "-g0"):
+        real.write_text(f'#!/bin/sh\nexec {CC} "$@" {flag}\n')
+        for script in (wrapper, some, real):
+            script.chmod(0o755)
+        made.append(compiled(tree, cc=wrapper))
+    assert made[0] != made[1]
+    assert made[0] == made[2]
+
+
 @pytest.mark.parametrize("place", ["home/.config/clang.cfg", "bin/clang.cfg"])
 def test_a_configuration_file_of_the_compiler_is_seen(tree, cache, monkeypatch, place):
     """In the user's home, and beside the compiler."""
