@@ -150,7 +150,9 @@ def _chosen(prepared: Prepared) -> Choice:
 
     for index, graph in enumerate(prepared.graphs):
         if not made or prepared.session.work.goes_on():
-            plan(index, replace(prepared, graphs=(graph,), varied=False))
+            # As in a front: an order that is hard to place leaves the others half of the work.
+            with prepared.session.work.share(0.5 if index + 1 < len(prepared.graphs) else 1.0):
+                plan(index, replace(prepared, graphs=(graph,), varied=False))
     nearer: list[PlanError] = []
     whole = min((found.plan for found in made), key=lambda plan: _merit(plan, prepared), default=None)
     for index, graph in enumerate(prepared.unsliced if prepared.varied else ()):
