@@ -7,7 +7,8 @@ buffers whose rings have rows and columns, and of moves between buffers that exi
 from __future__ import annotations
 
 from buildtool.errors import PlanError
-from buildtool.graph.types import Graph, OpKind
+from buildtool.graph.partviews import parts
+from buildtool.graph.types import Graph
 from buildtool.plan.check.states import arena_groups
 from buildtool.plan.types import Buffer, BufferKind, Plan
 
@@ -43,14 +44,17 @@ def check_contents(plan: Plan, graph: Graph) -> None:
             if buffer.op in summed:
                 raise PlanError("it has accumulators twice", operator=graph.ops[buffer.op].place)
             summed.add(buffer.op)
-    # What is a part of another tensor's channels is found by that tensor, and need not be named.
-    joined = {
-        t for op in graph.ops if op.kind in (OpKind.VIEW, OpKind.JOINED) for t in (*op.inputs, *op.outputs)
-    }
+    parts_of = parts(graph)
     for t, group in groups.items():
-        if t in joined and t not in held:
-            continue
-        if t not in held or held[t] != held.get(group):
+        holder = held.get(group)
+        if (
+            t not in held
+            and t in parts_of
+            and holder is not None
+            and plan.buffers[holder].kind is BufferKind.RING
+        ):
+            continue  # a ring names the tensor that its operator makes, and not the parts that are read of it
+        if t not in held or held[t] != holder:
             beside = "" if t == group else " with the tensor it aliases"
             raise PlanError(f"a tensor has no buffer{beside}", tensor=graph.tensors[t].name)
 
