@@ -8,11 +8,15 @@ from buildtool import zoo
 from buildtool.errors import UsageError
 from buildtool.graph import order
 from buildtool.graph.flow import flow_of
+from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.writer import write_model
+from buildtool.modes import Objective
 from buildtool.service import handle
+from buildtool.service.pipeline import choose
+from buildtool.service.pipeline.models import Model
 from buildtool.service.pipeline.options import PlanOptions, plan_options
 from buildtool.service.pipeline.pipeline import planned
-from buildtool.service.pipeline.prepare import load_network, prepare
+from buildtool.service.pipeline.prepare import Network, load_network, prepare
 from buildtool.session import Session
 from buildtool.target.registry import load_target
 
@@ -133,3 +137,18 @@ def test_a_search_for_an_order_that_nobody_asked_for_is_short():
     long, short = order.least_peak_order(flow), order.least_peak_order(flow, budget=order.SHORT_BUDGET)
     assert long.nodes > 10 * short.nodes
     assert short.peak < short.given_peak
+
+
+def test_an_order_that_is_hard_to_place_leaves_work_for_the_others(monkeypatch):
+    """The given order alone takes more than this budget; the other one needs less memory."""
+    graph = wired_net(2)
+    monkeypatch.setattr(choose, "PLANNING", 3_000_000)
+    found = {}
+    for order in ("given", "better"):
+        session = Session()
+        network = Network(Model("wired", "wired", b""), graph, rewrite(graph))
+        options = PlanOptions(order=order, objective=Objective.RAM)
+        found[order] = choose.choice(prepare(network, load_target("cortex-m4"), options, session))
+    assert found["given"].ended
+    assert found["better"].index == 1
+    assert found["better"].plan.arena_bytes < found["given"].plan.arena_bytes
