@@ -87,15 +87,15 @@ def with_least_loads(
     """`bare` with buffers for its constants, in the smallest arena that is found.
 
     No arena is lower than `Loading.least`, so that is asked for first. Which constants come in slices depends
-    on the goal: where what comes out is larger, goals between the two are tried, and then a little less is
-    asked for as long as that helps.
+    on the goal: where what comes out is larger, goals between the two are tried, the largest first, which
+    takes the least work; then a little less is asked for as long as that helps.
     """
     if not loads_weights(target.board):
         return bare
     loading = _loading(bare, graph, target, options, session)
     best = _within(loading, options, loading.least)
     missed = best.arena_bytes - loading.least
-    for part in range(1, BETWEEN) if missed >= BETWEEN * target.board.alignment else ():
+    for part in range(BETWEEN - 1, 0, -1) if missed >= BETWEEN * target.board.alignment else ():
         goal = loading.least + missed * part // BETWEEN
         if goal < best.arena_bytes and session.work.goes_on():
             best = min(best, _within(loading, options, goal), key=lambda plan: plan.arena_bytes)
