@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 # What placing the plans of one request may take: some seconds of one core.
-PLANNING = 80_000_000
+PLANNING = 100_000_000
 
 
 @dataclass

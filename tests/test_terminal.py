@@ -124,7 +124,9 @@ def test_the_lines_of_every_command_fit_every_terminal(tmp_path: Path) -> None:
             fits = len(text) <= width or max(map(len, text.split())) > width // 2
             assert fits or "error: " in text or "hint: " in text, (width, line, text)
     figures = re.compile(r"\d{1,3}(?:,\d{3})+")
-    for line in COMMANDS:  # figures are whole at every width
+    for line in COMMANDS:  # figures are whole at every width; those of a cache change with every other user
+        if line.startswith("cache"):
+            continue
         for width in WIDTHS[:2]:
             narrow, wide = (set(figures.findall("\n".join(found[w, line]))) for w in (width, WIDTHS[-1]))
             assert narrow <= wide or "arena over time" in "\n".join(found[width, line])

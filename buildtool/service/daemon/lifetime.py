@@ -59,7 +59,7 @@ class Life:
         """
         if not (self._has_socket() and self._has_lock()):
             return "its socket or its folder"
-        return "" if self._has_cache() else "its cache's folder"
+        return "" if self.has_cache() else "its cache's folder"
 
     def leave(self, why: str) -> None:
         """Takes the endpoint away, so that the next client starts another daemon."""
@@ -70,8 +70,11 @@ class Life:
             self.note(why)
         self.listener.close()
 
-    def _has_cache(self) -> bool:
-        """Whether the cache's folder is the one that there was; it is made with the first entry."""
+    def has_cache(self) -> bool:
+        """Whether the cache's folder is the one that there was; it is made with the first entry.
+
+        It has to be asked when an entry may have been written: a folder that nobody saw is not missed.
+        """
         if self._cache is None:
             return True
         try:

@@ -156,6 +156,7 @@ class Server:
             else:
                 self._hang_up(about)
         elif isinstance(about, Worker):
+            self.life.has_cache()  # before the client is answered, who may remove the folder then
             self.scheduler.hear(about, events)
 
     def _tick(self, now: float) -> None:

@@ -173,7 +173,8 @@ def firmware(
     """What firmware takes of a board's memories beside the arena and what the network keeps.
 
     Where code lies in the arena's memory it is that of `plan`, and without one what every plan has at the
-    least; `share`: of the code, how much is counted. Nothing for programs of this machine.
+    least; `share`: of code and variables, how much is counted; gaps are counted with the whole alone.
+    Nothing for programs of this machine.
     """
     board = target.board
     if board.is_native and not is_estimated(target):
@@ -193,11 +194,17 @@ def firmware(
         parts.setdefault(board.weights, Counter())[WEIGHTS] = image_layout(graph, kernels).size
     if board.code in board.holders:
         code = _code_beside(graph, target, plan, session)
-        scaled = {name: int(size * share) if name.startswith(CODE) else size for name, size in code.items()}
-        parts.setdefault(board.code, Counter()).update(scaled)
-    return tuple(
-        Taken(memory, name, size) for memory, named in parts.items() for name, size in named.items() if size
-    )
+        parts.setdefault(board.code, Counter()).update(code)
+    named = ((memory, name, size) for memory, each in parts.items() for name, size in each.items())
+    counted = ((memory, name, _counted(name, size, share)) for memory, name, size in named)
+    return tuple(Taken(memory, name, size) for memory, name, size in counted if size)
+
+
+def _counted(name: str, size: int, share: float) -> int:
+    """Of a part that is known as a bound, the bytes that are counted; the others are known exactly."""
+    if name == ALIGNMENT:
+        return size if share == 1 else 0
+    return int(size * share) if name.startswith((CODE, VARIABLES)) else size
 
 
 def own_firmware(graph: Graph, plan: Plan, target: Target, session: Session) -> tuple[Taken, ...]:

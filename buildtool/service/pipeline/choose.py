@@ -12,10 +12,10 @@ from buildtool.graph.partviews import written_in_place
 from buildtool.graph.types import Graph
 from buildtool.modes import Objective, Strategy
 from buildtool.plan.summary.binding import binding
-from buildtool.plan.summary.fit import excess_bytes, holds
+from buildtool.plan.summary.fit import available_bytes, excess_bytes, holds
 from buildtool.plan.types import Plan
 from buildtool.service.pipeline import kept, passes, strategies, viewed
-from buildtool.service.pipeline.bound import firmware, own_firmware
+from buildtool.service.pipeline.bound import LEAST_SHARE, firmware, own_firmware
 from buildtool.service.pipeline.cost_units import shown_cost
 from buildtool.service.pipeline.fronts import (
     Point,
@@ -85,14 +85,17 @@ def front(prepared: Prepared, ram: int | None) -> tuple[tuple[Point, ...], bool]
 
 
 def _that_fits(prepared: Prepared) -> Choice:
-    """The best plan that fits together with its own firmware, where code lies in the arena's memory.
+    """The best plan that fits together with its own firmware.
 
-    How much code a plan has shows once it is there: it is made for what the least code leaves, then for what
-    the code of that plan does, until it fits. Where nothing fits beside a bound of the code, the plan with
-    the least memory is taken if it fits beside as little code as that may turn out to be: linking decides.
+    Where code lies in the arena's memory, how much a plan has shows once it is there: it is made for what the
+    least code leaves, then for what the code of that plan does, until it fits. Where nothing fits beside a
+    bound of code and variables, the plan with the least memory is taken if it fits beside as little as these
+    may turn out to be: linking decides.
     """
-    if not prepared.bounded or not prepared.is_beside_code:
+    if not prepared.bounded or not prepared.target.board.firmware:
         return replace(_chosen(prepared), firmware=prepared.target.board.firmware)
+    if not prepared.is_beside_code:
+        return _beside_variables(prepared)
     try:
         return _smaller_until_it_fits(prepared)
     except PlanError:
@@ -101,6 +104,19 @@ def _that_fits(prepared: Prepared) -> Choice:
         if excess_bytes(prepared.target.with_firmware(found.firmware).board, found.plan):
             raise
         return found
+
+
+def _beside_variables(prepared: Prepared) -> Choice:
+    """The best plan where the firmware beside the arena is the same for every plan."""
+    most = prepared.target.board.firmware
+    try:
+        return replace(_chosen(prepared), firmware=most)
+    except PlanError:
+        least = firmware(prepared.graphs[0], prepared.target, share=LEAST_SHARE)
+        beside = prepared.target.with_firmware(least)
+        if available_bytes(beside.board, prepared.state_bytes) <= prepared.available:
+            raise
+        return replace(_chosen(replace(prepared, target=beside)), firmware=least)
 
 
 def _smaller_until_it_fits(prepared: Prepared) -> Choice:
