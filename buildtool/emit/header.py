@@ -137,7 +137,8 @@ nn_status {net}_invoke(void);
 nn_quantization {net}_input_quantization(int index);
 nn_quantization {net}_output_quantization(int index);
 
-/* `hook` (NULL: none) is called between regions of an invoke, for a watchdog or a scheduler. */
+/* `hook` (NULL: none) is called between regions of an invoke, for a watchdog or a scheduler. Not to be
+ * set by an interrupt or another thread while {net} runs: hook and context are two values. */
 void {net}_set_yield(void (*hook)(void *context), void *context);
 {_row_source_prototype(network) if network.is_streamed else ""}{beside}
 #ifdef __cplusplus

@@ -214,9 +214,12 @@ def read_quantization(network: Network) -> str:
     return table[first + index];"""
     return """\
     nn_quantization found;
+    const uint8_t before = running; /* a hook may ask in the middle of an invoke */
+    running = 1;
     load((int8_t *)&found, (uint32_t)(sizeof(nn_image_header) + sizeof found * (size_t)(first + index)),
          sizeof found);
     loaded();
+    running = before;
     return found;"""
 
 

@@ -29,16 +29,6 @@ NETWORKS = (
     ("twin", "twin.toml", ("--arena-in", "ram,fast")),
     ("heard", "host", ()),  # the same with its image in a state: a row an invoke
 )
-SLOW = """\
-extends = "host"
-[memory.flash]
-kind = "rom"
-base = 0x40000000
-size = "4M"
-bandwidth = 50000000
-[roles]
-weights = "flash"
-"""
 TWIN = """\
 extends = "host"
 stack_bytes = 256
@@ -207,7 +197,7 @@ int main(void) {
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the networks' library, their headers and drivers."""
     folder, session = tmp_path_factory.mktemp("page"), Session()
-    (folder / "slow.toml").write_text(SLOW)
+    (folder / "slow.toml").write_text(SLOW_WEIGHTS)
     (folder / "twin.toml").write_text(TWIN)
     models = {"heard": str(folder / "heard.tflite")}
     whole = rewrite(build_graph("ds_cnn"))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from loaded import load_target
+from loaded import SLOW_WEIGHTS, load_target
 from nativebatch import FLAGS, Job, build, execute
 from netbuilder import NetBuilder
 from statenets import ring
@@ -26,16 +26,6 @@ from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.pipeline import make_plan
 from buildtool.target.arena_in import with_arena_in
 
-SLOW = """\
-extends = "host"
-[memory.flash]
-kind = "rom"
-base = 0x40000000
-size = "4M"
-bandwidth = 50000000
-[roles]
-weights = "flash"
-"""
 TWIN = """\
 extends = "host"
 stack_bytes = 256
@@ -92,7 +82,7 @@ def made(name: str, graph: Graph, board: str, **options: object) -> Job:
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> list[Job]:
     folder = tmp_path_factory.mktemp("boards")
-    (folder / "slow.toml").write_text(SLOW)
+    (folder / "slow.toml").write_text(SLOW_WEIGHTS)
     (folder / "twin.toml").write_text(TWIN)
     rows = {"image": "stream", "objective": "ram"}
     found = [
@@ -131,6 +121,7 @@ typedef struct {
     void (*set_yield)(void (*hook)(void *context), void *context);
     int8_t *(*input)(int index);
     const int8_t *(*output)(int index);
+    nn_quantization (*output_quantization)(int index);
     const uint8_t *weights;
     size_t weights_bytes;
     int8_t *arena;
@@ -227,7 +218,9 @@ static void try_everything(void) {
 static void hook(void *context) {
     (void)context;
     if (intrude) {
+        const nn_quantization found = net->output_quantization(0); /* and it stays busy */
         try_everything();
+        CHECK(found.scale > 0.0F);
     }
 }
 
@@ -307,6 +300,15 @@ static void intrude_everywhere(void) {
     tried = 0;
     run_twice();
     CHECK(tried >= 4);
+    tried = 0; /* a table that a loader brings is under way as an invoke is */
+    const nn_quantization loaded = net->output_quantization(0);
+    CHECK(tried == (net->set_loader != NULL));
+    intrude = 0;
+    CHECK(net->output_quantization(0).scale == loaded.scale && loaded.scale > 0.0F);
+    begin_anew();
+    run_twice();
+    begin_anew();
+    intrude = 1;
     if (net->set_row_source != NULL) { /* and where the invoke is ended */
         end_at = rows / 2;
         end_with = -7;
@@ -418,7 +420,8 @@ def program(jobs: list[Job]) -> str:
             for word, tensors in (("INPUT", job.graph.inputs), ("OUTPUT", job.graph.outputs))
         ]
         fields = [f'"{net}"', f"init_{net}", f"{net}_invoke", *functions, f"{net}_set_yield"]
-        fields += ["NULL" if by_rows else f"{net}_input", f"{net}_output", f"{net}_weights"]
+        fields += ["NULL" if by_rows else f"{net}_input", f"{net}_output"]
+        fields += [f"{net}_output_quantization", f"{net}_weights"]
         fields += [f"{macro}_WEIGHTS_BYTES", f"{net}_arena", f"{macro}_ARENA_BYTES", *sizes]
         table.append("{" + ", ".join([*fields, f"{macro}_ROW_BYTES" if by_rows else "0"]) + "},\n")
     return "".join([*parts, "static const network networks[] = {\n", *table, "{0}};\n", BODY])

@@ -28,7 +28,7 @@ from buildtool.plan.place.search import PythonSearch
 from buildtool.work import Work
 
 LEAST_TABLE_BITS, MOST_TABLE_BITS = 10, 20  # of the table of states known to fail: 16 KiB to 16 MiB
-SETTING_UP = 1000  # units of work an item that any search takes besides its nodes: as many as its CPU is worth
+SETTING_UP = 1000  # units of work an item that any search takes besides its nodes: what its CPU is worth
 LOOK = 100  # nodes before it is found out which offsets are left to the items
 SHARE = 4  # of the budget that is left, 1 / SHARE is spent on one height
 

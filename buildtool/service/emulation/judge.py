@@ -13,6 +13,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ _ONNX = "LiteRT reads no ONNX; --reference litert takes the .tflite file that is
 _ABSENT = f"for LiteRT's reference kernels: {NOT_INSTALLED}"
 _INSTEAD = suggest("buildtool's own executor", reference="numpy")
 _LAST_WORDS = 200  # characters of what LiteRT says before it dies
+PATIENCE_SECONDS = 1800.0  # for one answer: its kernels need minutes for the largest networks, not this
 
 
 class Judge:
@@ -195,10 +197,23 @@ class _Child:
 
     def _answer(self) -> Any:
         assert self._process.stdout is not None
+        is_late = threading.Event()
+
+        def end() -> None:
+            is_late.set()
+            self._process.kill()
+
+        ending = threading.Timer(PATIENCE_SECONDS, end)
+        ending.daemon = True
+        ending.start()
         try:
             is_right, found = pickle.load(self._process.stdout)
         except (EOFError, OSError, pickle.UnpicklingError):
-            raise ToolError(f"LiteRT {self._end()}", hint=_INSTEAD) from None
+            how = self._end()
+            said = f"said nothing for {PATIENCE_SECONDS:g} s and {how}" if is_late.is_set() else how
+            raise ToolError(f"LiteRT {said}", hint=_INSTEAD) from None
+        finally:
+            ending.cancel()
         if not is_right:
             raise ToolError(found, hint=_INSTEAD)
         return found

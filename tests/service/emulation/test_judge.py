@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import signal
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -176,6 +177,17 @@ def test_a_judge_that_changes_on_the_way_keeps_the_state(
 
 
 @pytest.mark.slow
+def test_a_judge_that_was_stopped_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = load_model("ds_cnn")
+    source, graph = read_graph(model)
+    with judging(Reference.LITERT, "ds_cnn") as judge:
+        judge.hear(model, source, graph, every=True)
+        monkeypatch.setattr(judging_module, "PATIENCE_SECONDS", 0.2)
+        judge._child._process.send_signal(signal.SIGSTOP)  # type: ignore[union-attr]
+        with pytest.raises(ToolError, match=r"LiteRT said nothing for 0\.2 s and was ended by signal 9"):
+            judge.refer(seeded(graph, 1, 3)[0], False)
+
+
 def test_every_front_that_prints_a_verdict_names_the_judge(capsys: pytest.CaptureFixture[str]) -> None:
     for command in ("validate", "profile"):
         _, text = said([command, "ds_cnn", "--board", "host"], capsys)
