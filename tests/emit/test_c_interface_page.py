@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from loaded import SLOW_WEIGHTS
 from made_up import SHOWS, scores
 from needs import needs_tool
 from paths import ROOT
