@@ -11,7 +11,7 @@ from setuptools import Extension, find_packages, setup
 
 
 def compiled(source: Path) -> Extension:
-    """The library `_NAME` beside NAME.c, which `buildtool.compiled` loads."""
+    """The library `_NAME` beside NAME.c, which `buildtool.base.compiled` loads."""
     name = ".".join([*source.parent.parts, f"_{source.stem}"])
     return Extension(name, [source.as_posix()], extra_compile_args=["-std=c99", "-O3"], optional=True)
 

@@ -9,12 +9,12 @@ import argparse
 import time
 from pathlib import Path
 
+from buildtool.api.answers.arena import COMMON_NODES
+from buildtool.fronts.texts.table import table
 from buildtool.plan.place.arena import validate
 from buildtool.plan.place.csvfile import read_problem
 from buildtool.plan.place.native import library
 from buildtool.plan.place.solver import Result, decide, solve
-from buildtool.report.table import table
-from buildtool.service.answers.arena import COMMON_NODES
 
 CAPACITY = 1_048_576
 FILES = Path(__file__).resolve().parents[1] / "../shared/minimalloc"

@@ -25,7 +25,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from buildtool import folders, wire
+from buildtool.base import folders, wire
 from buildtool.client import daemon
 from buildtool.client import endpoint as places
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from networks import BOARDS, networks
 
-from buildtool.errors import UnsupportedError
-from buildtool.service import handle
+from buildtool.api import handle
+from buildtool.base.errors import UnsupportedError
 from buildtool.target.registry import load_board
 
 TFLM = 190_000  # the same for a 96 x 96 MobileNetV1 0.25, TFLM with CMSIS-NN and 13 operators

@@ -54,7 +54,8 @@ class Clock:
 def measure(words: list[str]) -> dict[str, float]:
     """In this process, which does nothing else: a command's parts, its points and its peak."""
     clock = Clock()
-    from buildtool import cli, service
+    from buildtool import api as service
+    from buildtool.fronts.cli import main as cli
 
     handle = service.handle
     service.handle = lambda *args: _timed_inside(clock, lambda: handle(*args))
@@ -72,7 +73,7 @@ def measure(words: list[str]) -> dict[str, float]:
 def _timed_inside(clock: Clock, run: Callable[[], Any]) -> Any:
     """Counts the parts of an answer."""
     clock.turn("start")
-    from buildtool.service.pipeline import prepare  # before whoever takes its functions by name
+    from buildtool.plan.choose import prepare  # before whoever takes its functions by name
 
     for name in ("load_network", "prepare"):
         clock.timed(prepare, name, "read")

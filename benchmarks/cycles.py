@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from buildtool import zoo
-from buildtool.errors import BuildtoolError
-from buildtool.service import handle
+from buildtool.api import handle
+from buildtool.base.errors import BuildtoolError
 
 BOARDS = {"M4": "cortex-m4", "M7": "mps2-an500", "M55": "cortex-m55", "HiFive1": "hifive1"}
 LAYERS = ("M4", "M7", "M55")

@@ -28,15 +28,15 @@ import single
 import streamed
 import windows
 
+from buildtool.base.modes import CostUnit
+from buildtool.firmware.run.cycles import find_timer
 from buildtool.graph.types import Graph, OpKind
-from buildtool.modes import CostUnit
 from buildtool.plan.assemble.layerwise import plan as layerwise
+from buildtool.plan.choose.pipeline import make_plan
+from buildtool.plan.models import load_model, read_graph
 from buildtool.plan.schedule.calls import Calls, region_calls
 from buildtool.plan.schedule.costs import parts
 from buildtool.plan.schedule.receptive import accumulates
-from buildtool.service.emulation.cycles import find_timer
-from buildtool.service.pipeline.models import load_model, read_graph
-from buildtool.service.pipeline.pipeline import make_plan
 from buildtool.target.catalogue import LEAST_VECTOR_BITS, VECTOR_BITS, features, select_all
 from buildtool.target.costs import geometry, terms, variables
 from buildtool.target.cycle_costs import FIGURES, FOLDER, RATIO

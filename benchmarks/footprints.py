@@ -16,19 +16,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from buildtool import zoo
+from buildtool.base.errors import ToolError
+from buildtool.base.modes import Objective
+from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit
-from buildtool.errors import ToolError
-from buildtool.modes import Objective
-from buildtool.service.firmware.firmware import build_firmware
-from buildtool.service.firmware.linked import link_anyway, linked
-from buildtool.service.firmware.sizes import open_elf, placed_sections
-from buildtool.service.firmware.stack.need import Stacks
-from buildtool.service.pipeline.bound import bound
-from buildtool.service.pipeline.choose import nearest
-from buildtool.service.pipeline.footprint import Footprint
-from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.prepare import Network, load_network, prepare
-from buildtool.session import Session
+from buildtool.firmware.firmware import build_firmware
+from buildtool.firmware.linked import link_anyway, linked
+from buildtool.firmware.sizes import open_elf, placed_sections
+from buildtool.firmware.stack.need import Stacks
+from buildtool.plan.choose.bound import bound
+from buildtool.plan.choose.choose import nearest
+from buildtool.plan.choose.footprint import Footprint
+from buildtool.plan.choose.prepare import Network, load_network, prepare
+from buildtool.plan.options import PlanOptions
 from buildtool.target.registry import board_names, load_board, load_target, plugin, toolchain
 from buildtool.target.types import Core
 

@@ -28,14 +28,14 @@ from typing import Any
 
 import msgpack
 
-from buildtool import folders, wire
-from buildtool.cache import entry
-from buildtool.cache.cache import Cache
+from buildtool.api import answered
+from buildtool.base import folders, wire
+from buildtool.base.cache import entry
+from buildtool.base.cache.cache import Cache
+from buildtool.base.errors import BuildtoolError
+from buildtool.base.session import Session
 from buildtool.client import daemon as client
 from buildtool.client import endpoint as places
-from buildtool.errors import BuildtoolError
-from buildtool.service import answered
-from buildtool.session import Session
 
 MOST_STAYING = 160  # connections that are kept open
 MOST_GAIN = 96 << 20  # bytes that the daemon may have more after an attack: one frame becomes so many

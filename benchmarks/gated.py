@@ -11,12 +11,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from buildtool.base.modes import Image
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import Graph
-from buildtool.modes import Image
-from buildtool.service.pipeline.fronts import Point, points
-from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.prepare import Prepared
+from buildtool.plan.choose.fronts import Point, points
+from buildtool.plan.choose.prepare import Prepared
+from buildtool.plan.options import PlanOptions
 from buildtool.target.registry import load_target
 from buildtool.zoo import graph as zoo_graph
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from buildtool.service import handle
+from buildtool.api import handle
 
 MODELS = Path(__file__).resolve().parents[2] / "shared" / "models"
 IN_ZOO = {

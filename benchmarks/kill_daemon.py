@@ -33,12 +33,14 @@ from typing import Any
 
 import msgpack
 
-from buildtool import folders, upkeep, zoo
+from buildtool import zoo
+from buildtool.api import handle
+from buildtool.base import folders
 from buildtool.client import daemon as client
 from buildtool.client import door
 from buildtool.client import endpoint as places
 from buildtool.client.files import Located
-from buildtool.service import handle
+from buildtool.fronts.cli import upkeep
 
 HARMS = ("nothing", "kill daemon", "kill planner", "kill preparer", "stop planner", "no cache", "leave")
 

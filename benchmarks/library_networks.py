@@ -17,9 +17,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from buildtool.errors import PlanError
-from buildtool.service import handle
-from buildtool.session import Session
+from buildtool.api import handle
+from buildtool.base.errors import PlanError
+from buildtool.base.session import Session
 from buildtool.zoo import names
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "models"

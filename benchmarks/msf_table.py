@@ -21,13 +21,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from buildtool.fronts.texts.table import Cell, layer, table
 from buildtool.plan.baselines.msf_strategy import plan_msf
 from buildtool.plan.check.check import check
+from buildtool.plan.models import load_model, read_graph
 from buildtool.plan.search.front import Front, Settings, front
 from buildtool.plan.summary.summary import summarize
 from buildtool.plan.types import Plan
-from buildtool.report.table import Cell, layer, table
-from buildtool.service.pipeline.models import load_model, read_graph
 from buildtool.target.registry import load_target
 
 ROOT = Path(__file__).resolve().parents[1]

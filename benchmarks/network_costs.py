@@ -16,12 +16,12 @@ from pathlib import Path
 
 from instructions import in_instructions
 
-from buildtool.errors import PlanError
-from buildtool.modes import CostUnit, Strategy
-from buildtool.service import handle
-from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.pipeline import planned
-from buildtool.session import Session
+from buildtool.api import handle
+from buildtool.base.errors import PlanError
+from buildtool.base.modes import CostUnit, Strategy
+from buildtool.base.session import Session
+from buildtool.plan.choose.pipeline import planned
+from buildtool.plan.options import PlanOptions
 from buildtool.zoo import names
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "models"

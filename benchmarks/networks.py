@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from buildtool import zoo
-from buildtool.errors import UnsupportedError
-from buildtool.service import handle
+from buildtool.api import handle
+from buildtool.base.errors import UnsupportedError
 
 MODELS = Path(__file__).resolve().parents[2] / "shared" / "models"
 BOARDS = ("cortex-m4", "cortex-m55")

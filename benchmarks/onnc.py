@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from buildtool.service import handle
+from buildtool.api import handle
 
 NETWORKS = Path(__file__).with_name("networks")
 LIGHT = ("bvlc_alexnet", "vgg19", "inception_v1", "inception_v2", "resnet50", "densenet121", "shufflenet")

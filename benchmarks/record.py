@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from buildtool import zoo
-from buildtool.errors import BuildtoolError
-from buildtool.modes import Image, Strategy
-from buildtool.service import handle
-from buildtool.session import Session
+from buildtool.api import handle
+from buildtool.base.errors import BuildtoolError
+from buildtool.base.modes import Image, Strategy
+from buildtool.base.session import Session
 from buildtool.target.registry import board_names
 
 MODELS = Path(__file__).resolve().parents[2] / "shared" / "models"

@@ -20,22 +20,22 @@ from pathlib import Path
 import numpy as np
 
 from buildtool import zoo
+from buildtool.base.errors import BuildtoolError
+from buildtool.base.modes import Image, Objective
+from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit, plan_routines
 from buildtool.emit.stack import FRAME_FEATURES, frame_features
-from buildtool.errors import BuildtoolError
-from buildtool.modes import Image, Objective
+from buildtool.firmware.firmware import link
+from buildtool.firmware.linked import LinkedImage, link_anyway, roomy
+from buildtool.firmware.linkmap import contributions
+from buildtool.firmware.objects import Compiler, Unit, compile_all
+from buildtool.firmware.sizes import open_elf
+from buildtool.firmware.stack.need import Stacks
+from buildtool.plan.choose.bound import FEATURES, features
+from buildtool.plan.choose.choose import nearest
+from buildtool.plan.choose.prepare import load_network, prepare
+from buildtool.plan.options import PlanOptions
 from buildtool.plan.types import Plan
-from buildtool.service.firmware.firmware import link
-from buildtool.service.firmware.linked import LinkedImage, link_anyway, roomy
-from buildtool.service.firmware.linkmap import contributions
-from buildtool.service.firmware.objects import Compiler, Unit, compile_all
-from buildtool.service.firmware.sizes import open_elf
-from buildtool.service.firmware.stack.need import Stacks
-from buildtool.service.pipeline.bound import FEATURES, features
-from buildtool.service.pipeline.choose import nearest
-from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.prepare import load_network, prepare
-from buildtool.session import Session
 from buildtool.target.library import all_kernel_sources, is_runtime, kernel_includes
 from buildtool.target.recorded import FOLDER, Recorded, merged, read, written
 from buildtool.target.registry import load_target, plugin, toolchain

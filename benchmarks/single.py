@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from buildtool.api import handle
 from buildtool.graph.builder import GraphBuilder
 from buildtool.graph.geometry import same_padding
 from buildtool.graph.tflite.writer import write_model
@@ -42,7 +43,6 @@ from buildtool.graph.types import (
     TransposeAttrs,
     WidenedAttrs,
 )
-from buildtool.service import handle
 
 INPUT_ZERO_POINT, OUTPUT_ZERO_POINT = -128, -5
 SCALE = 2.0**-6  # of activations

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from buildtool.durations import duration
+from buildtool.base.durations import duration
 from buildtool.split import backend, keeping, training
 from buildtool.split.data import Data, load
 from buildtool.split.published import print_published

@@ -44,15 +44,15 @@ from typing import Any
 import numpy as np
 from instructions import in_instructions
 
-from buildtool.errors import BuildtoolError
+from buildtool.api import handle
+from buildtool.base.errors import BuildtoolError
+from buildtool.base.modes import Resize, Strategy
+from buildtool.base.session import Session
+from buildtool.firmware.datasets.images import MODES, image
 from buildtool.graph.types import Graph
-from buildtool.modes import Resize, Strategy
-from buildtool.service import handle
-from buildtool.service.datasets.images import MODES, image
-from buildtool.service.pipeline.models import load_model, read_graph
-from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.pipeline import planned as plan_of
-from buildtool.session import Session
+from buildtool.plan.choose.pipeline import planned as plan_of
+from buildtool.plan.models import load_model, read_graph
+from buildtool.plan.options import PlanOptions
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "benchmarks" / "strangers.toml"
@@ -418,7 +418,7 @@ def warm(boards: Sequence[str]) -> None:
     """Imports and reads what every file needs, so that it is nobody's CPU time."""
     for board in boards:
         planned(Path("ds_cnn"), BOARDS[board], "ram")
-    for module in ("ai_edge_litert.interpreter", "buildtool.service.emulation.validation"):
+    for module in ("ai_edge_litert.interpreter", "buildtool.firmware.run.validation"):
         importlib.import_module(module)
 
 

@@ -37,16 +37,16 @@ from elftools.elf.sections import SymbolTableSection
 from instructions import in_instructions
 
 from buildtool.emit.sources import Sources, emit
+from buildtool.firmware.firmware import build_firmware
+from buildtool.firmware.run.compare import difference, reference
+from buildtool.firmware.run.execute import read_outcome
+from buildtool.firmware.run.inputs import seeded
+from buildtool.firmware.run.levels import reality
 from buildtool.graph.types import Graph
+from buildtool.plan.choose.pipeline import Planned, planned
+from buildtool.plan.options import PlanOptions
 from buildtool.plan.schedule.schedule import plan_steps
 from buildtool.plan.types import Plan
-from buildtool.service.emulation.compare import difference, reference
-from buildtool.service.emulation.execute import read_outcome
-from buildtool.service.emulation.inputs import seeded
-from buildtool.service.emulation.levels import reality
-from buildtool.service.firmware.firmware import build_firmware
-from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.pipeline import Planned, planned
 from buildtool.target.registry import plugin as find_plugin
 from buildtool.target.types import RunRequest, RunResult
 

@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from buildtool.api import handle
 from buildtool.graph.tflite.writer import write_model
-from buildtool.service import handle
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 from topologies import OTHERS, TOPOLOGIES, drawn

@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from buildtool.service import handle
+from buildtool.api import handle
 
 TITLES = (
     *("network", "operators", "channels on 16 bits", "proven off", "bound", "seen", "values different"),

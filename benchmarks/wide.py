@@ -9,8 +9,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from buildtool.api import handle
 from buildtool.graph.tflite.writer import write_model
-from buildtool.service import handle
 from buildtool.zoo.drawnwide import WideNetBuilder
 
 PLAIN = 'extends = "cortex-m4"\n[core]\nfamilies = ["reference"]\n'

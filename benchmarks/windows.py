@@ -17,7 +17,10 @@ from pathlib import Path
 import numpy as np
 from single import Builder, Single
 
+from buildtool.base.session import Session
 from buildtool.emit.sources import emit
+from buildtool.firmware.firmware import build_firmware
+from buildtool.firmware.run.cycles import find_timer, timed
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.types import Attrs, Graph, OpKind
 from buildtool.plan.assemble.assemble import assemble
@@ -25,9 +28,6 @@ from buildtool.plan.schedule.calls import Calls, region_calls
 from buildtool.plan.schedule.receptive import accumulates, columns, rows, streams
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Group, Plan, Region, Scheme
-from buildtool.service.emulation.cycles import find_timer, timed
-from buildtool.service.firmware.firmware import build_firmware
-from buildtool.session import Session
 from buildtool.target.blocks import Executed
 from buildtool.target.catalogue import select_all
 from buildtool.target.registry import plugin as find_plugin

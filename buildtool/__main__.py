@@ -1,5 +1,5 @@
 """`python -m buildtool`: the command line."""
 
-from buildtool.cli import main
+from buildtool.fronts.cli.main import main
 
 main()

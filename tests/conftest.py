@@ -15,8 +15,9 @@ from allowedskips import refusal
 from hypothesis import HealthCheck, settings
 from needs import skip_without_tool
 
-from buildtool import compiler, session, zoo
-from buildtool.errors import ToolError
+from buildtool import zoo
+from buildtool.base import compiler, session
+from buildtool.base.errors import ToolError
 from buildtool.target import family, registry
 
 # Workers already fill the cores; a matrix product with threads of its own is several times slower.

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from buildtool import __version__, cli, seen, zoo
-from buildtool.errors import BuildtoolError, UsageError
-from buildtool.identity import home
+from buildtool import __version__, zoo
+from buildtool.base import seen
+from buildtool.base.errors import BuildtoolError, UsageError
+from buildtool.base.identity import home
+from buildtool.fronts.cli import main as cli
 from buildtool.options import arguments
 
-COMMAND = [sys.executable, "-m", "buildtool.cli"]
+COMMAND = [sys.executable, "-m", "buildtool"]
 NET = "ds_cnn"
 
 
@@ -115,7 +117,7 @@ def test_errors_below_the_surface_exit_1(
     def fail(_request: object, _session: object) -> None:
         raise BuildtoolError("it broke", path="net.tflite", operator="#3 ADD")
 
-    monkeypatch.setattr("buildtool.service.handle", fail)
+    monkeypatch.setattr("buildtool.api.handle", fail)
     assert cli.run(["boards"]) == 1
     assert capsys.readouterr().err == "net.tflite: error: #3 ADD: it broke [ERROR]\n"
 
@@ -177,7 +179,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest
 def test_version_and_usage_errors_load_no_numpy() -> None:
     code = """
 import sys
-from buildtool import cli
+from buildtool.fronts.cli import main as cli
 try:
     cli.run(sys.argv[1:])
 except SystemExit:
@@ -203,7 +205,8 @@ def test_a_reader_that_closes_early_is_no_error() -> None:
 def test_an_interrupt_is_quiet() -> None:
     code = """
 import sys
-from buildtool import cli, service
+from buildtool.fronts.cli import main as cli
+from buildtool import api as service
 def interrupted(request, session):
     raise KeyboardInterrupt
 service.handle = interrupted
@@ -239,7 +242,7 @@ def test_validate_takes_a_users_input_and_tells_a_difference(
     assert cli.run([*words, "--tensors"]) == 0
     assert capsys.readouterr().out.splitlines()[-1].startswith("EQUAL to LiteRT ")
 
-    from buildtool.service.emulation.judge import Judge
+    from buildtool.firmware.run.judge import Judge
 
     right = Judge.refer
 
@@ -337,7 +340,7 @@ def test_a_fault_of_ours_says_what_was_asked_and_how_to_report_it(
     def fail(_request: object, _session: object) -> None:
         raise KeyError("lost")
 
-    monkeypatch.setattr("buildtool.service.handle", fail)
+    monkeypatch.setattr("buildtool.api.handle", fail)
     assert cli.run(["boards"]) == cli.INTERNAL == 70
     out, err = capsys.readouterr()
     lines = err.splitlines()
@@ -370,7 +373,7 @@ def test_what_the_machine_refuses_is_no_fault_of_ours(
     def fail(_request: object, _session: object) -> None:
         raise refused
 
-    monkeypatch.setattr("buildtool.service.handle", fail)
+    monkeypatch.setattr("buildtool.api.handle", fail)
     assert cli.run(["boards"]) == 1
     assert says in capsys.readouterr().err
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from daemons import eventually
 
-from buildtool import cli, console
+from buildtool.fronts.cli import console
+from buildtool.fronts.cli import main as cli
 from buildtool.target.registry import load_board, plugin
 from buildtool.target.types import RunRequest
 

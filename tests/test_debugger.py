@@ -18,10 +18,11 @@ from daemons import eventually
 from needs import needs_tool
 from paths import ROOT
 
-from buildtool import cli, debugger
-from buildtool.errors import TargetError, ToolError, UsageError
-from buildtool.service import handle
-from buildtool.service.requests import Debug, parse
+from buildtool.api import handle
+from buildtool.api.requests import Debug, parse
+from buildtool.base.errors import TargetError, ToolError, UsageError
+from buildtool.fronts.cli import debugger
+from buildtool.fronts.cli import main as cli
 from buildtool.target.registry import load_board, plugin
 
 NET = "ds_cnn"
@@ -77,7 +78,17 @@ def test_a_debugger_shows_the_arena_and_the_region_and_lets_the_firmware_end(
     tmp_path: Path, board: str, name: str
 ) -> None:
     gdb, port, folder = needs_tool("gdb-multiarch"), free_port(), tmp_path / name
-    words = [sys.executable, "-m", "buildtool.cli", "debug", NET, "--board", board, "--inputs", "2"]
+    words = [
+        sys.executable,
+        "-m",
+        "buildtool",
+        "debug",
+        NET,
+        "--board",
+        board,
+        "--inputs",
+        "2",
+    ]
     server, line = served([*words, "--out", str(folder), f"--port={port}"], tmp_path)
     try:
         said = talk(
@@ -160,7 +171,7 @@ def test_scons_debug_builds_serves_and_finds_every_source(tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_a_session_that_is_ended_leaves_no_server(tmp_path: Path) -> None:
     port = free_port()
-    words = [sys.executable, "-m", "buildtool.cli", "debug", NET, "--board", "cortex-m4"]
+    words = [sys.executable, "-m", "buildtool", "debug", NET, "--board", "cortex-m4"]
     server, _ = served([*words, "--out", "out", f"--port={port}"], tmp_path)
     eventually(lambda: debugger._is_taken(port))
     server.terminate()

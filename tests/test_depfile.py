@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from buildtool import commands, zoo
-from buildtool.cli import run
-from buildtool.depfile import depfile
-from buildtool.errors import UsageError
+from buildtool import zoo
+from buildtool.base.depfile import depfile
+from buildtool.base.errors import UsageError
+from buildtool.fronts.cli import commands
+from buildtool.fronts.cli.main import run
 
 NAMES = ["a b", "c$d", "e#f", "g\\h", "i\\ j", "k'l", "m,n", "\u00e4"]
 EMIT = ["emit", "ds_cnn", "--board", "host"]
@@ -70,7 +71,7 @@ def test_the_depfile_names_the_boards_and_the_tools_files(tmp_path: Path) -> Non
     assert target == f"{tmp_path / 'stamp'}:"
     assert str(board) in files
     assert any(name.endswith("host/boards/host.toml") for name in files)
-    assert any(name.endswith("buildtool/depfile.py") for name in files)
+    assert any(name.endswith("buildtool/base/depfile.py") for name in files)
     assert all(Path(name).is_absolute() for name in files)
 
 
@@ -85,8 +86,8 @@ def test_a_refused_network_leaves_what_was_there(tmp_path: Path, capsys: pytest.
 def test_a_command_that_is_killed_between_the_files_and_the_stamp_leaves_no_stamp(tmp_path: Path) -> None:
     code = """
 import os, sys
-from buildtool import depfile
-from buildtool.cli import run
+from buildtool.base import depfile
+from buildtool.fronts.cli.main import run
 depfile.finish = lambda *given: os._exit(9)
 run(sys.argv[1:])
 """

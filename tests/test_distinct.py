@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from buildtool.distinct import distinct
+from buildtool.base.distinct import distinct
 
 
 @given(st.lists(st.integers(-3, 3), max_size=30))

@@ -9,9 +9,9 @@ import pytest
 from buildtool_plugins.probe.flash import flashing
 from paths import ROOT
 
-from buildtool import flasher
-from buildtool.errors import ToolError, UsageError
-from buildtool.service.emulation import desk
+from buildtool.base.errors import ToolError, UsageError
+from buildtool.firmware.run import desk
+from buildtool.fronts.cli import flasher
 from buildtool.target.board_file import parse_board, read_table
 from buildtool.target.registry import load_board
 

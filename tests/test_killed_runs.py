@@ -20,7 +20,8 @@ RUN = """
 import signal
 import sys
 from pathlib import Path
-from buildtool import cli, commands
+from buildtool.fronts.cli import main as cli
+from buildtool.fronts.cli import commands
 from buildtool.target.types import RunRequest
 from buildtool_plugins.tools.sandbox import run_program
 

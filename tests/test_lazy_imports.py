@@ -11,7 +11,7 @@ from buildtool.graph.tflite.writer import write_model
 
 CODE = """
 import json, sys
-from buildtool import cli
+from buildtool.fronts.cli import main as cli
 status = cli.run(sys.argv[1:])
 assert status == 0
 print("\\n" + json.dumps(sorted(sys.modules)))
@@ -42,7 +42,7 @@ def test_a_command_imports_what_it_uses(files, words):
     command = [sys.executable, "-c", CODE, kind, *given, *options]
     done = subprocess.run(command, cwd=files, capture_output=True, text=True, check=True)
     loaded = json.loads(done.stdout.splitlines()[-1])
-    assert "buildtool.service.handlers" in loaded
+    assert "buildtool.api.handlers" in loaded
     assert "numpy.ma" not in loaded
     assert not any(name.partition(".")[0] == "onnx" or name == "ai_edge_litert" for name in loaded)
     for room in UNUSED[words]:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from buildtool import outfiles
-from buildtool.errors import UsageError
+from buildtool.base import outfiles
+from buildtool.base.errors import UsageError
 
 SET = {"a.c": b"new a", "sub/b.h": b"new b", "c.bin": b"new c" * 2000}
 
@@ -33,8 +33,8 @@ def test_a_file_that_grows_over_the_limit_leaves_the_old_set(tmp_path: Path) -> 
     code = """
 import resource, sys
 from pathlib import Path
-from buildtool import outfiles
-from buildtool.errors import UsageError
+from buildtool.base import outfiles
+from buildtool.base.errors import UsageError
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 try:
     outfiles.write({"a.c": b"new", "sub/deep/b.h": b"new", "c.bin": bytes(10000)}, Path(sys.argv[1]))

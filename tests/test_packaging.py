@@ -171,9 +171,9 @@ def test_an_installation_has_plugins_and_kernels_inside_and_works(wheel: Path, t
     assert names == {"bin", "buildtool", "buildtool_kernels", "buildtool_plugins", "buildtool_scons"}
     data = [
         *sources("kernels/*.c", "kernels/*.h", "kernels/*.S", "kernels/*.toml", "kernels/*/packing.py"),
-        *sources("buildtool/*.bzl", "buildtool/integrate/platformio/library/*"),
+        *sources("buildtool/*.bzl", "buildtool/fronts/platformio/library/*"),
         *sources(*(f"plugins/buildtool_plugins/*.{suffix}" for suffix in ("toml", "c", "h", "S", "ld"))),
-        *sources("buildtool/integrate/*.cmake", "buildtool/integrate/*/CMakeLists.txt"),
+        *sources("buildtool/fronts/*.cmake", "buildtool/fronts/*/CMakeLists.txt"),
     ]
     assert data
     for path in data:

@@ -13,29 +13,15 @@ import pytest
 from importlines import import_statements
 from paths import ROOT
 
-from buildtool.service.requests import KINDS
+from buildtool.api.requests import KINDS
 
 # Every package and module of buildtool belongs to the room with the longest name that it begins with,
 # and may import that room and those that stand above it.
 ORDER = (
     "base",
-    "errors",
-    "modes",
     "options",
     "schema",
-    "wire",
-    "work",
-    "session",
-    "folders",
-    "kept",
-    "seen",
-    "compiler",
-    "identity",
-    "cache",
     "client",
-    "compiled",
-    "distinct",
-    "durations",
     "graph",
     "zoo",
     "target",
@@ -51,55 +37,29 @@ ORDER = (
     "plan.others",
     "plan",
     "emit",
-    "service.files",
-    "service.datasets",
-    "service.pipeline",
-    "service.depends",
-    "service.firmware",
-    "service.flashing",
-    "service.requests",
-    "service.answers",
-    "service.emulation",
-    "service.describe",
-    "service.checking",
-    "service.bundling",
-    "service.handlers",
-    "service.ahead",
-    "service",
-    "service.daemon",
-    "demangle",
-    "changes",
-    "report",
-    "outfiles",
+    "plan.choose",
+    "firmware.datasets",
+    "firmware",
+    "firmware.flashing",
+    "api.requests",
+    "api.answers",
+    "firmware.run",
+    "api.describe",
+    "api.checking",
+    "api.bundling",
+    "api.handlers",
+    "api",
+    "daemon",
+    "fronts.changes",
+    "fronts.texts",
     "split",
-    "depfile",
-    "bundles",
-    "integrate",
-    "console",
-    "watch",
-    "upkeep",
-    "debugger",
-    "flasher",
-    "completion",
-    "asking",
-    "commands",
-    "cli",
-    "integrate.bazel.worker",
+    "fronts.bundles",
+    "fronts",
+    "fronts.cli",
+    "fronts.bazel.worker",
     "__main__",
 )
-LEAF = {
-    "errors",
-    "modes",
-    "options",
-    "schema",
-    "wire",
-    "folders",
-    "kept",
-    "seen",
-    "compiler",
-    "identity",
-    "client",
-}  # what the client may be made of
+LEAF = {"base", "options", "schema", "client"}  # what the client may be made of
 FOREIGN_OF_LEAF = {"msgpack"}
 
 
@@ -264,5 +224,5 @@ def test_plugins_see_the_errors_and_the_plugin_interface_only() -> None:
     for module, path in modules("buildtool_plugins", ROOT / "plugins").items():
         for base, _ in mentions(module, path):
             if base.partition(".")[0] == "buildtool":
-                assert base.split(".")[1] in ("errors", "modes", "target"), f"{module} imports {base}"
+                assert base.split(".")[1] in ("base", "target"), f"{module} imports {base}"
     assert circle(imported(modules("buildtool_plugins", ROOT / "plugins"))) == []

@@ -5,7 +5,7 @@ import ast
 import pytest
 from paths import ROOT
 
-from buildtool.session import Session
+from buildtool.base.session import Session
 
 # what a cached function may be asked
 PLAIN = {"str", "int", "float", "bool", "type", "Path", "Path | None", "tuple[str, ...]"}

@@ -42,7 +42,7 @@ AWAITED: dict[str, str] = {}
 COMMANDS = {
     "clang-format": ("tests/kernels/test_compile.py", 'needs_tool("clang-format")'),
     "h5py": ("buildtool/split/keeping.py", "import h5py"),  # the extra may be absent
-    "imgtool": ("tests/service/flashing/test_signing.py", 'needs_tool("imgtool")'),
+    "imgtool": ("tests/firmware/flashing/test_signing.py", 'needs_tool("imgtool")'),
     "cmake": ("tests/support/cmakeprojects.py", 'self._run("cmake", *where'),
     "keras": ("buildtool/split/structure.py", "import keras"),  # the extra may be absent
     "mypy": ("CONTRIBUTING.md", "./dev mypy"),
@@ -95,7 +95,7 @@ def test_a_file_that_is_skipped_whole_fails_under_the_switch(
 
 MISSING = """
 import pytest
-from buildtool.errors import ToolError
+from buildtool.base.errors import ToolError
 
 @pytest.fixture
 def tool():

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from buildtool import console
-from buildtool.report import colour, table
+from buildtool.fronts.cli import console
+from buildtool.fronts.texts import colour, table
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 WIDTHS = (40, 80, 200)
@@ -43,8 +43,9 @@ COMMANDS = (
 RUN = """
 import fcntl, json, struct, sys, termios
 import numpy as np
-from buildtool import cli, console
-from buildtool.session import Session
+from buildtool.fronts.cli import main as cli
+from buildtool.fronts.cli import console
+from buildtool.base.session import Session
 session, (widths, commands) = Session(), json.loads(sys.argv[1])
 np.savez("set.npz", x=np.zeros((3, 49, 10, 1), np.int8), y=np.arange(3))
 def run(line):
@@ -135,7 +136,7 @@ def test_the_lines_of_every_command_fit_every_terminal(tmp_path: Path) -> None:
 def test_progress_on_a_terminal_is_one_line_that_goes_and_elsewhere_nothing(tmp_path: Path) -> None:
     code = """
 import time
-from buildtool import console
+from buildtool.fronts.cli import console
 console.PATIENCE_SECONDS = 0.0
 with console.progress("planning") as listen:
     listen({"progress": {"text": "firmware: input 1 of 100, 3 min left, and much more than fits"}})

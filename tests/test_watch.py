@@ -7,8 +7,9 @@ import pytest
 from daemons import eventually, running
 from zeronet import Net
 
-from buildtool import cli, watch
 from buildtool.client import events
+from buildtool.fronts.cli import main as cli
+from buildtool.fronts.cli import watch
 from buildtool.graph.tflite.writer import write_model
 
 

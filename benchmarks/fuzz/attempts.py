@@ -21,11 +21,11 @@ from pathlib import Path
 
 from benchmarks.fuzz import damage, flatbuffer, plans, protobuf, records, seeds
 from benchmarks.fuzz.imagecheck import Checker
-from buildtool import cli
-from buildtool.errors import BuildtoolError
+from buildtool.base.errors import BuildtoolError
+from buildtool.base.files import File
+from buildtool.firmware.run.inputs import from_file
+from buildtool.fronts.cli import main as cli
 from buildtool.graph.tflite.reader import read_model
-from buildtool.service.emulation.inputs import from_file
-from buildtool.service.files import File
 from buildtool.target import family
 
 MOST_MEMORY = 256 << 20  # bytes that one file may take: they all are small

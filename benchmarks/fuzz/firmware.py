@@ -18,21 +18,21 @@ from pathlib import Path
 from benchmarks.fuzz import seeds, workers
 from benchmarks.fuzz.attempts import Outcome, mutant
 from benchmarks.fuzz.plans import made_by
+from buildtool.api.requests import Validate
+from buildtool.base.errors import BuildtoolError, MachineError, ToolError
+from buildtool.base.files import File
+from buildtool.base.modes import Reference
+from buildtool.base.session import Session
 from buildtool.emit.sources import Sources
-from buildtool.errors import BuildtoolError, MachineError, ToolError
-from buildtool.modes import Reference
-from buildtool.service.emulation.compare import Array, difference, referrer
-from buildtool.service.emulation.execute import built, execute
-from buildtool.service.emulation.inputs import seeded
-from buildtool.service.emulation.subject import subject
-from buildtool.service.emulation.validation import SANITIZERS
-from buildtool.service.files import File
-from buildtool.service.pipeline.models import tflite_file
-from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.pipeline import Planned
-from buildtool.service.pipeline.targets import TargetChoice
-from buildtool.service.requests import Validate
-from buildtool.session import Session
+from buildtool.firmware.run.compare import Array, difference, referrer
+from buildtool.firmware.run.execute import built, execute
+from buildtool.firmware.run.inputs import seeded
+from buildtool.firmware.run.subject import subject
+from buildtool.firmware.run.validation import SANITIZERS
+from buildtool.plan.choose.pipeline import Planned
+from buildtool.plan.models import tflite_file
+from buildtool.plan.options import PlanOptions
+from buildtool.target.choice import TargetChoice
 
 LITERT_SECONDS = 20
 _EQUAL, _OTHER, _UNTAKEN = 0, 3, 4  # exit statuses of the process that asks LiteRT

@@ -17,14 +17,14 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.fuzz.seeds import tflite
+from buildtool.base.files import File
+from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit, kernel_sources
-from buildtool.service.files import File
-from buildtool.service.firmware.firmware import write_files
-from buildtool.service.firmware.tools import toolchain
-from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.pipeline import Planned, planned
-from buildtool.service.pipeline.targets import TargetChoice
-from buildtool.session import Session
+from buildtool.firmware.firmware import write_files
+from buildtool.firmware.tools import toolchain
+from buildtool.plan.choose.pipeline import Planned, planned
+from buildtool.plan.options import PlanOptions
+from buildtool.target.choice import TargetChoice
 from buildtool.target.library import kernel_includes
 
 CPU_SECONDS = 100  # of the program, which serves up to 500 images in some milliseconds each

@@ -15,17 +15,17 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from benchmarks.fuzz.damage import INTEGERS
+from buildtool.base.errors import PlanError
+from buildtool.base.files import File
+from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit
-from buildtool.errors import PlanError
+from buildtool.plan.choose.given import given_plan
+from buildtool.plan.choose.pipeline import Planned, planned
 from buildtool.plan.codec import from_bytes, to_bytes
 from buildtool.plan.locked import Locked, to_text
+from buildtool.plan.options import PlanOptions
 from buildtool.plan.types import Plan
-from buildtool.service.files import File
-from buildtool.service.pipeline.given import given_plan
-from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.pipeline import Planned, planned
-from buildtool.service.pipeline.targets import TargetChoice
-from buildtool.session import Session
+from buildtool.target.choice import TargetChoice
 
 SLOW_BOARD = b"""\
 extends = "host"

@@ -166,7 +166,7 @@ def images() -> list[bytes]:
 @functools.cache
 def elves() -> list[bytes]:
     """The linked image of the first network of `tflite`."""
-    from buildtool.service import handle
+    from buildtool.api import handle
 
     model = {"name": "net.tflite", "data": tflite()[0]}
     return [handle({"kind": "build", "model": model, "board": BOARD})["files"]["net.elf"]]

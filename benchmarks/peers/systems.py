@@ -131,7 +131,16 @@ def ours(model: Path, segments: Sequence[str]) -> Iterator[Row]:
         ("best, F <= 1.1", "xcore", ["--objective", "ram", "--max-f", "1.1"]),
     ]
     for name, board, words in settings:
-        command = [sys.executable, "-m", "buildtool.cli", "plan", str(model), "--board", board, "--json"]
+        command = [
+            sys.executable,
+            "-m",
+            "buildtool",
+            "plan",
+            str(model),
+            "--board",
+            board,
+            "--json",
+        ]
         with tempfile.TemporaryDirectory() as folder:
             run = measured([*command, *words], folder, {"PYTHONPATH": str(ROOT)})
         plan = json.loads(run.text)

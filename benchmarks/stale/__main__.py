@@ -24,10 +24,10 @@ import msgpack
 
 from benchmarks.stale import builds
 from benchmarks.stale.projects import Project, edited
-from buildtool.cache.cache import Cache
-from buildtool.errors import BuildtoolError, to_data
-from buildtool.service import answered, handle
-from buildtool.session import Session
+from buildtool.api import answered, handle
+from buildtool.base.cache.cache import Cache
+from buildtool.base.errors import BuildtoolError, to_data
+from buildtool.base.session import Session
 
 KINDS = ("plan", "front", "emit", "describe")
 

@@ -111,7 +111,7 @@ class Builds:
         if self.draw.randrange(5) < 2:
             what = self.draw.choice(sorted(_CODE))
             path, change = _CODE[what]
-            self.run("buildtool.cli", "daemon", "stop", cwd=self.folder)
+            self.run("buildtool", "daemon", "stop", cwd=self.folder)
             self.put(self.home / path, change((self.home / path).read_text(), self.number).encode())
             return what
         if self.draw.randrange(4) == 0:
@@ -171,7 +171,7 @@ class Builds:
         if done.returncode == 0:
             ram = [f"--ram={value}" for name, value in self.state.options if name == "ram"]
             words = ("build", "net.tflite", "--board", "mine.toml", *ram, "--out", "made")
-            done = self.run("buildtool.cli", *words, cold=cold)
+            done = self.run("buildtool", *words, cold=cold)
         errors = [line for line in done.stdout.splitlines() if "rror" in line]
         return "" if done.returncode == 0 else (errors or [done.stdout])[0]
 
@@ -248,5 +248,5 @@ def compare(folder: Path, count: int, seed: int) -> Counter[str]:
             found["differ"] += bool(wrong)
             print(f"{what}: {', '.join(wrong) or 'equal'}", flush=True)
     finally:
-        builds.run("buildtool.cli", "daemon", "stop", cwd=folder)
+        builds.run("buildtool", "daemon", "stop", cwd=folder)
     return found

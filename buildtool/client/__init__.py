@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from buildtool import options
+    from buildtool.base.compiler import identify
+    from buildtool.base.errors import BuildtoolError, UsageError, did_you_mean
+    from buildtool.base.identity import code_digest, code_files, code_folders, home
+    from buildtool.base.seen import Seen, hashing_always, is_hashed_always
     from buildtool.client import turns
     from buildtool.client.child import Client
     from buildtool.client.descriptions import described
     from buildtool.client.files import Located
     from buildtool.client.placing import place
-    from buildtool.compiler import identify
-    from buildtool.errors import BuildtoolError, UsageError, did_you_mean
-    from buildtool.identity import code_digest, code_files, code_folders, home
-    from buildtool.seen import Seen, hashing_always, is_hashed_always
 
 __all__ = [
     "BuildtoolError",
@@ -42,19 +42,19 @@ __all__ = [
 _HOMES = {
     "Client": "buildtool.client.child",
     "Located": "buildtool.client.files",
-    "Seen": "buildtool.seen",
-    "hashing_always": "buildtool.seen",
-    "is_hashed_always": "buildtool.seen",
+    "Seen": "buildtool.base.seen",
+    "hashing_always": "buildtool.base.seen",
+    "is_hashed_always": "buildtool.base.seen",
     "place": "buildtool.client.placing",
-    "identify": "buildtool.compiler",
+    "identify": "buildtool.base.compiler",
     "described": "buildtool.client.descriptions",
-    "BuildtoolError": "buildtool.errors",
-    "UsageError": "buildtool.errors",
-    "did_you_mean": "buildtool.errors",
-    "code_digest": "buildtool.identity",
-    "code_files": "buildtool.identity",
-    "code_folders": "buildtool.identity",
-    "home": "buildtool.identity",
+    "BuildtoolError": "buildtool.base.errors",
+    "UsageError": "buildtool.base.errors",
+    "did_you_mean": "buildtool.base.errors",
+    "code_digest": "buildtool.base.identity",
+    "code_files": "buildtool.base.identity",
+    "code_folders": "buildtool.base.identity",
+    "home": "buildtool.base.identity",
 }
 _MODULES = {"options": "buildtool.options", "turns": "buildtool.client.turns"}
 

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
-from buildtool import wire
+from buildtool.base import wire
+from buildtool.base.errors import BuildtoolError, ToolError
+from buildtool.base.identity import home
 from buildtool.client.files import Located
-from buildtool.errors import BuildtoolError, ToolError
-from buildtool.identity import home
 
 _END_SECONDS = 5.0  # that a child gets to end once its input is closed
 
@@ -88,7 +88,7 @@ class Client:
             paths = [home(), *filter(None, [os.environ.get("PYTHONPATH")])]
             self._child = subprocess.Popen(
                 # -P: the folder the build runs in must not shadow Python's modules.
-                [sys.executable, "-P", "-m", "buildtool.service"],
+                [sys.executable, "-P", "-m", "buildtool.api"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},

@@ -11,10 +11,11 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from buildtool import __version__, wire
+from buildtool import __version__
+from buildtool.base import wire
+from buildtool.base.errors import BuildtoolError, MachineError, ToolError
 from buildtool.client import endpoint as places
 from buildtool.client.endpoint import CONNECT_SECONDS, AbsentError, Endpoint
-from buildtool.errors import BuildtoolError, MachineError, ToolError
 
 HELLO_SECONDS = 2.0
 SILENCE_SECONDS = 5.0  # a daemon that is at work says so twice a second

@@ -23,10 +23,10 @@ from typing import Any
 
 import msgpack
 
-from buildtool import kept
+from buildtool.base import kept
+from buildtool.base.identity import ALL, below
+from buildtool.base.seen import GRAIN_NS, Seen, stamp
 from buildtool.client.files import Located
-from buildtool.identity import ALL, below
-from buildtool.seen import GRAIN_NS, Seen, stamp
 
 _KIND = "described"
 _FORMAT = 1

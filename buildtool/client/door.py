@@ -15,9 +15,9 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from buildtool.base.errors import ToolError, UsageError, did_you_mean
+from buildtool.base.seen import is_hashed_always
 from buildtool.client import daemon, endpoint
-from buildtool.errors import ToolError, UsageError, did_you_mean
-from buildtool.seen import is_hashed_always
 
 MODE = "BUILDTOOL_DAEMON"
 

@@ -15,10 +15,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from buildtool import __version__, wire
-from buildtool.errors import MachineError
-from buildtool.folders import MODE, cache_folder, private, short_name, socket_path, state_folder
-from buildtool.identity import code_digest, home, interpreter
+from buildtool import __version__
+from buildtool.base import wire
+from buildtool.base.errors import MachineError
+from buildtool.base.folders import MODE, cache_folder, private, short_name, socket_path, state_folder
+from buildtool.base.identity import code_digest, home, interpreter
 
 try:
     import fcntl

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from buildtool.errors import BuildtoolError
+from buildtool.base.errors import BuildtoolError
+from buildtool.base.seen import Seen
 from buildtool.options import BY_NAME, Option
-from buildtool.seen import Seen
 
 MOST_BYTES = 1 << 30  # no file that the service reads may be larger
 

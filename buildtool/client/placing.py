@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from buildtool.errors import ToolError
+from buildtool.base.errors import ToolError
 
 _SYMBOLS, _NO_BITS = 2, 8  # types of a section
 _MOST_SYMBOLS = 1 << 22

@@ -10,10 +10,10 @@ import subprocess
 import sys
 import time
 
+from buildtool.base.folders import CACHE, STATE, cache_folder
+from buildtool.base.identity import home
 from buildtool.client import endpoint as places
 from buildtool.client.endpoint import CONNECT_SECONDS, AbsentError, Endpoint
-from buildtool.folders import CACHE, STATE, cache_folder
-from buildtool.identity import home
 
 START_SECONDS = 10.0
 
@@ -58,7 +58,7 @@ def _spawn(at: Endpoint, deadline: float) -> None:
         try:
             paths = [home(), *filter(None, [os.environ.get("PYTHONPATH")])]
             child = subprocess.Popen(
-                [sys.executable, "-P", "-m", "buildtool.service.daemon", at.name, str(write)],
+                [sys.executable, "-P", "-m", "buildtool.daemon", at.name, str(write)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

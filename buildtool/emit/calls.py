@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from buildtool.base.errors import UnsupportedError
 from buildtool.emit import views
 from buildtool.emit.geometry import geometry, initialiser, number_table, recurrent_geometry
 from buildtool.emit.invocation import invocation, view_arguments
 from buildtool.emit.widened import addition
-from buildtool.errors import UnsupportedError
 from buildtool.graph.ops import DEFS
 from buildtool.graph.ops.types import CallForm
 from buildtool.graph.partviews import parts

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import buildtool
+from buildtool.base.modes import Image
 from buildtool.emit import loading
 from buildtool.emit.image import ALIGNMENT
 from buildtool.emit.layout import continued
@@ -12,7 +13,6 @@ from buildtool.emit.names import comment, shape
 from buildtool.emit.network import Network
 from buildtool.emit.states import reset_prototype, state_macros
 from buildtool.graph.types import DType, Tensor
-from buildtool.modes import Image
 
 INTERFACE = 2  # grows where an application has to be changed; what is added has macros of its own
 _C_TYPES = {
@@ -137,8 +137,8 @@ nn_status {net}_invoke(void);
 nn_quantization {net}_input_quantization(int index);
 nn_quantization {net}_output_quantization(int index);
 
-/* `hook` (NULL: none) is called between regions of an invoke, for a watchdog or a scheduler. Not to be
- * set by an interrupt or another thread while {net} runs: hook and context are two values. */
+/* `hook` (NULL: none) is called between regions of an invoke, for a watchdog or a scheduler. No
+ * interrupt and no other thread may set it during an invoke: hook and context are two values. */
 void {net}_set_yield(void (*hook)(void *context), void *context);
 {_row_source_prototype(network) if network.is_streamed else ""}{beside}
 #ifdef __cplusplus

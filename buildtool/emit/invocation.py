@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from buildtool.errors import TargetError
+from buildtool.base.errors import TargetError
 from buildtool.target.catalogue import VIEWS
 from buildtool.target.types import Argument, KernelVariant, Routine
 

@@ -6,12 +6,12 @@ comes while this one computes.
 
 from __future__ import annotations
 
+from buildtool.base.errors import PlanError
 from buildtool.emit import views
 from buildtool.emit.geometry import geometry
 from buildtool.emit.image import pieces
 from buildtool.emit.invocation import invocation, view_arguments
 from buildtool.emit.network import Network
-from buildtool.errors import PlanError
 from buildtool.graph.types import OpKind
 from buildtool.plan.assemble.constants import constants
 from buildtool.plan.place.arena import round_up

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from buildtool.base.modes import Image
 from buildtool.emit.image import WeightImage, pieces
 from buildtool.graph.types import Graph
-from buildtool.modes import Image
 from buildtool.plan.codec import digest
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Move, Plan, Region

@@ -16,8 +16,8 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+from buildtool.base.errors import BuildtoolError, TargetError, described, did_you_mean, from_exception
 from buildtool.emit.blocks import Packing, aligned
-from buildtool.errors import BuildtoolError, TargetError, described, did_you_mean, from_exception
 from buildtool.graph.types import ElementwiseAttrs, Graph, Op, WidenedAttrs
 from buildtool.target.catalogue import NO_PACKING, constants_bytes
 from buildtool.target.kernels import kernels_root

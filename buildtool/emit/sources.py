@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from buildtool.base.errors import PlanError
+from buildtool.base.session import Session
 from buildtool.emit import loading
 from buildtool.emit.calls import Call, lines
 from buildtool.emit.harness import harness
@@ -19,13 +21,11 @@ from buildtool.emit.stack import stack_bytes, stack_macro
 from buildtool.emit.states import state_memory
 from buildtool.emit.streamed import streamed_region, whole_image
 from buildtool.emit.turns import Turns
-from buildtool.errors import PlanError
 from buildtool.graph.partviews import parts
 from buildtool.graph.secondpass import repeated_ops
 from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Move, Plan, Region, Step
-from buildtool.session import Session
 from buildtool.target.library import source_files
 from buildtool.target.types import KernelVariant, Role, Routine, Target
 

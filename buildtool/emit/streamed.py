@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from buildtool.base.errors import UnsupportedError
 from buildtool.emit import branches, rowtables, views
 from buildtool.emit.channelwise import moved_channels
 from buildtool.emit.geometry import geometry
@@ -16,7 +17,6 @@ from buildtool.emit.invocation import invocation, view_arguments
 from buildtool.emit.network import Network
 from buildtool.emit.turns import Turns
 from buildtool.emit.widened import addition
-from buildtool.errors import UnsupportedError
 from buildtool.graph.partviews import parts
 from buildtool.graph.types import OpKind, WidenedAttrs
 from buildtool.plan.schedule.axis import Axis, AxisTable

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from buildtool.base.errors import PlanError
 from buildtool.emit.image import pieces
 from buildtool.emit.network import Network
-from buildtool.errors import PlanError
 from buildtool.plan.schedule.turns import group_of, parts
 from buildtool.plan.types import Group, Load, Region
 

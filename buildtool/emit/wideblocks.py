@@ -7,8 +7,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from buildtool.base.errors import UnsupportedError
 from buildtool.emit.blocks import aligned, channel_axis, channel_bias, clamp, filter_weights, words
-from buildtool.errors import UnsupportedError
 from buildtool.graph.fixedpoint import quantize_multiplier
 from buildtool.graph.reference.convolution import channel_scales
 from buildtool.graph.reference.wide import reduced_multiplier

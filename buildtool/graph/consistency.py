@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from buildtool.errors import BuildtoolError, ModelError, UnsupportedError
+from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.fixedpoint import RANGES
 from buildtool.graph.geometry import GeometryError
 from buildtool.graph.limits import MAX_ACTIVATION, check_limits

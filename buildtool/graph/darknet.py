@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from buildtool.errors import BuildtoolError, ModelError, UnsupportedError
+from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.flow import Flow, FlowOp, Value
 
 MAX_FILE = 1 << 20  # bytes

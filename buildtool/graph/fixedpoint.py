@@ -11,7 +11,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.errors import ModelError
+from buildtool.base.errors import ModelError
 from buildtool.graph.types import Activation, DType, Quantization
 
 RANGES = {

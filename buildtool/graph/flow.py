@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from buildtool.errors import ModelError
+from buildtool.base.errors import ModelError
 from buildtool.graph.liveness import alias_roots, state_of
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import Graph

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from buildtool.errors import UnsupportedError
+from buildtool.base.errors import UnsupportedError
 from buildtool.graph.types import (
     AsUint8,
     ConvAttrs,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from buildtool.errors import ModelError
+from buildtool.base.errors import ModelError
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.partviews import written_in_place
 from buildtool.graph.types import Graph, OpKind

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from buildtool.errors import ModelError, ToolError, UnsupportedError
+from buildtool.base.errors import ModelError, ToolError, UnsupportedError
 
 Proto = Any  # messages of the onnx package, whose types mypy does not know
 Tensor = tuple[tuple[int, ...], int]  # dimensions, bits of an element

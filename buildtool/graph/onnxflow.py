@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from buildtool.errors import BuildtoolError, ModelError, UnsupportedError
+from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.flow import Flow, FlowOp, Value
 from buildtool.graph.onnxfile import Node, OnnxFile, read_file, shown
 

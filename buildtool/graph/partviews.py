@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import AxisAttrs, Graph, Op, OpKind, SliceAttrs, ViewAttrs
 

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from buildtool.errors import Hint, UnsupportedError
+from buildtool.base.errors import Hint, UnsupportedError
 
 _PLACE = re.compile(r"#(\d+) (\S+)")  # an operator's place: its number and its kind
 _LISTED = 3  # operators of a kind whose numbers are given

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from buildtool.errors import ModelError, UnsupportedError
+from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.ops import ALIAS_KINDS, STATEFUL

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from buildtool.errors import UsageError, did_you_mean
+from buildtool.base.errors import UsageError, did_you_mean
 from buildtool.options.table import BY_NAME, from_text, of
 from buildtool.options.types import NESTED, Group, Option
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from buildtool.modes import Resize
+from buildtool.base.modes import Resize
 from buildtool.options.parsers import flag, location, mode, refuse, text, whole
 from buildtool.options.pixels import normalise
 from buildtool.options.types import Group, Option

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from buildtool.modes import MOST_THREADS, Format, On, Reference, Requantise
+from buildtool.base.modes import MOST_THREADS, Format, On, Reference, Requantise
 from buildtool.options.data import DATA
 from buildtool.options.nested import PLANNED
 from buildtool.options.parsers import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from buildtool.modes import Counted, Image, InPlace, Objective, Order, Strategy, WeightsIn
+from buildtool.base.modes import Counted, Image, InPlace, Objective, Order, Strategy, WeightsIn
 from buildtool.options.parsers import MOST_BATCH, limit, mode, pixels, sides, size, text, whole, work
 from buildtool.options.types import Group, Option, Parser
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from buildtool.modes import Strategy
+from buildtool.base.modes import Strategy
 from buildtool.options.table import OPTIONS
 from buildtool.options.types import Group, Option
 

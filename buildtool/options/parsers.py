@@ -8,7 +8,7 @@ import math
 import re
 from typing import Any
 
-from buildtool.errors import UsageError, did_you_mean
+from buildtool.base.errors import UsageError, did_you_mean
 from buildtool.options.types import Parser
 
 MOST_PIXELS = 64  # of a hand-off

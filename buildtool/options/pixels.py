@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from buildtool.errors import UsageError
+from buildtool.base.errors import UsageError
 from buildtool.options.parsers import refuse, text
 
 WANTED = "auto, bytes, unit, signed, or MEANS/DEVIATIONS such as 0.485,0.456,0.406/0.229,0.224,0.225"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from buildtool.errors import UsageError
-from buildtool.modes import Compared, Flip, Optimiser, Reads
+from buildtool.base.errors import UsageError
+from buildtool.base.modes import Compared, Flip, Optimiser, Reads
 from buildtool.options.parsers import (
     MOST_BATCH,
     limit,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import PurePath
 from typing import Any
 
-from buildtool.errors import UsageError, did_you_mean, suggest
-from buildtool.modes import Strategy
+from buildtool.base.errors import UsageError, did_you_mean, suggest
+from buildtool.base.modes import Strategy
 from buildtool.options.keys import KEYS
 from buildtool.options.nested import NESTED_OPTIONS
 from buildtool.options.types import Group, Option
@@ -84,8 +83,3 @@ def without_board(name: str) -> UsageError:
     """The error for an option that means something for a board only."""
     text = "it has no effect on an ONNX or Darknet file that is counted without a board"
     return UsageError(text, option=name, hint=suggest(**{name: None}))
-
-
-def is_absolute(path: str) -> bool:
-    """Whether a path depends on no working folder."""
-    return PurePath(path).is_absolute()

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from buildtool.modes import Strategy
+from buildtool.base.modes import Strategy
 
 Parser = Callable[[str, object], Any]  # (an option's name, a plain value or text) -> its value; UsageError
 MODEL_SUFFIXES = (".tflite", ".onnx", ".cfg")

@@ -6,8 +6,8 @@ import hashlib
 
 import msgpack
 
+from buildtool.base.errors import PlanError
 from buildtool.base.plain import Mismatch, from_plain, to_plain
-from buildtool.errors import PlanError
 from buildtool.plan.types import SCHEMA, Plan
 
 _DIGEST_DIGITS = 32  # hexadecimal: 16 bytes

@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from buildtool.base.errors import PlanError
 from buildtool.base.plain import to_plain
-from buildtool.errors import PlanError
 from buildtool.graph.partviews import without_views
 from buildtool.graph.secondpass import once_positions
 from buildtool.graph.types import Graph

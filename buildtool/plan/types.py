@@ -6,8 +6,8 @@ import enum
 from dataclasses import dataclass
 from typing import TypeVar
 
+from buildtool.base.modes import CostUnit
 from buildtool.graph.types import SecondPass
-from buildtool.modes import CostUnit
 
 SCHEMA = 10  # the version of a plan's bytes
 Record = TypeVar("Record", "Buffer", "Overlap")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict, final
 
-from buildtool.errors import ErrorData, HintData, Value
+from buildtool.base.errors import ErrorData, HintData, Value
 
 
 class Interface(TypedDict):

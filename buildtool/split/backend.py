@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-from buildtool.errors import MachineError, ToolError, UsageError, suggest
+from buildtool.base.errors import MachineError, ToolError, UsageError, suggest
 
 BACKENDS = ("tensorflow", "torch", "jax")
 _EXTRA = "pip install keras tensorflow-cpu pillow h5py"

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from buildtool.errors import BuildtoolError, UnsupportedError
+from buildtool.base.errors import BuildtoolError, UnsupportedError
 from buildtool.split.branches import split_steps
 from buildtool.split.graphs import steps_of
 from buildtool.split.steps import (

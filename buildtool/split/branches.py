@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from buildtool.errors import UnsupportedError, UsageError
+from buildtool.base.errors import UnsupportedError, UsageError
 from buildtool.split.steps import (
     DEPTHWISE,
     FUSION_ENDING,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from buildtool import outfiles
+from buildtool.base import outfiles
 
 _SCHEMA = 1
 

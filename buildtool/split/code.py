@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from buildtool.base.session import Session
     from buildtool.graph.types import Graph
     from buildtool.plan.types import Plan
-    from buildtool.session import Session
     from buildtool.target.types import Board, Target
 
 
@@ -18,7 +18,7 @@ def code_bytes(graph: Graph, plan: Plan, target: Target, session: Session) -> in
     network has the same figure on every machine. None where nothing is recorded, or code is in no flash.
     """
     from buildtool.emit.sources import emit
-    from buildtool.service.pipeline.bound import bound
+    from buildtool.plan.choose.bound import bound
 
     board = target.board
     if not in_flash(board, board.code):

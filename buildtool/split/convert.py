@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.errors import ToolError
+from buildtool.base.errors import ToolError
 from buildtool.split import keeping
 from buildtool.split.fileorder import in_order
 from buildtool.target.scratch import scratch

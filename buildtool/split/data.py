@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from buildtool import outfiles
-from buildtool.errors import MachineError, ToolError, UsageError
+from buildtool.base import outfiles
+from buildtool.base.errors import MachineError, ToolError, UsageError
 from buildtool.split import imagefiles
 
 Pixels = npt.NDArray[np.uint8]

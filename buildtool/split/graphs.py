@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from buildtool.errors import UnsupportedError
+from buildtool.base.errors import UnsupportedError
 from buildtool.split.steps import CONVOLUTIONS, DEPTHWISE, MIXING, SPLITTABLE, Step
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from buildtool.errors import UsageError
+from buildtool.base.errors import UsageError
 
 Part = Literal["", "train", "test"]  # "": the data set says nothing of parts
 

@@ -10,8 +10,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from buildtool import outfiles
-from buildtool.errors import MachineError, ModelError, UsageError
+from buildtool.base import outfiles
+from buildtool.base.errors import MachineError, ModelError, UsageError
 from buildtool.split import backend
 from buildtool.target.scratch import scratch
 

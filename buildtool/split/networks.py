@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from buildtool.errors import UsageError
+from buildtool.base.errors import UsageError
 from buildtool.split.steps import Step
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.errors import BuildtoolError
+from buildtool.base.errors import BuildtoolError
 from buildtool.split import convert, keeping, training
 from buildtool.split.batches import inputs
 from buildtool.split.code import code_bytes
@@ -124,12 +124,12 @@ def plan(tflite: Path, board: str | Path, goals: Goals) -> dict[str, Any]:
 
 def _code_bytes(request: Mapping[str, Any]) -> int | None:
     """What the code of a request's plan takes of flash at most; None where that is not known."""
+    from buildtool.api import kept_session
+    from buildtool.api.requests import Plan, parse
     from buildtool.client.files import Located
-    from buildtool.service import kept_session
-    from buildtool.service.pipeline.choose import chosen
-    from buildtool.service.pipeline.prepare import load_network, prepare
-    from buildtool.service.pipeline.targets import load_target
-    from buildtool.service.requests import Plan, parse
+    from buildtool.plan.choose.choose import chosen
+    from buildtool.plan.choose.prepare import load_network, prepare
+    from buildtool.target.choice import load_target
 
     asked, session = parse(Located(request).request), kept_session()
     assert isinstance(asked, Plan)
@@ -168,8 +168,8 @@ def _validated(
 
 def _asked(request: Mapping[str, Any]) -> dict[str, Any]:
     """The service's answer to a request, in this process."""
+    from buildtool.api import answered, kept_session
     from buildtool.client.files import Located
-    from buildtool.service import answered, kept_session
 
     located = Located(request)
     try:

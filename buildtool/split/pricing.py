@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from buildtool.errors import BuildtoolError
+from buildtool.base.errors import BuildtoolError
 from buildtool.split.code import code_bytes, room
 from buildtool.split.structure import build
 from buildtool.split.types import Choice
@@ -21,10 +21,10 @@ from buildtool.target.scratch import scratch
 if TYPE_CHECKING:
     import keras
 
+    from buildtool.base.session import Session
     from buildtool.graph.types import Graph
+    from buildtool.plan.choose.prepare import Prepared
     from buildtool.plan.types import Plan
-    from buildtool.service.pipeline.prepare import Prepared
-    from buildtool.session import Session
     from buildtool.split.types import Block
 
 
@@ -176,15 +176,15 @@ def price_of(graph: Graph, board: str | Path, session: Session) -> Price:
 
 def price_of_file(path: Path, board: str | Path, session: Session) -> Price:
     """As `price_of`, of a .tflite file."""
+    from buildtool.api.requests import Front, parse
+    from buildtool.base.modes import Strategy
     from buildtool.client.files import Located
     from buildtool.emit.image import image_layout
-    from buildtool.modes import Strategy
-    from buildtool.service.pipeline.cost_units import estimated_ms
-    from buildtool.service.pipeline.fronts import points
-    from buildtool.service.pipeline.prepare import load_network, prepare
-    from buildtool.service.pipeline.targets import load_target
-    from buildtool.service.requests import Front, parse
+    from buildtool.plan.choose.cost_units import estimated_ms
+    from buildtool.plan.choose.fronts import points
+    from buildtool.plan.choose.prepare import load_network, prepare
     from buildtool.target import catalogue
+    from buildtool.target.choice import load_target
     from buildtool.target.partitions import weights_room
 
     request = parse(Located({"kind": "front", "model": str(path), "board": str(board)}).request)
@@ -215,8 +215,8 @@ def price_of_file(path: Path, board: str | Path, session: Session) -> Price:
 
 def _layer_by_layer(prepared: Prepared) -> Iterator[tuple[Graph, Plan]]:
     """The plans layer by layer with the least cost and with the least memory, whether the board has it."""
-    from buildtool.modes import Objective, Strategy
-    from buildtool.service.pipeline.choose import chosen
+    from buildtool.base.modes import Objective, Strategy
+    from buildtool.plan.choose.choose import chosen
 
     for objective in (Objective.COST, Objective.RAM):
         options = replace(prepared.options, strategy=Strategy.LAYERWISE, objective=objective, hand_off=None)
@@ -239,7 +239,7 @@ class Pricer:
         known: Callable[[str], Mapping[str, Any] | None] = lambda key: None,
         keep: Callable[[str, Mapping[str, Any]], None] = lambda key, data: None,
     ) -> None:
-        from buildtool.service import kept_session
+        from buildtool.api import kept_session
 
         self.model, self.blocks, self.board, self.goals = model, blocks, board, goals
         self._known, self._keep = known, keep

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from buildtool import outfiles
-from buildtool.errors import UsageError
+from buildtool.base import outfiles
+from buildtool.base.errors import UsageError
 
 SCHEMA = 1
 _HINT = "move the file away, or name another folder with --out; nothing was written to it"

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from buildtool import outfiles
-from buildtool.errors import BuildtoolError, PlanError
-from buildtool.identity import code_digest
+from buildtool.base import outfiles
+from buildtool.base.errors import BuildtoolError, PlanError
+from buildtool.base.identity import code_digest
 from buildtool.schema import SCHEMA
 from buildtool.split import backend, convert, keeping, networks, outputs, tables, training
 from buildtool.split.blocks import find_blocks

@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from buildtool.durations import duration
-from buildtool.errors import UnsupportedError, UsageError
+from buildtool.base.durations import duration
+from buildtool.base.errors import UnsupportedError, UsageError
 from buildtool.split import backend, keeping, structure, training
 from buildtool.split.batches import held_out
 from buildtool.split.data import Data

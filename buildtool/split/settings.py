@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from buildtool.errors import UsageError
+from buildtool.base.errors import UsageError
 from buildtool.options.pixels import Normalise, normalise
 
 Optimiser = Literal["sgd", "adam"]

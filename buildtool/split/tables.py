@@ -49,7 +49,7 @@ class Table:
 
     def text(self) -> str:
         """As plain text; several rows of many columns become records where lines are too long."""
-        from buildtool.report.table import table
+        from buildtool.fronts.texts.table import table
 
         return "\n".join([f"{self.title}:", table(self.columns, self.rows), *self.notes])
 

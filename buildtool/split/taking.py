@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from buildtool.errors import UnsupportedError
+from buildtool.base.errors import UnsupportedError
 from buildtool.split.graphs import layers_of
 from buildtool.split.grouping import is_part, orders
 from buildtool.split.steps import Step

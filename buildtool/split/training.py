@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from buildtool.durations import duration
-from buildtool.errors import UsageError
+from buildtool.base.durations import duration
+from buildtool.base.errors import UsageError
 from buildtool.split import backend, checkpoints, keeping
 from buildtool.split.batches import Batches, held_out, inputs
 from buildtool.split.data import Data, Labels, Pixels

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal
 
-from buildtool.errors import UsageError
+from buildtool.base.errors import UsageError
 
 First = Literal["full", "slice"]
 _KEY = re.compile(r"(\d+(?:-\d+)*),(full|slice)(?:,(naive|shared)(\d*))?")

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from buildtool.errors import UsageError, suggest
-from buildtool.modes import Compared, Flip, Reads
+from buildtool.api.requests import Values
+from buildtool.base.errors import UsageError, suggest
+from buildtool.base.modes import Compared, Flip, Reads
 from buildtool.options.pixels import Normalise
 from buildtool.options.splitting import NETWORKS
-from buildtool.service.requests import Values
 from buildtool.split.pricing import Goals
 from buildtool.split.search import FACTORS, MAX_DROP
 from buildtool.split.settings import Settings

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from buildtool.errors import Hint, UsageError, suggest
+from buildtool.base.errors import Hint, UsageError, suggest
 from buildtool.target.types import Board, Memory, MemoryKind
 
 MOST_ARENAS = 2

@@ -16,8 +16,8 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from buildtool.errors import Hint, TargetError, did_you_mean
-from buildtool.modes import MOST_THREADS
+from buildtool.base.errors import Hint, TargetError, did_you_mean
+from buildtool.base.modes import MOST_THREADS
 from buildtool.target import board_keys
 from buildtool.target.keys import names
 from buildtool.target.partitions import boundary, partition_start

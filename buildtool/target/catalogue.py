@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from buildtool.errors import TargetError, UnsupportedError
+from buildtool.base.errors import TargetError, UnsupportedError
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import op_macs
 from buildtool.graph.operands import varying

@@ -25,7 +25,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from buildtool.errors import TargetError, did_you_mean
+from buildtool.base.errors import TargetError, did_you_mean
 from buildtool.graph.types import Graph, Op
 from buildtool.target.catalogue import features
 from buildtool.target.expression import Formula, check, compiled, evaluate

@@ -28,7 +28,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from buildtool.errors import TargetError, did_you_mean
+from buildtool.base.errors import TargetError, did_you_mean
 from buildtool.target import catalogue_keys as keys
 from buildtool.target.costs import costs_of
 from buildtool.target.expression import check

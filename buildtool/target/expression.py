@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Mapping
 from functools import lru_cache
 from typing import Any, NoReturn, cast
 
-from buildtool.errors import TargetError, did_you_mean
+from buildtool.base.errors import TargetError, did_you_mean
 
 Value = int | bool | float
 Formula = Callable[[Mapping[str, int]], Value]

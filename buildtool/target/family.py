@@ -29,7 +29,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from buildtool.errors import TargetError, did_you_mean
+from buildtool.base.errors import TargetError, did_you_mean
 from buildtool.graph.ops import CLASSES
 from buildtool.graph.types import DType, OpKind
 from buildtool.target import catalogue_keys as keys

@@ -6,7 +6,7 @@ import importlib.util
 from functools import cache
 from pathlib import Path
 
-from buildtool.errors import TargetError
+from buildtool.base.errors import TargetError
 
 HOME = Path(__file__).resolve().parents[2]  # of the checkout, or site-packages
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from buildtool.errors import ToolError
+from buildtool.base.errors import ToolError
 from buildtool.target.partitions import PARTITION, Region, regions
 from buildtool.target.toml_values import show_size
 from buildtool.target.types import Board

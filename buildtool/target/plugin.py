@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from buildtool.errors import ToolError
+from buildtool.base.errors import ToolError
 from buildtool.target.blocks import BlockTime
 from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
 

@@ -13,9 +13,18 @@ from pathlib import Path
 
 import msgpack
 
-from buildtool.compiler import Fact, are_so, changed_since, dependencies, environment, facts, identify, passed
-from buildtool.errors import ToolError
-from buildtool.session import Level, at_work
+from buildtool.base.compiler import (
+    Fact,
+    are_so,
+    changed_since,
+    dependencies,
+    environment,
+    facts,
+    identify,
+    passed,
+)
+from buildtool.base.errors import ToolError
+from buildtool.base.session import Level, at_work
 from buildtool.target.scratch import scratch
 
 _SHOWN = 2000  # characters of a compiler's complaint

@@ -17,9 +17,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from buildtool.errors import BuildtoolError, TargetError, UsageError, described, did_you_mean, suggest
-from buildtool.identity import ENTRY_POINTS
-from buildtool.modes import CostUnit, Requantise
+from buildtool.base.errors import BuildtoolError, TargetError, UsageError, described, did_you_mean, suggest
+from buildtool.base.identity import ENTRY_POINTS
+from buildtool.base.modes import CostUnit, Requantise
 from buildtool.target.board_file import chain, parse_board, resolve
 from buildtool.target.kernels import HOME
 from buildtool.target.plugin import INTERFACE, KernelFolder, TargetPlugin

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from buildtool.errors import UsageError, suggest
+from buildtool.base.errors import UsageError, suggest
 from buildtool.target.types import Board, Core
 
 MACRO = "NN_THREADS"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NoReturn
 
-from buildtool.errors import TargetError, did_you_mean
+from buildtool.base.errors import TargetError, did_you_mean
 
 Table = dict[str, object]
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from buildtool.errors import TargetError
+from buildtool.base.errors import TargetError
+from buildtool.base.modes import CostUnit, Level, Requantise
 from buildtool.graph.types import DType
-from buildtool.modes import CostUnit, Level, Requantise
 from buildtool.target.blocks import Executed
 from buildtool.target.speeds import Cache, Pipeline, Speed
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 
-from buildtool.errors import UsageError, suggest
+from buildtool.base.errors import UsageError, suggest
 from buildtool.target.speeds import streamed
 from buildtool.target.types import Board, Costs, KernelVariant, Memory, MemoryKind
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from buildtool.errors import UsageError, did_you_mean
+from buildtool.base.errors import UsageError, did_you_mean
 from buildtool.zoo import branching, tables
 from buildtool.zoo.branching import Table
 

@@ -8,7 +8,7 @@ upgraded tool leaves nothing stale. @buildtool is what the tool says of the boar
 written down as BUILD files.
 """
 
-_MODULE = "buildtool.integrate.bazel.repository"
+_MODULE = "buildtool.fronts.bazel.repository"
 
 _WHICH_PYTHON = "say in buildtool_repository(python = ...), or by --repo_env=BUILDTOOL_PYTHON=..., which Python has buildtool"
 

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from buildtool.base.errors import ModelError
 from buildtool.emit.blocks import (
     Packing,
     aligned,
@@ -18,7 +19,6 @@ from buildtool.emit.blocks import (
     quantization,
     words,
 )
-from buildtool.errors import ModelError
 from buildtool.graph.fixedpoint import INT32_MAX, activation_range, quantize_multiplier
 from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, Graph, Op, SoftmaxAttrs
 

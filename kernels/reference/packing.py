@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from buildtool.base.errors import UnsupportedError
 from buildtool.emit.blocks import (
     Packing,
     channel_head,
@@ -18,7 +19,6 @@ from buildtool.emit.blocks import (
 )
 from buildtool.emit.recurrent import lstm_block, svdf_block
 from buildtool.emit.wideblocks import wide_head
-from buildtool.errors import UnsupportedError
 from buildtool.graph import reference
 from buildtool.graph.fixedpoint import quantize_multiplier
 from buildtool.graph.limits import MAX_MEAN

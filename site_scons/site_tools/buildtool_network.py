@@ -589,7 +589,7 @@ def _action(words):
     def run(target, source, env):
         paths = filter(None, [home(), os.environ.get("PYTHONPATH")])
         own = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
-        return subprocess.run([sys.executable, "-P", "-m", "buildtool.cli", *words], env=own).returncode
+        return subprocess.run([sys.executable, "-P", "-m", "buildtool", *words], env=own).returncode
 
     return Action(run, _literal(f"buildtool {shlex.join(words)}"))
 

@@ -64,7 +64,7 @@ def decide_by_content(env, programs=()):
 
     SCons takes a file that is older than two days for unchanged where its time is, which is the case
     for files from an archive. A file is read where it may have changed since an earlier build read it
-    (buildtool.seen). `programs`, the paths of compilers, are left to SCons: they are large.
+    (buildtool.base.seen). `programs`, the paths of compilers, are left to SCons: they are large.
     """
     if is_hashed_always():
         env.SetOption("max_drift", -1)  # SCons reads old files, too, those that no network is made from

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from buildtool import identity
-from buildtool.identity import code_digest
+from buildtool.base import identity
+from buildtool.base.identity import code_digest
 
 
 @pytest.fixture(autouse=True)

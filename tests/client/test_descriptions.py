@@ -10,10 +10,10 @@ from typing import Any
 import msgpack
 import pytest
 
-from buildtool import kept
+from buildtool.api import handle
+from buildtool.base import kept
+from buildtool.base.seen import MAPPED_NS
 from buildtool.client import Seen, code_digest, described
-from buildtool.seen import MAPPED_NS
-from buildtool.service import handle
 
 REAL_TIME = time.time_ns
 PATH = os.environ["PATH"]

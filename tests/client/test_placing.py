@@ -14,8 +14,8 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from needs import needs_tool
 
+from buildtool.base.errors import ToolError
 from buildtool.client import place
-from buildtool.errors import ToolError
 
 # 32 and 64 bits, both orders of bytes.
 MACHINES = ["arm-none-eabi", "armeb-none-eabi", "x86_64-linux-gnu", "powerpc64-linux-gnu"]

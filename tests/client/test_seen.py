@@ -11,14 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from buildtool import kept
-from buildtool.seen import HASH_INPUTS, MAPPED_NS, Seen, _without_times, at_rest, sha256
+from buildtool.base import kept
+from buildtool.base.seen import HASH_INPUTS, MAPPED_NS, Seen, _without_times, at_rest, sha256
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("buildtool.seen._without_times", frozenset)  # wherever the tests run
+    monkeypatch.setattr("buildtool.base.seen._without_times", frozenset)  # wherever the tests run
     return tmp_path / "cache/buildtool"
 
 
@@ -35,7 +35,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr("buildtool.seen.time.time_ns", made)
+    monkeypatch.setattr("buildtool.base.seen.time.time_ns", made)
     return made
 
 
@@ -208,7 +208,7 @@ def test_files_of_a_file_system_in_memory_are_always_read(
     clock: Clock, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There, not even the first store through a memory map changes a time."""
-    monkeypatch.setattr("buildtool.seen._without_times", _without_times)
+    monkeypatch.setattr("buildtool.base.seen._without_times", _without_times)
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         path, reads = Path(folder, "file"), Reads()
         path.write_bytes(b"zero")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from buildtool import errors, wire
-from buildtool.errors import BuildtoolError, ToolError
+from buildtool.base import errors, wire
+from buildtool.base.errors import BuildtoolError, ToolError
 
 VALUES = st.recursive(
     st.none()

@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 from daemons import BOARDS, eventually, is_running, running
 
-from buildtool import upkeep, wire
+from buildtool.base import wire
+from buildtool.base.errors import ToolError
+from buildtool.base.wire import Decoder
 from buildtool.client.endpoint import AbsentError, process_start
-from buildtool.errors import ToolError
-from buildtool.service.daemon import clients as together
-from buildtool.service.daemon import connection
-from buildtool.service.daemon.clients import MOST_CLIENTS, MOST_WAITING, Clients
-from buildtool.service.daemon.connection import Connection
-from buildtool.wire import Decoder
+from buildtool.daemon import clients as together
+from buildtool.daemon import connection
+from buildtool.daemon.clients import MOST_CLIENTS, MOST_WAITING, Clients
+from buildtool.daemon.connection import Connection
+from buildtool.fronts.cli import upkeep
 
 HELLO = wire.packed({"protocol": wire.PROTOCOL, "hello": {}})
 EMIT = {"kind": "emit", "model": "ds_cnn", "board": "host", "name": "net"}

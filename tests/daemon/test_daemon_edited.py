@@ -27,7 +27,7 @@ class Checkout:
         net = Net((1, 8, 8, 3))
         graph = net.graph(net.dense(net.mean(net.conv(net.inputs[0], 8, (3, 3))), 4))
         (folder / "net.tflite").write_bytes(write_model(graph))
-        self.answers = self.home / "buildtool" / "service" / "answers" / "fronts.py"
+        self.answers = self.home / "buildtool" / "api" / "answers" / "fronts.py"
 
     def command(self, *words):
         paths = os.pathsep.join(map(str, (self.home, self.home / "plugins")))

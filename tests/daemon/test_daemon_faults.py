@@ -16,15 +16,16 @@ from pathlib import Path
 import pytest
 from daemons import BOARDS, children, eventually, is_running, running
 
-from buildtool import upkeep, wire
+from buildtool.api import handle
+from buildtool.base import wire
+from buildtool.base.errors import ToolError
+from buildtool.base.folders import STATE, private
 from buildtool.client import daemon as client
 from buildtool.client import door, starting
 from buildtool.client import endpoint as places
 from buildtool.client.endpoint import Endpoint, locked, process_start
-from buildtool.errors import ToolError
-from buildtool.folders import STATE, private
-from buildtool.service import handle
-from buildtool.service.daemon.lifetime import retire_others
+from buildtool.daemon.lifetime import retire_others
+from buildtool.fronts.cli import upkeep
 
 ZOO = {"kind": "zoo"}
 
@@ -206,7 +207,7 @@ def test_status_stop_logs_and_version_start_nothing(tmp_path, monkeypatch, capsy
         assert status == 1 and not answer["daemons"][0]["running"] and "no daemon" in text
         assert upkeep.daemon_command("stop")[0] == {"stopped": []}
         assert upkeep.daemon_command("logs")[2] == 0
-        from buildtool import cli
+        from buildtool.fronts.cli import main as cli
 
         assert cli.run(["--version"]) == 0
         assert not daemon.at.address.exists() and not daemon.at.lock.exists()
@@ -251,7 +252,7 @@ def test_a_folder_that_is_not_the_users_alone_starts_no_daemon(tmp_path, monkeyp
 def test_the_last_words_of_a_daemon_that_dies_at_its_start_reach_the_client(tmp_path, monkeypatch):
     (tmp_path / "sitecustomize.py").write_text(
         "import os, sys\n"
-        "if 'buildtool.service.daemon' in sys.orig_argv:\n"
+        "if 'buildtool.daemon' in sys.orig_argv:\n"
         "    os.write(2, b'the disk has melted\\n')\n"
         "    os._exit(3)\n"
     )
@@ -411,7 +412,7 @@ def test_memory_is_flat_over_a_thousand_requests(tmp_path):
 
 
 def test_a_connection_that_never_says_hello_is_hung_up_on():
-    from buildtool.service.daemon import connection
+    from buildtool.daemon import connection
 
     ours, theirs = socket.socketpair()
     with ours, theirs:

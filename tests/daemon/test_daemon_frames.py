@@ -10,10 +10,10 @@ import pytest
 from daemons import BOARDS, eventually, running
 from paths import ROOT
 
-from buildtool import wire
-from buildtool.errors import ToolError
-from buildtool.service.daemon import connection
-from buildtool.wire import Decoder
+from buildtool.base import wire
+from buildtool.base.errors import ToolError
+from buildtool.base.wire import Decoder
+from buildtool.daemon import connection
 
 _SPEC = importlib.util.spec_from_file_location("fuzz_daemon", ROOT / "benchmarks" / "fuzz_daemon.py")
 fuzz = importlib.util.module_from_spec(_SPEC)

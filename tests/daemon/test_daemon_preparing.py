@@ -9,12 +9,12 @@ import pytest
 from daemons import BOARDS, PLENTY, eventually, is_running, running
 from zeronet import Net
 
-from buildtool import service
+from buildtool import api as service
 from buildtool.client.files import Located
+from buildtool.daemon import preparing
+from buildtool.daemon.jobs import Job
+from buildtool.daemon.preparing import Budget, Preparer
 from buildtool.graph.tflite.writer import write_model
-from buildtool.service.daemon import preparing
-from buildtool.service.daemon.jobs import Job
-from buildtool.service.daemon.preparing import Budget, Preparer
 
 
 class Fake:

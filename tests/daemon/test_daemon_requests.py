@@ -12,13 +12,13 @@ from daemons import BOARDS, eventually, is_running, running
 from paths import ROOT
 from zeronet import Net
 
-from buildtool import wire
+from buildtool.api import handle
+from buildtool.base import wire
+from buildtool.base.errors import BuildtoolError
 from buildtool.client import daemon as client
 from buildtool.client import endpoint as places
 from buildtool.client.files import Located
-from buildtool.errors import BuildtoolError
 from buildtool.graph.tflite.writer import write_model
-from buildtool.service import handle
 
 REQUESTS = {
     "plan": {"model": "net.tflite", "board": "cortex-m4"},
@@ -208,7 +208,7 @@ def test_twenty_clients_at_once_start_one_daemon_and_get_equal_answers(files, tm
 @pytest.mark.slow
 def test_twenty_processes_at_once_start_one_daemon_and_get_equal_answers(files, tmp_path):
     with running(tmp_path) as daemon:
-        code = "import sys; from buildtool.cli import run; sys.exit(run(sys.argv[1:]))"
+        code = "import sys; from buildtool.fronts.cli.main import run; sys.exit(run(sys.argv[1:]))"
         words = ["plan", str(files / "net.tflite"), "--board", "host", "--daemon", "require", "--json"]
         processes = [
             subprocess.Popen([sys.executable, "-c", code, *words], cwd=ROOT, stdout=subprocess.PIPE)

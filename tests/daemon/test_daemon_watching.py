@@ -8,12 +8,12 @@ import pytest
 from daemons import PLENTY, eventually, running
 from zeronet import Net
 
+from buildtool.api import handle
 from buildtool.client import events
 from buildtool.client.files import Located
+from buildtool.daemon import watcher as watching
+from buildtool.daemon.watcher import MOST_REQUESTS, Watcher
 from buildtool.graph.tflite.writer import write_model
-from buildtool.service import handle
-from buildtool.service.daemon import watcher as watching
-from buildtool.service.daemon.watcher import MOST_REQUESTS, Watcher
 
 
 def model(channels):

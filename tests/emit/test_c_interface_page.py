@@ -13,10 +13,10 @@ from needs import needs_tool
 from paths import ROOT
 from statenets import by_rows
 
-from buildtool.cli import run
+from buildtool.base.session import Session
+from buildtool.fronts.cli.main import run
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.writer import write_model
-from buildtool.session import Session
 from buildtool.zoo import graph as build_graph
 
 PAGE = (ROOT / "docs/c-interface.md").read_text(encoding="utf-8")

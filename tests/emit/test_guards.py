@@ -22,8 +22,8 @@ from buildtool.graph import reference
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import Graph, OpKind
 from buildtool.plan.check.check import check
-from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.pipeline import make_plan
+from buildtool.plan.choose.pipeline import make_plan
+from buildtool.plan.options import PlanOptions
 from buildtool.target.arena_in import with_arena_in
 
 TWIN = """\

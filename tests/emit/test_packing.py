@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelcases import Case, windowed
 
+from buildtool.base.errors import TargetError, UnsupportedError
 from buildtool.emit.packing import pack
-from buildtool.errors import TargetError, UnsupportedError
 from buildtool.graph.limits import MAX_TAPS
 from buildtool.graph.types import (
     DType,

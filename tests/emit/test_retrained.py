@@ -8,11 +8,11 @@ import pytest
 from everyop import every_operator
 from retrained import retrained, retrained_model
 
+from buildtool.api import handle
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph
-from buildtool.service import handle
 from buildtool.zoo import build
 
 ZOO = {name: name for name in ("ds_cnn", "resnet8")} | {

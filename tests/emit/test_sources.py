@@ -18,14 +18,14 @@ from paths import ROOT
 from statenets import ring
 
 from buildtool.emit.sources import emit
+from buildtool.firmware.firmware import write_files
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.plan.assemble.layerwise import plan
+from buildtool.plan.choose.pipeline import make_plan
+from buildtool.plan.options import PlanOptions
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.types import Group, Region
-from buildtool.service.firmware.firmware import write_files
-from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.pipeline import make_plan
 from buildtool.target.library import include_folder, kernel_includes
 from buildtool.target.registry import load_target
 from buildtool.zoo import build

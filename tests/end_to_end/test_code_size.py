@@ -2,7 +2,7 @@
 
 import pytest
 
-from buildtool.service import handle
+from buildtool.api import handle
 from buildtool.target.registry import load_board
 
 TFLM = 190_000  # bytes of the same network's code with TensorFlow Lite Micro and CMSIS-NN

@@ -4,11 +4,11 @@ import pytest
 from everyop import every_operator
 from graphs import STATE_KINDS
 
+from buildtool.api import handle
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import OpKind
-from buildtool.service import handle
 
 LACKING = {OpKind.ELU}  # LiteRT has no reference kernel of it, and it is a lookup as others are
 WITHOUT_CODE = {

@@ -8,13 +8,13 @@ import zlib
 
 import pytest
 
+from buildtool.api import handle
+from buildtool.base.errors import ToolError
 from buildtool.emit.image import HEADER_BYTES
-from buildtool.errors import ToolError
+from buildtool.firmware.run import subject
 from buildtool.graph.types import OpKind
-from buildtool.service import handle
-from buildtool.service.emulation import subject
-from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.pipeline import planned
+from buildtool.plan.choose.pipeline import planned
+from buildtool.plan.options import PlanOptions
 from buildtool.target.kernels import kernels_root
 from buildtool.target.types import Target
 

@@ -17,7 +17,7 @@ def buildtool(folder: Path, *words: object) -> str:
     temporary = folder / f"-t{NAME}"
     temporary.mkdir(exist_ok=True)
     done = subprocess.run(
-        [sys.executable, "-m", "buildtool.cli", *map(str, words)],
+        [sys.executable, "-m", "buildtool", *map(str, words)],
         cwd=folder,
         env=os.environ | {"TMPDIR": str(temporary)},
         capture_output=True,

@@ -10,18 +10,18 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from nativebatch import TARGET, Job, differences, run
 
+from buildtool.api.requests import parse
+from buildtool.base.errors import UsageError
 from buildtool.emit.image import weight_image
 from buildtool.emit.sources import emit
-from buildtool.errors import UsageError
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.secondpass import with_second_passes
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.plan.check.check import check
+from buildtool.plan.choose.pipeline import planned
 from buildtool.plan.schedule.gates import gates
 from buildtool.plan.search.front import Settings, front
-from buildtool.service.pipeline.pipeline import planned
-from buildtool.service.requests import parse
 from buildtool.target import catalogue
 from buildtool.target.registry import load_target
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from buildtool.errors import UsageError
-from buildtool.service import handle
-from buildtool.service.emulation import inputs
-from buildtool.service.emulation.inputs import seeded
-from buildtool.service.files import File
-from buildtool.service.pipeline.models import load_model, read_graph
+from buildtool.api import handle
+from buildtool.base.errors import UsageError
+from buildtool.base.files import File
+from buildtool.firmware.run import inputs
+from buildtool.firmware.run.inputs import seeded
+from buildtool.plan.models import load_model, read_graph
 
 MODEL = "ds_cnn"
 SHAPE = (1, 49, 10, 1)

@@ -4,8 +4,8 @@ import pytest
 from boardruns import exact
 from needs import needs_shared
 
-from buildtool.errors import UnsupportedError
-from buildtool.service import handle
+from buildtool.api import handle
+from buildtool.base.errors import UnsupportedError
 
 FILES = (
     "mbv2_w035_144_random",

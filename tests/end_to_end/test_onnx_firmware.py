@@ -24,12 +24,12 @@ from onnxnets import Qdq, read
 from paths import ROOT
 from zoo_networks import built
 
-from buildtool import cli
-from buildtool.errors import UnsupportedError, UsageError
+from buildtool.api import handle
+from buildtool.base.errors import UnsupportedError, UsageError
+from buildtool.fronts.cli import main as cli
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
-from buildtool.service import handle
 
 UNSIGNED = Style(opset=21, unsigned=True, float_bias=True, float_weights=True, matmul=True, flat=True)
 ZOO = ("mobilenetv1_025_96", "resnet8", "mobilenetv2:size=32,alpha=0.35,classes=10")

@@ -14,11 +14,11 @@ from nativebatch import differences, prepare, run
 from netbuilder import NetBuilder
 from spread import spread
 
-from buildtool.errors import UsageError
+from buildtool.base.errors import UsageError
 from buildtool.graph import types as g
 from buildtool.graph.types import OpKind
+from buildtool.plan.options import PlanOptions
 from buildtool.plan.schedule.overlap import IN_PLACE
-from buildtool.service.pipeline.options import PlanOptions
 
 _batches = settings(
     derandomize=True,

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from nativebatch import JUNK, differences, prepare, run
 
-from buildtool.errors import UsageError
+from buildtool.base.errors import UsageError
 from buildtool.graph.macs import pixel_macs
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.overlap import IN_PLACE

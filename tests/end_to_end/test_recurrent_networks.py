@@ -3,8 +3,8 @@
 import pytest
 import recurrentnets
 
+from buildtool.api import handle
 from buildtool.graph.tflite.writer import write_model
-from buildtool.service import handle
 
 INVOKES = 4
 slow = pytest.mark.slow

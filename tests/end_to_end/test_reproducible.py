@@ -10,7 +10,7 @@ import pytest
 
 SCRIPT = """\
 import hashlib, json, sys
-from buildtool.service import handle
+from buildtool.api import handle
 formats = ["bin"] if sys.argv[2] == "host" else ["bin", "hex"]
 asked = {"model": sys.argv[1], "board": sys.argv[2], "toolchain": sys.argv[3], "formats": formats}
 answer = handle({"kind": "build", **asked})
@@ -56,9 +56,9 @@ def test_two_builds_in_different_folders_give_the_same_bytes(board, toolchain, t
 
 def test_an_object_from_the_cache_is_the_one_that_was_compiled(tmp_path):
     """The second build of a network takes every object from the cache; the image stays the same."""
-    from buildtool.cache.cache import Cache
-    from buildtool.service import answered
-    from buildtool.session import Session
+    from buildtool.api import answered
+    from buildtool.base.cache.cache import Cache
+    from buildtool.base.session import Session
 
     request = {"kind": "build", "model": "autoencoder", "board": "host"}
     folder = tmp_path / "cache"

@@ -4,7 +4,7 @@ import pytest
 from boardruns import exact
 from needs import needs_shared
 
-from buildtool import cli
+from buildtool.fronts.cli import main as cli
 
 RAM = 16384
 

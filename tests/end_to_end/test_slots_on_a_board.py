@@ -15,10 +15,10 @@ from paths import TESTS
 from probe import ROOT, link, load_board, one_set, run
 
 from buildtool.emit.sources import emit, kernel_sources
+from buildtool.firmware.firmware import write_files
 from buildtool.graph import reference
 from buildtool.graph.rewrite import rewrite
 from buildtool.plan.assemble.layerwise import plan
-from buildtool.service.firmware.firmware import write_files
 from buildtool.target.library import apart, kernel_includes
 from buildtool.target.registry import load_target
 

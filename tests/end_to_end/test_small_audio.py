@@ -3,9 +3,9 @@
 import pytest
 from topologies import _RELU, _Net
 
+from buildtool.api import handle
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import OpKind
-from buildtool.service import handle
 from buildtool.target.catalogue import scratch_bytes, select
 from buildtool.target.registry import load_target
 

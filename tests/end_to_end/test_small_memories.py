@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from boardruns import exact
 
-from buildtool.service.emulation.execute import built
-from buildtool.service.firmware.sizes import size_report
+from buildtool.firmware.run.execute import built
+from buildtool.firmware.sizes import size_report
 
 pytestmark = pytest.mark.slow
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from fusednets import split_network
 
+from buildtool.api import handle
 from buildtool.graph.fusions import fusions
 from buildtool.graph.tflite.writer import write_model
-from buildtool.service import handle
-from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.pipeline import planned
+from buildtool.plan.choose.pipeline import planned
+from buildtool.plan.options import PlanOptions
 
 pytestmark = pytest.mark.slow
 

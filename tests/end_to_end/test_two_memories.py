@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from boardruns import exact
 
+from buildtool.base.errors import ToolError
+from buildtool.base.modes import Strategy
 from buildtool.emit.sources import emit
-from buildtool.errors import ToolError
-from buildtool.modes import Strategy
-from buildtool.service.emulation.execute import built, execute
-from buildtool.service.emulation.inputs import seeded
-from buildtool.service.firmware.sizes import open_elf
-from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.pipeline import planned
-from buildtool.service.pipeline.targets import TargetChoice
+from buildtool.firmware.run.execute import built, execute
+from buildtool.firmware.run.inputs import seeded
+from buildtool.firmware.sizes import open_elf
+from buildtool.plan.choose.pipeline import planned
+from buildtool.plan.options import PlanOptions
+from buildtool.target.choice import TargetChoice
 
 pytestmark = pytest.mark.slow
 

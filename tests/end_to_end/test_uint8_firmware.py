@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from uint8nets import small_classifier
 
-from buildtool.service import handle
+from buildtool.api import handle
 
 
 @pytest.mark.slow

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from needs import needs_package, needs_shared, needs_tool
 
+from buildtool.api import handle
+from buildtool.base.modes import Reference
+from buildtool.firmware.run.compare import reference
+from buildtool.firmware.run.inputs import seeded
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
-from buildtool.modes import Reference
-from buildtool.service import handle
-from buildtool.service.emulation.compare import reference
-from buildtool.service.emulation.inputs import seeded
-from buildtool.service.pipeline.models import load_model, read_graph
+from buildtool.plan.models import load_model, read_graph
 
 INPUTS = 20
 PACKAGE = "xmos_ai_tools.xinterpreters"

@@ -5,13 +5,13 @@ import itertools
 import pytest
 import widenets
 
+from buildtool.api import handle
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite import operators
 from buildtool.graph.tflite.flat import BUILTIN_NAMES
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import DType
-from buildtool.service import handle
 
 slow = pytest.mark.slow
 NETWORKS = {"audio": widenets.audio, "image": widenets.image}

@@ -4,7 +4,7 @@ import pytest
 from boardruns import exact
 from needs import needs_shared, needs_tool
 
-from buildtool.service import handle
+from buildtool.api import handle
 
 PLAIN = 'extends = "esp8266"\n[core]\nname = "lx106"\nfamilies = ["reference"]\n'
 

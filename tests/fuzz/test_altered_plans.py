@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.fuzz.plans import mentions, without
 from benchmarks.fuzz.seeds import subjects
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
 from buildtool.plan.check.check import check
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from litert import run
 from samplefiles import Sheet
 
-from buildtool.errors import ModelError
+from buildtool.base.errors import ModelError
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model

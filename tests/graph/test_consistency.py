@@ -9,7 +9,7 @@ import pytest
 from flatfiles import FileTensor
 from samplefiles import Sheet, mixed
 
-from buildtool.errors import ModelError, UnsupportedError
+from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.types import ConvAttrs, DType, Graph, MeanAttrs, OpKind, Pad, Quantization

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from buildtool.errors import BuildtoolError, ModelError, UnsupportedError
+from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.darknet import read_cfg
 from buildtool.graph.flow import lives, peak
 from buildtool.graph.fuse import fused

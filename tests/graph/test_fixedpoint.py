@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from buildtool.errors import ModelError
+from buildtool.base.errors import ModelError
 from buildtool.graph.fixedpoint import (
     activation_range,
     dense_multiplier,

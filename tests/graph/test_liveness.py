@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from plan_nets import graphs
 from zeronet import Net
 
-from buildtool.errors import ModelError
+from buildtool.base.errors import ModelError
 from buildtool.graph.liveness import alias_roots, live_ranges, live_sum_bound, live_sums
 from buildtool.graph.ops import ALIAS_KINDS
 

@@ -6,7 +6,7 @@ from graphs import inputs_for
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from buildtool.errors import ModelError, UnsupportedError
+from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnxqdq.reader import read_qdq
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite

@@ -5,7 +5,7 @@ import pytest
 from onnx import TensorProto, helper
 from onnxnets import Qdq, compared, kinds, read
 
-from buildtool.errors import UnsupportedError
+from buildtool.base.errors import UnsupportedError
 from buildtool.graph.types import Activation, MeanAttrs, OpKind, Pad
 
 

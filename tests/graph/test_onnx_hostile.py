@@ -14,7 +14,7 @@ from onnxexport import export
 from onnxnets import Qdq, read
 from zoo_networks import built
 
-from buildtool.errors import BuildtoolError, ModelError, ToolError, UnsupportedError
+from buildtool.base.errors import BuildtoolError, ModelError, ToolError, UnsupportedError
 from buildtool.graph.onnxqdq import build
 from buildtool.graph.onnxqdq.reader import read_qdq
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from onnxnets import Qdq, compared, kinds, read
 
-from buildtool.errors import UnsupportedError
+from buildtool.base.errors import UnsupportedError
 
 SHAPE = (1, 4, 5, 6)
 

@@ -6,13 +6,13 @@ from litert import run
 from paths import ROOT
 from samplefiles import Sheet, Tensor, constant
 
-from buildtool.errors import UnsupportedError
+from buildtool.base.errors import UnsupportedError
+from buildtool.fronts.texts import lists
 from buildtool.graph.tflite import operators
 from buildtool.graph.tflite.flat import BUILTIN_NAMES
 from buildtool.graph.tflite.page import page
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.support import table
-from buildtool.report import lists
 
 
 def test_the_page_is_current():

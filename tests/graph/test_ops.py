@@ -6,12 +6,12 @@ from collections import Counter
 import pytest
 from paths import ROOT
 
+from buildtool.api.checking.cases import ADDING
 from buildtool.emit import calls
 from buildtool.graph.ops import ALIAS_KINDS, CLASSES, COMPARISONS, DEFS, PAIR_KINDS, PIXEL_KINDS, TABLE_KINDS
 from buildtool.graph.ops.types import OpDef, Plain, load
 from buildtool.graph.tflite.flat import BUILTIN_NAMES
 from buildtool.graph.types import OpKind
-from buildtool.service.checking.cases import ADDING
 
 MADE_HERE = {OpKind.LOOKUP, OpKind.VIEW, OpKind.JOINED, OpKind.SHIFT}  # of which TFLite knows nothing
 

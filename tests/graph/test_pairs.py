@@ -6,7 +6,9 @@ from litert import run
 from netbuilder import NetBuilder, quant
 from samplefiles import Sheet, Tensor
 
-from buildtool.errors import BuildtoolError, ToolError, UnsupportedError
+from buildtool.base.errors import BuildtoolError, ToolError, UnsupportedError
+from buildtool.base.modes import Reference
+from buildtool.firmware.run.compare import reference
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.limits import MAX_EXPONENTIALS, MAX_SQUARES
 from buildtool.graph.reference import execute
@@ -14,8 +16,6 @@ from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Activation, Attrs, DType, Op, OpKind, QuotientAttrs
-from buildtool.modes import Reference
-from buildtool.service.emulation.compare import reference
 from buildtool.target.catalogue import constants_bytes, operands, select
 from buildtool.target.registry import load_target
 

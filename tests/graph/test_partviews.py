@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from netbuilder import NetBuilder
 from viewnets import sliced_networks, taken
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import total_macs
 from buildtool.graph.numbering import is_numbered

@@ -11,7 +11,7 @@ from litert import run
 from needs import needs_shared
 from samplefiles import Sheet, mixed
 
-from buildtool.errors import ModelError, UnsupportedError
+from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.reader import read_model

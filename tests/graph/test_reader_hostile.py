@@ -12,7 +12,7 @@ from flatfiles import FileOperator, FileTensor, constant, write
 from needs import needs_shared
 from samplefiles import mixed
 
-from buildtool.errors import BuildtoolError, ModelError, UnsupportedError
+from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.types import Graph

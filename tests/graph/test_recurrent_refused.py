@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from netbuilder import NetBuilder
 
-from buildtool.errors import BuildtoolError
+from buildtool.base.errors import BuildtoolError
 from buildtool.graph.tflite import lower_recurrent
 from buildtool.graph.tflite.fileops import FileOp
 from buildtool.graph.tflite.reader import read_model

@@ -8,7 +8,7 @@ from graphs import inputs_for
 from litert import run_graph
 from netbuilder import NetBuilder, quant
 
-from buildtool.errors import ModelError, UsageError
+from buildtool.base.errors import ModelError, UsageError
 from buildtool.graph.ops import TABLE_KINDS
 from buildtool.graph.reference import execute, table
 from buildtool.graph.reference.softmax import exponentials

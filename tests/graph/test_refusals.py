@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from flatfiles import FileOperator, FileTensor, constant, write
 
-from buildtool.errors import UnsupportedError
+from buildtool.base.errors import UnsupportedError
 from buildtool.graph.refusals import together
 from buildtool.graph.tflite.reader import read_model
 

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from widecases import conv, dense, depthwise, pool
 
-from buildtool.errors import UnsupportedError
+from buildtool.base.errors import UnsupportedError
 from buildtool.graph.consistency import check_op
 from buildtool.graph.limits import MAX_ACTIVATION, MAX_MEAN, MAX_TAPS
 from buildtool.graph.types import OpKind

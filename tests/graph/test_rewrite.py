@@ -13,7 +13,7 @@ from needs import needs_shared
 from randomnets import Net, networks
 from samplefiles import Sheet, mixed
 
-from buildtool.errors import UnsupportedError
+from buildtool.base.errors import UnsupportedError
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from netbuilder import NetBuilder
 from retrained import retrained_model
 
-from buildtool.errors import BuildtoolError, UnsupportedError
+from buildtool.base.errors import BuildtoolError, UnsupportedError
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite

@@ -10,8 +10,8 @@ from graphs import inputs_for, one_operator_graphs, seeds
 from hypothesis import given, settings
 from netbuilder import NetBuilder
 
+from buildtool.base.errors import UnsupportedError
 from buildtool.emit.packing import pack
-from buildtool.errors import UnsupportedError
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model

@@ -7,7 +7,7 @@ import pytest
 from gatednets import efficient_net
 from graphs import inputs_for
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import op_macs, total_macs
 from buildtool.graph.reference import execute

@@ -7,10 +7,10 @@ import pytest
 from flatfiles import FileOperator, FileTensor, write
 from litert import run
 
-from buildtool.errors import ModelError, UnsupportedError
+from buildtool.api import handle
+from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.reader import read_model
-from buildtool.service import handle
 
 SHARE = 1 / 65536
 

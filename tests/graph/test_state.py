@@ -12,7 +12,8 @@ from graphs import inputs_for
 from litert import interpreter
 from statenets import ONCE, RING_OPS, first_value, initialising, ring_file, ring_tensors
 
-from buildtool.errors import ModelError, UnsupportedError
+from buildtool.base.errors import ModelError, UnsupportedError
+from buildtool.firmware.run.compare import referrer
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.flow import flow_of
 from buildtool.graph.liveness import live_ranges, state_of
@@ -25,7 +26,6 @@ from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.topology import topology
 from buildtool.graph.types import OpKind
-from buildtool.service.emulation.compare import referrer
 
 MODELS = {graph.name: graph for graph in (make(7) for make in statenets.MAKERS)}
 

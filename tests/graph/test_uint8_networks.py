@@ -8,7 +8,7 @@ from flatfiles import FileOperator, FileTensor, constant
 from litert import run
 from uint8nets import Sheet
 
-from buildtool.errors import UnsupportedError
+from buildtool.base.errors import UnsupportedError
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.types import AsUint8, ConvAttrs, DType, Graph

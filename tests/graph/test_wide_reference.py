@@ -6,7 +6,11 @@ import litert
 import numpy as np
 import pytest
 
-from buildtool.errors import UnsupportedError
+from buildtool.api.checking.cases import WIDE, network
+from buildtool.base.errors import UnsupportedError
+from buildtool.base.modes import Reference
+from buildtool.firmware.run.compare import reference
+from buildtool.firmware.run.inputs import seeded
 from buildtool.graph import types as g
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
@@ -14,10 +18,6 @@ from buildtool.graph.tflite import lowering
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import DType, OpKind
-from buildtool.modes import Reference
-from buildtool.service.checking.cases import WIDE, network
-from buildtool.service.emulation.compare import reference
-from buildtool.service.emulation.inputs import seeded
 from buildtool.zoo.drawn import quant
 from buildtool.zoo.drawnwide import WideNetBuilder
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from litert import interpreter, run, run_graph
 from netbuilder import NetBuilder
 
-from buildtool.errors import UnsupportedError
+from buildtool.base.errors import UnsupportedError
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import BUFFER_ALIGNMENT, write_model

@@ -22,7 +22,8 @@ from needs import needs_tool
 from netbuilder import NetBuilder
 from paths import ROOT, TESTS
 
-from buildtool.errors import PlanError, ToolError, UsageError
+from buildtool.api import handle
+from buildtool.base.errors import PlanError, ToolError, UsageError
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
@@ -31,7 +32,6 @@ from buildtool.plan.check.check import check
 from buildtool.plan.codec import from_bytes
 from buildtool.plan.search.choose import Limits, best_plan
 from buildtool.plan.search.front import Settings
-from buildtool.service import handle
 from buildtool.target.catalogue import scratch_bytes, select, select_all
 from buildtool.target.digest import planning_digest
 from buildtool.target.kernels import kernels_root

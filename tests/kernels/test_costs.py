@@ -13,13 +13,13 @@ from needs import needs_shared
 from netbuilder import NetBuilder
 from paths import ROOT
 
+from buildtool.api import handle
+from buildtool.base.session import Session
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Activation, OpKind
+from buildtool.plan.choose.prepare import load_network
 from buildtool.plan.codec import from_bytes
 from buildtool.plan.summary.summary import summarize
-from buildtool.service import handle
-from buildtool.service.pipeline.prepare import load_network
-from buildtool.session import Session
 from buildtool.target.registry import load_board, make_target
 
 COMPILER = "clang 22."  # the catalogues' counts are of its code

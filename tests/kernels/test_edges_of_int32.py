@@ -19,7 +19,7 @@ from loaded import load_target
 from placement import run_whole
 from widecases import _weighted, conv, dense, depthwise, extreme
 
-from buildtool.errors import UnsupportedError
+from buildtool.base.errors import UnsupportedError
 from buildtool.graph.consistency import check_op
 from buildtool.graph.limits import MAX_EXPONENTIALS, MAX_MEAN, MAX_SQUARES, MAX_TAPS, MAX_WIDE_MEAN
 from buildtool.graph.reference import execute

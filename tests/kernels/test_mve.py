@@ -26,10 +26,10 @@ from vectorcases import windowed as large
 
 from buildtool.emit.blocks import channel_factors
 from buildtool.emit.packing import pack
+from buildtool.firmware.sizes import open_elf
+from buildtool.firmware.stack.need import Stacks
 from buildtool.graph.strided import reduction
 from buildtool.graph.types import Activation, DepthwiseAttrs, ElementwiseAttrs, OpKind, Pad, SoftmaxAttrs
-from buildtool.service.firmware.sizes import open_elf
-from buildtool.service.firmware.stack.need import Stacks
 from buildtool.target.catalogue import select
 
 BOARD, FAMILY = "cortex-m55", "cortex_m_mve"

@@ -14,8 +14,8 @@ from loaded import load_target
 from paths import KERNELS, TESTS
 from placement import run_whole
 
+from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.emit.packing import loaded, pack, packings
-from buildtool.errors import ModelError, UnsupportedError
 from buildtool.graph.types import Activation, DType, ElementwiseAttrs, MeanAttrs, OpKind, SoftmaxAttrs
 from buildtool.target.catalogue import select
 

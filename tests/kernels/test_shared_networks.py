@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from netbuilder import NetBuilder
 
+from buildtool.api import handle
+from buildtool.firmware.run import validation
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Activation, OpKind
-from buildtool.service import handle
-from buildtool.service.emulation import validation
 
 # No piece is too small to be shared.
 WATCHED = ("-fsanitize=thread", "-g1", "-O1", "-DNN_FORK_ISSUES=1")

@@ -19,12 +19,12 @@ from placement import WAYS, run_placed
 from vectorcases import windowed as large
 from vpu16_twin import expected, output, rounded_sums
 
+from buildtool.base.modes import Requantise
 from buildtool.emit.bounds import bound
 from buildtool.emit.packing import loaded
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier, quantize_multiplier
 from buildtool.graph.reference import execute_op
 from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, OpKind
-from buildtool.modes import Requantise
 from buildtool.target.catalogue import select
 from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_board, make_target

@@ -13,8 +13,8 @@ from guarded import before_nothing
 from hostfamily import library, on_host
 from placement import Margin, part_view, run_whole
 
+from buildtool.base.modes import Requantise
 from buildtool.graph.types import Activation, ConvAttrs, OpKind, Pad
-from buildtool.modes import Requantise
 from buildtool.target.catalogue import channel_bytes, features
 from buildtool.target.registry import load_board, make_target
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_nets import graphs, make_target, residual_net
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
 from buildtool.plan.assemble.layerwise import plan
 from buildtool.plan.codec import from_bytes, to_bytes
 from buildtool.plan.summary.view import to_json

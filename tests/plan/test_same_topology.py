@@ -15,9 +15,9 @@ from plan_nets import fed_graphs, graphs, make_target
 from zeronet import SAME_3X3, Net
 
 from buildtool import zoo
+from buildtool.base.errors import BuildtoolError, PlanError
 from buildtool.emit.image import weight_image
 from buildtool.emit.sources import emit
-from buildtool.errors import BuildtoolError, PlanError
 from buildtool.graph.numbering import numbered
 from buildtool.graph.onnxqdq.reader import read_qdq
 from buildtool.graph.rewrite import rewrite

@@ -8,7 +8,7 @@ import pytest
 from gatednets import efficient_net
 from loaded import load_target
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.secondpass import with_second_passes
 from buildtool.graph.types import SecondPass

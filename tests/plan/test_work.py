@@ -9,25 +9,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from zeronet import joined
 
-from buildtool.errors import PlanError
+from buildtool.api import handle
+from buildtool.api.answers import fronts as front_answers
+from buildtool.base.errors import PlanError
+from buildtool.base.modes import Objective
+from buildtool.base.session import Session
+from buildtool.base.work import Work
+from buildtool.fronts.texts import front as front_report
+from buildtool.fronts.texts import plan as plan_report
+from buildtool.fronts.texts import words
 from buildtool.graph.tflite.writer import write_model
-from buildtool.modes import Objective
 from buildtool.plan.assemble import moves
 from buildtool.plan.check import states
 from buildtool.plan.check.check import check
+from buildtool.plan.choose import choose
+from buildtool.plan.choose.prepare import Prepared
 from buildtool.plan.codec import to_bytes
+from buildtool.plan.options import PlanOptions
 from buildtool.plan.types import Buffer, BufferKind
-from buildtool.report import front as front_report
-from buildtool.report import plan as plan_report
-from buildtool.report import words
-from buildtool.service import handle
-from buildtool.service.answers import fronts as front_answers
-from buildtool.service.pipeline import choose
-from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.prepare import Prepared
-from buildtool.session import Session
 from buildtool.target.registry import load_target
-from buildtool.work import Work
 
 LITTLE = 100_000  # units: less than placing the plans of some branches takes
 

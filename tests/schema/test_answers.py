@@ -12,13 +12,13 @@ from answertypes import wrong
 from needs import needs_tool
 from paths import ROOT
 
-from buildtool.errors import ErrorData, UsageError, to_data
+from buildtool.api import handle
+from buildtool.api.requests import KINDS
+from buildtool.base.errors import ErrorData, UsageError, to_data
 from buildtool.schema import SCHEMA
 from buildtool.schema.kinds import ANSWERS
 from buildtool.schema.page import page
 from buildtool.schema.plans import PlanAnswer
-from buildtool.service import handle
-from buildtool.service.requests import KINDS
 
 NET = {"model": "ds_cnn", "board": "host"}
 CFG = b"[net]\nheight=8\nwidth=8\nchannels=3\n[convolutional]\nfilters=4\nsize=3\nstride=1\npad=1\n"

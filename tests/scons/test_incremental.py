@@ -19,8 +19,8 @@ from paths import ROOT
 from retrained import retrained_model
 
 from buildtool import zoo
+from buildtool.api import handle
 from buildtool.emit.image import MAGIC
-from buildtool.service import handle
 
 VERBS = ("emitting", "compiling", "assembling", "archiving", "linking", "placing", "writing", "buildtool")
 # Says which programs the build's own process starts: the service is one, compilers are none.
@@ -54,10 +54,10 @@ cat "${{sources[@]}}" > "$output"
 
 # Stands for a file system that notes no time: each file is, by its stamp, the one that was read first.
 LYING = """
-import buildtool.seen
-buildtool.seen.stamp = lambda there: (0, 0, 0, 0)
-buildtool.seen.at_rest = lambda there, when: True
-buildtool.seen.MAPPED_NS = -(1 << 62)
+import buildtool.base.seen
+buildtool.base.seen.stamp = lambda there: (0, 0, 0, 0)
+buildtool.base.seen.at_rest = lambda there, when: True
+buildtool.base.seen.MAPPED_NS = -(1 << 62)
 """
 
 

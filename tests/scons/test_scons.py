@@ -16,7 +16,7 @@ from onecompile import once_compiled
 from paths import ROOT
 
 from buildtool import zoo
-from buildtool.service import handle
+from buildtool.api import handle
 
 TOOLS = ROOT / "site_scons/site_tools"
 

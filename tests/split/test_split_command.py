@@ -17,12 +17,12 @@ from answertypes import wrong
 from needs import needs_package, needs_tool
 from paths import ROOT
 
-from buildtool import cli
-from buildtool.errors import BuildtoolError
+from buildtool.api import handle, kept_session
+from buildtool.base.errors import BuildtoolError
+from buildtool.fronts.cli import main as cli
 from buildtool.graph.tflite.writer import write_model
 from buildtool.schema import SCHEMA
 from buildtool.schema.splits import SplitAnswer
-from buildtool.service import handle, kept_session
 
 pytestmark = pytest.mark.slow
 # The original needs 1,056 bytes at the least; guards around the arena take up to 128 in test

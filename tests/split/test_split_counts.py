@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from paths import ROOT
 
-from buildtool.errors import UnsupportedError, UsageError
+from buildtool.base.errors import UnsupportedError, UsageError
 from buildtool.split.blocks import find_in
 from buildtool.split.branches import split_steps
 from buildtool.split.counts import counts_in

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from buildtool import cli
+from buildtool.fronts.cli import main as cli
 from buildtool.options.splitting import SPLITTING
 from buildtool.split import tables
 from buildtool.split.found import Candidate, Found, Step, Tried

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from buildtool import outfiles
-from buildtool.errors import UsageError
+from buildtool.base import outfiles
+from buildtool.base.errors import UsageError
 from buildtool.split.records import Records, key_of
 
 

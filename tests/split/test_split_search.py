@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from buildtool.errors import UsageError
+from buildtool.base.errors import UsageError
 from buildtool.split import backend, keeping, search, structure, training
 from buildtool.split.blocks import Block
 from buildtool.split.data import Data

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from needs import needs_package
 
-from buildtool.errors import UnsupportedError
+from buildtool.base.errors import UnsupportedError
 from buildtool.split.blocks import find_blocks
 from buildtool.split.branches import split_steps
 from buildtool.split.counts import counts_in, counts_of

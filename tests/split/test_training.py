@@ -15,7 +15,7 @@ import pytest
 import splitnets
 from needs import needs_package
 
-from buildtool.errors import MachineError, ModelError, UsageError
+from buildtool.base.errors import MachineError, ModelError, UsageError
 from buildtool.options.pixels import NAMED
 from buildtool.split import backend, batches, checkpoints, keeping, training
 from buildtool.split.batches import Batches

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from needs import needs_package
 
-from buildtool.errors import MachineError, UsageError
+from buildtool.base.errors import MachineError, UsageError
 from buildtool.split import data as datasets
 from buildtool.split.data import Data, check, load
 

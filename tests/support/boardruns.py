@@ -17,20 +17,20 @@ from typing import Any
 
 import numpy as np
 
+from buildtool.api.requests import parse
+from buildtool.base.modes import Reference
+from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit
+from buildtool.firmware.run.compare import Array, difference, reference
+from buildtool.firmware.run.execute import Outcome, built, execute
+from buildtool.firmware.run.inputs import seeded
 from buildtool.graph.secondpass import with_second_passes
 from buildtool.graph.types import Graph, SecondPass
-from buildtool.modes import Reference
+from buildtool.plan.choose.needs import refuse_unless_fits
+from buildtool.plan.choose.pipeline import Planned, planned
+from buildtool.plan.choose.prepare import load_network
+from buildtool.plan.models import tflite_file
 from buildtool.plan.types import Plan
-from buildtool.service.emulation.compare import Array, difference, reference
-from buildtool.service.emulation.execute import Outcome, built, execute
-from buildtool.service.emulation.inputs import seeded
-from buildtool.service.pipeline.models import tflite_file
-from buildtool.service.pipeline.needs import refuse_unless_fits
-from buildtool.service.pipeline.pipeline import Planned, planned
-from buildtool.service.pipeline.prepare import load_network
-from buildtool.service.requests import parse
-from buildtool.session import Session
 
 SEED = 20
 

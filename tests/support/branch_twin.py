@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from front_twin import Twin
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
 from buildtool.plan.schedule.inner import needs
 from buildtool.plan.schedule.receptive import accumulates, streams
 from buildtool.plan.types import Group, Region, Scheme

@@ -16,7 +16,7 @@ import ckernels
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 
-from buildtool.service.firmware.objects import Compiler, Unit, compile_all
+from buildtool.firmware.objects import Compiler, Unit, compile_all
 from buildtool.target.family import load_family
 from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_board, plugin

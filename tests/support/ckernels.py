@@ -23,8 +23,8 @@ from buildtool_plugins.tools.find import find_host_compiler
 from paths import KERNELS
 
 from buildtool.emit.packing import pack
+from buildtool.firmware.objects import Compiler, Unit, compile_all
 from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, Graph, Op, OpKind, PoolAttrs, ResizeAttrs
-from buildtool.service.firmware.objects import Compiler, Unit, compile_all
 from buildtool.target.family import load_family, resolved
 from buildtool.target.types import BYTES, KernelVariant
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from buildtool import folders, wire
+from buildtool.base import folders, wire
 from buildtool.client import daemon as client
 from buildtool.client import endpoint as places
 from buildtool.client.endpoint import Endpoint, process_start
@@ -198,7 +198,7 @@ def left_over() -> list[int]:
             ours = mark in (folder / "environ").read_bytes().split(b"\0")
             if (
                 ours
-                and b"buildtool.service" in (folder / "cmdline").read_bytes()
+                and b"buildtool.api" in (folder / "cmdline").read_bytes()
                 and is_running(int(folder.name))
             ):
                 found.append(int(folder.name))

@@ -26,8 +26,8 @@ import numpy as np
 from cbuilds import kernel_units
 from loaded import load_target
 
-from buildtool.service.firmware.firmware import link
-from buildtool.service.firmware.objects import Compiler, compile_all
+from buildtool.firmware.firmware import link
+from buildtool.firmware.objects import Compiler, compile_all
 from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_board, plugin
 from buildtool.target.types import RunRequest

@@ -21,18 +21,18 @@ from graphs import inputs_for
 from loaded import load_target
 
 from buildtool.emit.sources import Sources, emit, kernel_sources
+from buildtool.firmware.firmware import link, write_files
+from buildtool.firmware.objects import Compiler, Unit, compile_all
+from buildtool.firmware.run.compare import difference, referrer
+from buildtool.firmware.run.validation import SANITIZERS
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph
 from buildtool.plan.check.check import check
+from buildtool.plan.choose.pipeline import make_plan
+from buildtool.plan.options import PlanOptions
 from buildtool.plan.types import Plan
-from buildtool.service.emulation.compare import difference, referrer
-from buildtool.service.emulation.validation import SANITIZERS
-from buildtool.service.firmware.firmware import link, write_files
-from buildtool.service.firmware.objects import Compiler, Unit, compile_all
-from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.pipeline import make_plan
 from buildtool.target.library import kernel_includes
 from buildtool.target.registry import plugin
 from buildtool.target.types import Target

@@ -21,7 +21,7 @@ import pytest
 from buildtool_plugins.tools.find import find_clang
 from paths import SHARED
 
-from buildtool.errors import ToolError
+from buildtool.base.errors import ToolError
 
 # Program or package -> the name that `./dev --with` knows it by.
 WITH = {

@@ -19,7 +19,7 @@ import pytest
 from buildtool_plugins.tools.find import Compiler, find_clang, find_gcc
 from paths import ROOT
 
-from buildtool.errors import ToolError
+from buildtool.base.errors import ToolError
 
 # Written for the shell, which starts and ends in the fraction of a compilation.
 _PROGRAM = """\

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from paths import TESTS
 
-from buildtool.service.firmware.firmware import link_flags
-from buildtool.service.firmware.objects import Compiler, Unit, compile_all
+from buildtool.firmware.firmware import link_flags
+from buildtool.firmware.objects import Compiler, Unit, compile_all
 from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_board, plugin
 from buildtool.target.types import Board, RunRequest, RunResult, Toolchain

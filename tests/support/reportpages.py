@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from buildtool.report.html.page import page
-from buildtool.service import handle
-from buildtool.session import Session
+from buildtool.api import handle
+from buildtool.base.session import Session
+from buildtool.fronts.texts.html.page import page
 
 # Whole and streamed, within a limit and with the least memory, on a board that has too little flash as well.
 REPORTS: dict[str, dict[str, Any]] = {

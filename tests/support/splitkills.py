@@ -84,7 +84,7 @@ def at_write(name: str, number: int) -> None:
 
 def child(out: str, disturb: Callable[[], None], said: Path) -> None:
     """The command in this process, which it ends."""
-    from buildtool import cli
+    from buildtool.fronts.cli import main as cli
     from buildtool.split import networks
 
     networks.by_name = lambda *_: splitnets.network()  # type: ignore[assignment]

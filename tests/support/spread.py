@@ -12,7 +12,7 @@ import dataclasses
 import numpy as np
 from graphs import inputs_for
 
-from buildtool.errors import BuildtoolError
+from buildtool.base.errors import BuildtoolError
 from buildtool.graph.reference import execute
 from buildtool.graph.types import BatchBlockAttrs, DType, Graph, Op, OpKind, PadAttrs, Quantization, Tensor
 

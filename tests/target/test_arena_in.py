@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from buildtool.errors import TargetError, UsageError
+from buildtool.base.errors import TargetError, UsageError
 from buildtool.plan.summary.fit import available_bytes, rooms
-from buildtool.service.pipeline.targets import TargetChoice, load_target
 from buildtool.target.arena_in import arena_memories, roomier, with_arena_in
+from buildtool.target.choice import TargetChoice, load_target
 from buildtool.target.digest import planning_digest
 from buildtool.target.registry import load_board
 from buildtool.target.types import KEPT_FOR_GLOBALS, Board

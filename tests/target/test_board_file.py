@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from buildtool.errors import TargetError
+from buildtool.base.errors import TargetError
 from buildtool.target.board_file import merge
 from buildtool.target.registry import load_board
 from buildtool.target.toml_values import parse_size, show_size

@@ -2,7 +2,7 @@
 
 import pytest
 
-from buildtool.errors import TargetError
+from buildtool.base.errors import TargetError
 from buildtool.target.registry import board_names, load_board
 from buildtool.target.speeds import Cache, Pipeline, Speed, streamed
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from netbuilder import NetBuilder
 
-from buildtool.errors import TargetError, UnsupportedError
+from buildtool.base.errors import TargetError, UnsupportedError
 from buildtool.graph.types import (
     Attrs,
     ConvAttrs,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from buildtool.errors import TargetError
+from buildtool.base.errors import TargetError
 from buildtool.target.catalogue import for_core
 from buildtool.target.family import load_family
 from buildtool.target.taps import taps_met

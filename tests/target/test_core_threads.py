@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from buildtool.errors import TargetError, UsageError
-from buildtool.service import handle
+from buildtool.api import handle
+from buildtool.base.errors import TargetError, UsageError
 from buildtool.target.catalogue import for_core
 from buildtool.target.digest import compiling_digest, planning_digest
 from buildtool.target.registry import load_board, make_target

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from paths import KERNELS, ROOT
 
-from buildtool.errors import TargetError, UsageError
+from buildtool.base.errors import TargetError, UsageError
 from buildtool.target import registry
 from buildtool.target.plugin import KernelFolder
 

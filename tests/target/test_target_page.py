@@ -3,7 +3,7 @@
 import pytest
 from paths import ROOT
 
-from buildtool.errors import TargetError
+from buildtool.base.errors import TargetError
 from buildtool.target import board_keys, catalogue_keys
 from buildtool.target.page import page
 from buildtool.target.types import Argument, Contract, Role, Windows

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from buildtool.errors import TargetError
+from buildtool.base.errors import TargetError
 from buildtool.target.board_file import read_table
 from buildtool.target.registry import load_board
 from buildtool.target.toml_places import place

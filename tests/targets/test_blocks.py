@@ -12,9 +12,9 @@ import pytest
 from buildtool_plugins.qemu import blocks
 from probe import ARM, one_set, plugin, probe, run
 
-from buildtool.errors import ToolError
-from buildtool.service.emulation.cycles import find_timer, timed
-from buildtool.session import Session
+from buildtool.base.errors import ToolError
+from buildtool.base.session import Session
+from buildtool.firmware.run.cycles import find_timer, timed
 from buildtool.target.blocks import OUTSIDE, Executed, Ran, Waited, Work
 from buildtool.target.registry import load_board
 from buildtool.target.types import RunRequest, RunResult

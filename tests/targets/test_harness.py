@@ -3,7 +3,7 @@ import struct
 import pytest
 from probe import ALL, ARM, one_set, probe, report, run
 
-from buildtool.errors import ToolError
+from buildtool.base.errors import ToolError
 
 ECHOED = bytes(2 * i for i in range(16))  # range(16) + the weights
 

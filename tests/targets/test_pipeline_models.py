@@ -8,8 +8,8 @@ import pytest
 from buildtool_plugins.pipeline import llvm
 from buildtool_plugins.tools import find
 
-from buildtool.errors import ToolError
-from buildtool.service.emulation.cycles import find_timer
+from buildtool.base.errors import ToolError
+from buildtool.firmware.run.cycles import find_timer
 from buildtool.target.blocks import BlockTime
 from buildtool.target.registry import load_board
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from buildtool import cli
+from buildtool.api.checking.cases import network
+from buildtool.base.errors import TargetError, UsageError
 from buildtool.emit import blocks, packing
-from buildtool.errors import TargetError, UsageError
+from buildtool.firmware.includes import reads
+from buildtool.fronts.cli import main as cli
 from buildtool.graph.types import OpKind
-from buildtool.service.checking.cases import network
-from buildtool.service.firmware.includes import reads
 from buildtool.target.catalogue import select
 from buildtool.target.registry import asked, load_target
 from buildtool.target.types import RunResult
@@ -66,10 +66,10 @@ def test_a_source_that_is_not_there_is_named(tmp_path: Any) -> None:
 
 
 def test_boards_without_kernels_of_the_plugin_are_not_equal(monkeypatch: Any) -> None:
-    from buildtool.service.checking import check
+    from buildtool.api.checking import check
 
     monkeypatch.setattr(check, "_families", lambda _plugin, _target: set())
-    from buildtool.service import handle
+    from buildtool.api import handle
 
     with pytest.raises(UsageError, match="no kernels of a family of its own"):
         handle({"kind": "target", "plugin": "xtensa"})

@@ -9,7 +9,7 @@ from buildtool_plugins.baremetal import ARITHMETIC
 from elftools.elf.elffile import ELFFile
 from probe import RISCV, load_board, one_set, plugin, probe, report, run
 
-from buildtool.errors import ToolError
+from buildtool.base.errors import ToolError
 from buildtool.target.types import RunRequest
 
 HELPERS = {

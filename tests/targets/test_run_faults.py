@@ -3,10 +3,10 @@
 import pytest
 from netbuilder import NetBuilder
 
-from buildtool.errors import ToolError
+from buildtool.api import handle
+from buildtool.base.errors import ToolError
+from buildtool.firmware.run import execute
 from buildtool.graph.tflite.writer import write_model
-from buildtool.service import handle
-from buildtool.service.emulation import execute
 
 
 def small_stack(folder, base):

@@ -5,8 +5,8 @@ import pytest
 from buildtool_plugins.tools.find import OLDEST_CLANG, find_clang, find_gcc
 from paths import ROOT
 
-from buildtool.errors import ToolError
-from buildtool.service.firmware.firmware import link_flags
+from buildtool.base.errors import ToolError
+from buildtool.firmware.firmware import link_flags
 from buildtool.target.registry import load_board, plugin
 from buildtool.target.types import RunRequest
 

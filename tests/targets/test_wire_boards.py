@@ -20,16 +20,16 @@ from buildtool_plugins.wire.ports import SerialPort, Socket
 from daemons import eventually
 from rttprobe import attached
 
-from buildtool.errors import ToolError
-from buildtool.modes import Reference
-from buildtool.service import handle
-from buildtool.service.emulation import execute
-from buildtool.service.emulation.compare import reference
-from buildtool.service.emulation.execute import built, input_file
-from buildtool.service.emulation.inputs import seeded
-from buildtool.service.emulation.subject import subject
-from buildtool.service.requests import parse
-from buildtool.session import Session
+from buildtool.api import handle
+from buildtool.api.requests import parse
+from buildtool.base.errors import ToolError
+from buildtool.base.modes import Reference
+from buildtool.base.session import Session
+from buildtool.firmware.run import execute
+from buildtool.firmware.run.compare import reference
+from buildtool.firmware.run.execute import built, input_file
+from buildtool.firmware.run.inputs import seeded
+from buildtool.firmware.run.subject import subject
 from buildtool.target.registry import load_board
 from buildtool.target.types import Board, Desk, RunRequest
 

@@ -16,8 +16,8 @@ from buildtool_plugins.wire.frames import Frame
 from buildtool_plugins.wire.ports import SerialPort
 from fakeboard import FakeBoard, on_a_port
 
-from buildtool.errors import ToolError
-from buildtool.modes import Level
+from buildtool.base.errors import ToolError
+from buildtool.base.modes import Level
 from buildtool.target.plugin import ProgramError
 from buildtool.target.registry import load_board
 from buildtool.target.types import RunRequest, RunResult

@@ -9,11 +9,11 @@ import pytest
 from needs import needs_shared
 from netbuilder import NetBuilder
 
-from buildtool import cli
-from buildtool.errors import PlanError
+from buildtool.api import handle
+from buildtool.base.errors import PlanError
+from buildtool.base.session import Session
+from buildtool.fronts.cli import main as cli
 from buildtool.graph.tflite.writer import write_model
-from buildtool.service import handle
-from buildtool.session import Session
 from buildtool.target.registry import load_board
 
 NETWORK = "mobilenetv2:size=32,alpha=0.35,classes=10"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from buildtool.service import handle
+from buildtool.api import handle
 
 
 @pytest.mark.slow

@@ -12,11 +12,11 @@ import pytest
 from buildtool_plugins.xcore.issues import FLAGS, SOURCE, parse
 from needs import needs_tool
 
-from buildtool.errors import TargetError, ToolError
-from buildtool.report import issues as issue_report
-from buildtool.report import profile as report
-from buildtool.service import handle
-from buildtool.service.emulation.issues import beside_published
+from buildtool.api import handle
+from buildtool.base.errors import TargetError, ToolError
+from buildtool.firmware.run.issues import beside_published
+from buildtool.fronts.texts import issues as issue_report
+from buildtool.fronts.texts import profile as report
 from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_board
 from buildtool.target.types import Issues

@@ -13,10 +13,10 @@ from buildtool_plugins.xcore.xtc import LINES, compile_project
 from needs import needs_tool
 from xtcstub import HEADERS, environment, recorded, replayed, stub_tools
 
-from buildtool.errors import ToolError
+from buildtool.api import handle
+from buildtool.base.errors import ToolError
+from buildtool.firmware.firmware import write_files
 from buildtool.graph.reference import execute
-from buildtool.service import handle
-from buildtool.service.firmware.firmware import write_files
 
 NET = "ds_cnn"
 REQUEST = {"kind": "build", "model": NET, "board": "xcore", "options": {"strategy": "layerwise"}}
@@ -100,8 +100,8 @@ def test_the_application_with_the_vendors_functions_played_by_stubs_gives_the_re
 
 
 def zeros_through_the_reference():
-    from buildtool.service.pipeline.models import load_model, read_graph
-    from buildtool.session import Session
+    from buildtool.base.session import Session
+    from buildtool.plan.models import load_model, read_graph
 
     graph, _ = read_graph(load_model(NET), Session())
     zeros = [np.zeros(graph.tensors[t].shape, np.int8) for t in graph.inputs]

@@ -11,8 +11,8 @@ from elftools.elf.elffile import ELFFile
 from needs import needs_tool
 from probe import load_board, one_set, plugin, probe, report, run
 
-from buildtool import cli
-from buildtool.errors import ToolError
+from buildtool.base.errors import ToolError
+from buildtool.fronts.cli import main as cli
 from buildtool.target.types import RunRequest
 
 GCC = "xtensa-lx106-elf-gcc"

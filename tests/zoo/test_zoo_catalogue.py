@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from buildtool import zoo
-from buildtool.errors import UsageError
+from buildtool.base.errors import UsageError
 
 
 def test_the_networks_are_named_in_order():

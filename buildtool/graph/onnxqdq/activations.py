@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from buildtool.errors import ModelError, UnsupportedError
+from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnxqdq import scales
 from buildtool.graph.onnxqdq.context import Context, meet
 from buildtool.graph.onnxqdq.elementwise import elementwise, in_order, sum_or_product

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from buildtool.errors import ModelError, UnsupportedError
+from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnxqdq.context import Context
 from buildtool.graph.onnxqdq.file import Array, Node
 from buildtool.graph.onnxqdq.values import NO_CLAMP, Constant, Pending, Quantized, Value

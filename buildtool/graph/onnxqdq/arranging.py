@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from buildtool.errors import ModelError, UnsupportedError
+from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.geometry import GeometryError, broadcast
 from buildtool.graph.onnxqdq import weighted
 from buildtool.graph.onnxqdq.context import Context

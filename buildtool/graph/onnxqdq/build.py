@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from buildtool.errors import UnsupportedError
+from buildtool.base.errors import UnsupportedError
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.onnxfile import shown
 from buildtool.graph.onnxqdq.file import Array

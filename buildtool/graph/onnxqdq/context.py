@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from buildtool.errors import UnsupportedError
+from buildtool.base.errors import UnsupportedError
 from buildtool.graph.fixedpoint import activation_range
 from buildtool.graph.onnxfile import shown
 from buildtool.graph.onnxqdq import scales

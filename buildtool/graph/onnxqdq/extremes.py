@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.errors import ModelError, UnsupportedError
+from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnxqdq import scales
 from buildtool.graph.onnxqdq.context import Context
 from buildtool.graph.onnxqdq.elementwise import Rule, elementwise, pair_of, sum_or_product

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from buildtool.errors import ModelError, UnsupportedError
+from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnxqdq.context import Context
 from buildtool.graph.onnxqdq.file import Array, Node
 from buildtool.graph.onnxqdq.folding import axes_of, moved, permutation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from buildtool.errors import ModelError, UnsupportedError
+from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnxfile import shown
 from buildtool.graph.onnxqdq.file import Array, Node, QdqFile
 from buildtool.graph.onnxqdq.values import Constant, Quantized, Value

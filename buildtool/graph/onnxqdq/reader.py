@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from buildtool.errors import BuildtoolError, ModelError, UnsupportedError, did_you_mean
+from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError, did_you_mean
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.onnxfile import shown
 from buildtool.graph.onnxqdq import scales

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.errors import ModelError, UnsupportedError
+from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnxfile import shown
 from buildtool.graph.onnxqdq.file import DTYPES, Array, Node
 from buildtool.graph.onnxqdq.operands import Operands

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from buildtool.errors import ModelError, UnsupportedError
+from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnxqdq import scales
 from buildtool.graph.onnxqdq.context import Context
 from buildtool.graph.onnxqdq.file import Array, Node

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.errors import BuildtoolError, UnsupportedError, UsageError
+from buildtool.base.errors import BuildtoolError, UnsupportedError, UsageError
 from buildtool.graph.operands import varying
 from buildtool.graph.ops import DEFS, TABLE_KINDS
 from buildtool.graph.ops.types import load

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
-from buildtool.errors import ModelError
+from buildtool.base.errors import ModelError
 from buildtool.graph.fixedpoint import INT32_MAX, activation_range, quantize_multiplier, wrap_int32
 from buildtool.graph.reference.tensors import (
     Int64,

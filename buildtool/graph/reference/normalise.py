@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from buildtool.errors import ModelError
+from buildtool.base.errors import ModelError
 from buildtool.graph.fixedpoint import (
     INT32_MAX,
     INT32_MIN,

@@ -22,7 +22,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.errors import ModelError
+from buildtool.base.errors import ModelError
 from buildtool.graph.fixedpoint import (
     INT32_MAX,
     INT32_MIN,

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.errors import ModelError, UnsupportedError
+from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.fixedpoint import INT32_MAX, multiply_by_quantized_multiplier, wrap_int32
 from buildtool.graph.types import Attrs, Graph, Op, Quantization
 

@@ -6,7 +6,7 @@ beside them become the network's inputs and outputs, and carry the scale and zer
 
 from __future__ import annotations
 
-from buildtool.errors import UnsupportedError
+from buildtool.base.errors import UnsupportedError
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.rewrite.draft import Draft, Node
 from buildtool.graph.types import DType, OpKind

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.errors import UnsupportedError
+from buildtool.base.errors import UnsupportedError
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.ops import PAIR_KINDS, TABLE_KINDS
 from buildtool.graph.rewrite.draft import Draft, Node

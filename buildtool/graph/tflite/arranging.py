@@ -11,7 +11,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.errors import ModelError
+from buildtool.base.errors import ModelError
 from buildtool.graph.picking import picking
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.tflite.flat import RawTensor

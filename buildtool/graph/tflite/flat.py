@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.errors import ModelError, UnsupportedError
+from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.tflite.quicktable import quick
 from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import Quantization

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from buildtool.errors import UnsupportedError
+from buildtool.base.errors import UnsupportedError
 from buildtool.graph import types as g
 from buildtool.graph.tflite.fileops import FileOp, Lowering, OptionValue
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from buildtool.errors import UnsupportedError
+from buildtool.base.errors import UnsupportedError
 from buildtool.graph import types as g
 from buildtool.graph.tflite.fileops import FileOp, Lowering, OptionValue
 from buildtool.graph.tflite.lower_weighted import rows_columns

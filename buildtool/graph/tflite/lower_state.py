@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from buildtool.errors import UnsupportedError
+from buildtool.base.errors import UnsupportedError
 from buildtool.graph import types as g
 from buildtool.graph.ops import STATEFUL
 from buildtool.graph.tflite.fileops import FileOp, Lowering, OptionValue, Variable

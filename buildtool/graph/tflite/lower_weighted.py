@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from buildtool.errors import UnsupportedError
+from buildtool.base.errors import UnsupportedError
 from buildtool.graph import types as g
 from buildtool.graph.geometry import same_padding
 from buildtool.graph.tflite.fileops import ACTIVATIONS, FileOp, Lowering, OptionValue

@@ -9,7 +9,7 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.errors import ModelError, UnsupportedError
+from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.tflite.flat import Accessor, FlatFile, RawOperator, RawTensor
 from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import Activation, Attrs, OpKind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from buildtool.errors import ModelError
+from buildtool.base.errors import ModelError
 from buildtool.graph.tflite.opview import Decoded, OpView
 from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import LstmAttrs, LstmInput, OpKind, Quantization, SvdfAttrs

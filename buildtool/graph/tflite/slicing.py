@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from buildtool.errors import ModelError
+from buildtool.base.errors import ModelError
 from buildtool.graph.tflite.opview import OpView
 from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import SliceAttrs

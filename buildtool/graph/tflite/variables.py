@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.errors import BuildtoolError, ModelError, UnsupportedError
+from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.states import QUANTISED, STATE_TYPES
 from buildtool.graph.tflite.flat import FlatFile, RawOperator, RawTensor

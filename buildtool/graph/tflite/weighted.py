@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from buildtool.errors import ModelError
+from buildtool.base.errors import ModelError
 from buildtool.graph.tflite.opview import Decoded, OpView
 from buildtool.graph.tflite.padding import explicit_pad
 from buildtool.graph.tflite.schema import tflite

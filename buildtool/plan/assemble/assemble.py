@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+from buildtool.base.session import Session
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import total_macs
 from buildtool.graph.partviews import views
@@ -26,7 +27,6 @@ from buildtool.plan.assemble.totals import accounting
 from buildtool.plan.assemble.workspace import with_turns
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, Overlap, Plan
-from buildtool.session import Session
 from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from buildtool.errors import UsageError, did_you_mean, suggest
+from buildtool.base.errors import UsageError, did_you_mean, suggest
+from buildtool.base.modes import Image, InPlace, Strategy
+from buildtool.base.session import Session
 from buildtool.graph.types import Graph
-from buildtool.modes import Image, InPlace, Strategy
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.schedule.overlap import IN_PLACE
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Group, Plan, Region
-from buildtool.session import Session
 from buildtool.target import catalogue
 from buildtool.target.types import Target
 

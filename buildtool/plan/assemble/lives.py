@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from buildtool.modes import Image
+from buildtool.base.modes import Image
 from buildtool.plan.schedule.timeline import Life, Timeline
 from buildtool.plan.types import SOURCE
 

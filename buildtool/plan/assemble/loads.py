@@ -17,7 +17,9 @@ from functools import cached_property
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
-from buildtool.errors import TargetError
+from buildtool.base.errors import TargetError
+from buildtool.base.session import Session
+from buildtool.base.work import Work
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble import behind
 from buildtool.plan.assemble.ahead import FARTHEST, Demand, begins
@@ -32,9 +34,7 @@ from buildtool.plan.schedule.overlap import slices_in_place
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.schedule.turns import turns
 from buildtool.plan.types import Buffer, BufferKind, Load, Plan
-from buildtool.session import Session
 from buildtool.target.types import KernelVariant, Target
-from buildtool.work import Work
 
 MOST_BEHIND = 8  # operators of a group whose constants are tried on dead rows
 PRICED = 1 << 16  # bytes by which the price of one is known

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from buildtool.base.session import Session
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.assemble import contents
 from buildtool.plan.assemble.lives import Lives
@@ -21,7 +22,6 @@ from buildtool.plan.place.spread import Spread, spread
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.schedule.traffic import Traffic, traffic
 from buildtool.plan.types import Buffer, BufferKind, Move, Overlap, Plan, changed
-from buildtool.session import Session
 from buildtool.target.types import Target
 
 

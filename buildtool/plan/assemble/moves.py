@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
 
-from buildtool.errors import UnsupportedError
+from buildtool.base.errors import UnsupportedError
+from buildtool.base.work import Work
 from buildtool.plan.assemble.placement import Placed, place
 from buildtool.plan.place import arena
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.problem import arena_problem
 from buildtool.plan.place.solver import decide
 from buildtool.plan.types import Buffer, Move, Overlap, changed
-from buildtool.work import Work
 
 QUICK_NODES = 500  # of the exact search for how far a stretch goes without a move
 PROBE_NODES = 8_000  # of the same where it is about to end

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from buildtool.modes import Image
+from buildtool.base.modes import Image
+from buildtool.base.session import Session
 from buildtool.plan.assemble.lives import Lives
 from buildtool.plan.assemble.moves import Parted, place_in_parts
 from buildtool.plan.assemble.placement import Placed, look, place_quickly, searched
@@ -17,7 +18,6 @@ from buildtool.plan.assemble.workspace import Workspace
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Move, Overlap, changed
-from buildtool.session import Session
 
 MOST_PLACEMENTS = 512  # that a session keeps, of some kilobytes each
 MOST_BUFFERS = 1 << 13  # in all of them, but for the last two

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.distinct import distinct
+from buildtool.base.distinct import distinct
 from buildtool.graph.fusions import Fusion, fusions
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.types import Graph, Op

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from buildtool.errors import UnsupportedError
+from buildtool.base.errors import UnsupportedError
+from buildtool.base.work import Work
 from buildtool.plan.place import arena, greedy
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.problem import arena_problem
 from buildtool.plan.place.solver import Status, decide, improve
 from buildtool.plan.types import Buffer, Overlap, changed
-from buildtool.work import Work
 
 QUICK_NODES = 2_000  # of the exact search for offsets that meet the bound
 LEAST_NODES = 100  # of the same where nothing is left of the request's work

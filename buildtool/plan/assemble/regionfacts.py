@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from buildtool.base.modes import Image, InPlace
+from buildtool.base.session import Session
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.liveness import alias_roots, live_ranges, state_of
 from buildtool.graph.macs import pixel_macs
 from buildtool.graph.types import Graph
-from buildtool.modes import Image, InPlace
 from buildtool.plan.assemble.overlaps import RegionOverlap, of_region
 from buildtool.plan.assemble.workspace import Workspace, workspace
 from buildtool.plan.schedule.costs import CostModel
@@ -23,7 +24,6 @@ from buildtool.plan.schedule.overlap import permitted
 from buildtool.plan.schedule.rings import LineBuffer, rings
 from buildtool.plan.schedule.schedule import Run
 from buildtool.plan.types import Overlap, Region
-from buildtool.session import Session
 from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from buildtool.base.modes import InPlace
 from buildtool.graph.types import Graph
-from buildtool.modes import InPlace
 from buildtool.plan.assemble.lives import Lives
 from buildtool.plan.place import arena, greedy
 from buildtool.plan.place.arena import round_up

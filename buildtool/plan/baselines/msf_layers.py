@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from buildtool.errors import UnsupportedError
+from buildtool.base.errors import UnsupportedError
 from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, Graph, Op, OpKind
 from buildtool.plan.schedule.receptive import streams
 

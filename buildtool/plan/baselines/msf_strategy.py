@@ -10,11 +10,12 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from buildtool.errors import PlanError, UsageError, suggest
+from buildtool.base.errors import PlanError, UsageError, suggest
+from buildtool.base.modes import Image, InPlace
+from buildtool.base.session import Session
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import Graph
-from buildtool.modes import Image, InPlace
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.baselines.choice import chosen
 from buildtool.plan.baselines.msf_blocks import all_blocks
@@ -23,7 +24,6 @@ from buildtool.plan.baselines.msf_solve import front
 from buildtool.plan.schedule.inner import objection
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Group, Plan, Region, Scheme
-from buildtool.session import Session
 from buildtool.target import catalogue
 from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target

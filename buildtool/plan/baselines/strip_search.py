@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from buildtool.errors import Hint, PlanError, suggest
+from buildtool.base.errors import Hint, PlanError, suggest
+from buildtool.base.modes import Image, InPlace
+from buildtool.base.session import Session
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.liveness import LiveRange, live_ranges
 from buildtool.graph.macs import op_macs
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import Graph
-from buildtool.modes import Image, InPlace
 from buildtool.plan.assemble.overlaps import region_distance
 from buildtool.plan.assemble.totals import executed_macs
 from buildtool.plan.assemble.workspace import workspace
@@ -29,7 +30,6 @@ from buildtool.plan.schedule.receptive import accumulates, rows
 from buildtool.plan.schedule.rings import windows
 from buildtool.plan.schedule.schedule import Run, run
 from buildtool.plan.types import Plan, Region
-from buildtool.session import Session
 from buildtool.target import catalogue
 from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target

@@ -11,16 +11,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from buildtool.errors import UsageError
+from buildtool.base.errors import UsageError
+from buildtool.base.modes import Image, InPlace
+from buildtool.base.session import Session
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import Graph
-from buildtool.modes import Image, InPlace
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.schedule.inner import objection
 from buildtool.plan.schedule.receptive import rows
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Group, Plan, Region, Scheme
-from buildtool.session import Session
 from buildtool.target import catalogue
 from buildtool.target.types import KernelVariant, Target
 

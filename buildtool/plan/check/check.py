@@ -23,14 +23,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from buildtool.errors import PlanError, TargetError
+from buildtool.base.errors import PlanError, TargetError
+from buildtool.base.modes import Image
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import pixel_macs, total_macs
 from buildtool.graph.numbering import is_numbered
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.partviews import parts, views
 from buildtool.graph.types import Graph, Op
-from buildtool.modes import Image
 from buildtool.plan.check.contents import check_contents
 from buildtool.plan.check.hazard import unsafe
 from buildtool.plan.check.lifetimes import Life, check_coverage, lives_in_steps

@@ -6,7 +6,7 @@ buffers whose rings have rows and columns, and of moves between buffers that exi
 
 from __future__ import annotations
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
 from buildtool.graph.partviews import parts
 from buildtool.graph.types import Graph
 from buildtool.plan.check.states import arena_groups

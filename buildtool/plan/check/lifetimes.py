@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
+from buildtool.base.modes import Image
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import Graph
-from buildtool.modes import Image
 from buildtool.plan.types import Step
 
 Life = tuple[int, int]  # first and last step

@@ -6,7 +6,7 @@ another place. There the replay finds out whether they are in the arena in every
 
 from __future__ import annotations
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
 from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Plan

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
 from buildtool.graph.partviews import parts
 from buildtool.graph.types import Graph
 from buildtool.plan.check.operators import Area

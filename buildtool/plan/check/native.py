@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.compiled import load
+from buildtool.base.compiled import load
 from buildtool.plan.check.memory import Memory
 from buildtool.plan.check.operators import Area, Operator
 from buildtool.plan.check.reads import Read

@@ -16,12 +16,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from buildtool.distinct import distinct
-from buildtool.errors import PlanError
+from buildtool.base.distinct import distinct
+from buildtool.base.errors import PlanError
+from buildtool.base.modes import Image
 from buildtool.graph.liveness import state_of
 from buildtool.graph.partviews import written_in_place
 from buildtool.graph.types import AxisAttrs, Op
-from buildtool.modes import Image
 from buildtool.plan.check import native
 from buildtool.plan.check.loads import refuse_mixed
 from buildtool.plan.check.memory import Memory, Piece

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
 from buildtool.graph.ops import ALIAS_KINDS, STATEFUL
 from buildtool.graph.types import Graph, Op
 from buildtool.plan.check.reads import alias_groups

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from buildtool import modes
+from buildtool.base import modes
 from buildtool.graph.flow import Flow, Life, lives, peak, reordered
 from buildtool.graph.order import BUDGET, SHORT_BUDGET, Order, least_peak_order
 from buildtool.plan.assemble.placement import SEARCH_NODES

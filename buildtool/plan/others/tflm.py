@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from buildtool.errors import BuildtoolError, ModelError, UnsupportedError
+from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
+from buildtool.base.session import Session
 from buildtool.graph.tflite.flat import FlatFile, RawTensor
 from buildtool.graph.tflite.offline import with_offsets
 from buildtool.plan.assemble.placement import SEARCH_NODES
 from buildtool.plan.place.arena import Item, Problem, round_up, validate
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.known import improved
-from buildtool.session import Session
 
 ALIGNMENT = 16  # bytes, TFLM's
 ITEM_BYTES = {

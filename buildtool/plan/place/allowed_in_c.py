@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.compiled import load
+from buildtool.base.compiled import load
 from buildtool.plan.place.instance import Instance
 
 Sets = npt.NDArray[np.uint64]  # [item, word]: bit k of word w stands for the offset of 64 * w + k units

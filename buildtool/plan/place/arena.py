@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 from math import gcd
 from typing import Any, NamedTuple
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
 
 
 class Item(NamedTuple):

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from buildtool.errors import ModelError
+from buildtool.base.errors import ModelError
 from buildtool.plan.place.arena import Item, Problem
 from buildtool.plan.place.instance import MOST_ITEMS
 

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from buildtool.errors import UnsupportedError
+from buildtool.base.errors import UnsupportedError
+from buildtool.base.work import Work
 from buildtool.plan.place.arena import Permission, Problem, Solution, round_up
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.greedy_runs import FITS, Ints, Links, NativeRuns, PythonRuns, Task, library
-from buildtool.work import Work
 
 VARIATIONS = 240  # orders tried beyond the fixed ones, at most
 MOST_BYTES = 1 << 40  # so that sums, and areas in bytes times steps, stay in 64 bits

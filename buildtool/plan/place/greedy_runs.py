@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.compiled import load
+from buildtool.base.compiled import load
 from buildtool.plan.place.noise import choice, following
 
 Ints = npt.NDArray[np.int64]

@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.compiled import load
-from buildtool.errors import UnsupportedError
+from buildtool.base.compiled import load
+from buildtool.base.errors import UnsupportedError
 from buildtool.plan.place.arena import Permission, Problem, round_up
 
 Int32s = npt.NDArray[np.int32]

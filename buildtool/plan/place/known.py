@@ -9,10 +9,10 @@ from typing import Any
 
 import msgpack
 
+from buildtool.base.session import Level, Session
 from buildtool.plan.place import arena, greedy
 from buildtool.plan.place.arena import Problem, Solution
 from buildtool.plan.place.solver import Result, Status, decide, improve, solve
-from buildtool.session import Level, Session
 
 _SCHEMA = 1
 

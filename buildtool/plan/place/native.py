@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from buildtool.compiled import load
+from buildtool.base.compiled import load
 from buildtool.plan.place.allowed_in_c import Sets
 from buildtool.plan.place.instance import ARRAYS, Instance
 from buildtool.plan.place.outcome import Outcome, Verdict

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from buildtool.errors import PlanError, UnsupportedError
+from buildtool.base.errors import PlanError, UnsupportedError
+from buildtool.base.work import Work
 from buildtool.plan.place import arena
 from buildtool.plan.place.allowed import allowed_offsets, is_small
 from buildtool.plan.place.allowed_in_c import as_sets, sets_in_c
@@ -25,7 +26,6 @@ from buildtool.plan.place.native import NativeSearch, library
 from buildtool.plan.place.orders import FIRST_LIMIT, runs
 from buildtool.plan.place.outcome import Search, Verdict
 from buildtool.plan.place.search import PythonSearch
-from buildtool.work import Work
 
 LEAST_TABLE_BITS, MOST_TABLE_BITS = 10, 20  # of the table of states known to fail: 16 KiB to 16 MiB
 SETTING_UP = 1000  # units of work an item that any search takes besides its nodes: what its CPU is worth

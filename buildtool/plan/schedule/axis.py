@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
 
 Numbers = npt.NDArray[np.int64]
 N = TypeVar("N", npt.NDArray[np.int32], npt.NDArray[np.int64])

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
 from buildtool.graph.types import Graph
 from buildtool.plan.schedule.axis import Axis, AxisTable
 from buildtool.plan.schedule.receptive import axes, row_inputs, rows

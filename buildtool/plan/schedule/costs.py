@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from buildtool.distinct import distinct
+from buildtool.base.distinct import distinct
 from buildtool.graph.types import Graph
 from buildtool.plan.schedule.calls import Calls, Numbers, Ranges, RegionCalls, region_calls
 from buildtool.plan.schedule.receptive import accumulates

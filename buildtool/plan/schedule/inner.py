@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TypeVar
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
 from buildtool.graph.types import Graph, Op
 from buildtool.plan.schedule.axis import Axis, AxisTable, tabled, union
 from buildtool.plan.schedule.branches import exits

@@ -25,6 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from buildtool.base.modes import InPlace
 from buildtool.graph.liveness import LiveRange, state_of
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.partviews import parts
@@ -38,7 +39,6 @@ from buildtool.graph.types import (
     PoolAttrs,
     Tensor,
 )
-from buildtool.modes import InPlace
 from buildtool.plan.schedule.receptive import ROW_BY_ROW, WINDOWED
 from buildtool.plan.types import Overlap
 from buildtool.target.types import Contract, KernelVariant

@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.distinct import distinct
-from buildtool.errors import PlanError
+from buildtool.base.distinct import distinct
+from buildtool.base.errors import PlanError
+from buildtool.base.modes import Image
 from buildtool.graph.types import Graph
-from buildtool.modes import Image
 from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.branches import Branches, Progress, branches
 from buildtool.plan.schedule.inner import fed_by, known, made, needs, together

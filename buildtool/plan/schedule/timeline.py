@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from buildtool.distinct import distinct
+from buildtool.base.distinct import distinct
+from buildtool.base.session import Session
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.liveness import LiveRange, alias_roots, live_ranges
 from buildtool.graph.types import Graph
 from buildtool.plan.schedule.schedule import Run, Steps, run
 from buildtool.plan.types import Region, Step
-from buildtool.session import Session
 
 MOST_RUNS = 16384  # that a session keeps, of a kilobyte or so each: more than the regions of long plans
 

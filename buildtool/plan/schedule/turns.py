@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
 from buildtool.plan.schedule.schedule import Run, hand_offs
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, Load, Region, Scheme

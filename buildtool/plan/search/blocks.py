@@ -16,6 +16,7 @@ from itertools import accumulate, chain
 import numpy as np
 import numpy.typing as npt
 
+from buildtool.base.session import Session
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.axis import Axis, union
 from buildtool.plan.schedule.calls import branch_calls
@@ -25,7 +26,6 @@ from buildtool.plan.search.chain_costs import ChainCosts
 from buildtool.plan.search.chain_windows import ChainWindows
 from buildtool.plan.search.sections import Section, section
 from buildtool.plan.types import Group, Scheme
-from buildtool.session import Session
 from buildtool.target.costs import COST_UNITS
 
 MOST_OPERATORS = 10  # in one block

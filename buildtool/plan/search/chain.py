@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
+from buildtool.base.modes import Image, InPlace
 from buildtool.graph.fusions import fusions
 from buildtool.graph.liveness import alias_roots, state_of
 from buildtool.graph.macs import op_macs
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.topology import Topology
 from buildtool.graph.types import Graph, Op
-from buildtool.modes import Image, InPlace
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.axis import Axis, AxisTable
 from buildtool.plan.schedule.costs import CostModel

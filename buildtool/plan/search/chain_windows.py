@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from buildtool.modes import InPlace
+from buildtool.base.modes import InPlace
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.search.chain import Elements
 from buildtool.target.types import Contract

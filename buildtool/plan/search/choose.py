@@ -10,9 +10,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from buildtool.errors import BuildtoolError, Hint, PlanError, Value, suggest
+from buildtool.base.errors import BuildtoolError, Hint, PlanError, Value, suggest
+from buildtool.base.modes import Image, Objective
+from buildtool.base.session import Session
 from buildtool.graph.types import Graph
-from buildtool.modes import Image, Objective
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.search.cuts import Cuts
 from buildtool.plan.search.front import Front, Settings, front
@@ -22,7 +23,6 @@ from buildtool.plan.search.priced import SCALE, priced
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.summary.fit import available_bytes, check_state_fits
 from buildtool.plan.types import Plan
-from buildtool.session import Session
 from buildtool.target.arena_in import roomier
 from buildtool.target.costs import COST_UNITS
 from buildtool.target.types import Target

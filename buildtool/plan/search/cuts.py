@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from buildtool.modes import InPlace
+from buildtool.base.modes import InPlace
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.search.blocks import WHOLE
 from buildtool.plan.search.columns import Numbers, columns

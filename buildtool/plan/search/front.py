@@ -29,12 +29,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from buildtool.errors import UsageError, suggest
+from buildtool.base.errors import UsageError, suggest
+from buildtool.base.modes import Image, InPlace
+from buildtool.base.session import Session
+from buildtool.base.work import Work
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import total_macs
 from buildtool.graph.topology import topology
 from buildtool.graph.types import Graph
-from buildtool.modes import Image, InPlace
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.regionfacts import Regions, known_costs
 from buildtool.plan.schedule.receptive import by_rows
@@ -49,12 +51,10 @@ from buildtool.plan.search.regions import Candidate
 from buildtool.plan.search.tables import Objective, Tables
 from buildtool.plan.search.ties import Ties
 from buildtool.plan.types import Group, Plan, Region
-from buildtool.session import Session
 from buildtool.target import catalogue
 from buildtool.target.costs import COST_UNITS
 from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target
-from buildtool.work import Work
 
 HAND_OFFS = (1, 4, 8)  # pixels; whole rows are always tried
 STRATEGY = "best"

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from buildtool.distinct import distinct
+from buildtool.base.distinct import distinct
 from buildtool.plan.search.columns import Numbers
 from buildtool.plan.search.cuts import Cuts
 from buildtool.plan.search.tables import BlockForm

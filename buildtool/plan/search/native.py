@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from buildtool.compiled import load
-from buildtool.modes import InPlace
+from buildtool.base.compiled import load
+from buildtool.base.modes import InPlace
 from buildtool.plan.search.cuts import Cuts
 from buildtool.plan.search.lower_bound import INFINITE, Weights
 from buildtool.plan.search.regions import Reached

@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from buildtool.base.modes import Image
+from buildtool.base.session import Session
 from buildtool.graph.secondpass import once_positions, repeated_ops, with_second_passes
 from buildtool.graph.types import Graph, SecondPass
-from buildtool.modes import Image
 from buildtool.plan.schedule.gates import gates
 from buildtool.plan.search.cuts import Cuts
 from buildtool.plan.search.front import Settings, Space, space_of
 from buildtool.plan.search.lower_bound import INFINITE
 from buildtool.plan.search.paths import MOST_LABELS, Search
 from buildtool.plan.search.tables import Tables
-from buildtool.session import Session
 from buildtool.target import catalogue
 from buildtool.target.costs import COST_UNITS
 from buildtool.target.types import Target

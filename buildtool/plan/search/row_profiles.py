@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from buildtool.modes import InPlace
+from buildtool.base.modes import InPlace
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.receptive import accumulates, through
 from buildtool.plan.search.progress import BlockProgress, held

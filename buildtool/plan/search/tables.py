@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from buildtool.modes import Image, InPlace
+from buildtool.base.modes import Image, InPlace
+from buildtool.base.session import Level
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.overlap import distance, slices_in_place
@@ -28,7 +29,6 @@ from buildtool.plan.search.blocks import STEPS, Block, Blocks, Form, Lags, Rows
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.chain_keys import ChainKeys
 from buildtool.plan.search.sections import Section
-from buildtool.session import Level
 from buildtool.target.costs import COST_UNITS
 from buildtool.target.types import Contract
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from buildtool.base.session import Session
 from buildtool.graph.types import Graph
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.problem import arena_problem
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.summary.summary import peak
 from buildtool.plan.types import SOURCE, Plan
-from buildtool.session import Session
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from buildtool.errors import Hint, PlanError, TargetError, suggest
+from buildtool.base.errors import Hint, PlanError, TargetError, suggest
+from buildtool.base.modes import Image, InPlace
+from buildtool.base.session import Session
 from buildtool.graph.secondpass import without_second_passes
 from buildtool.graph.types import Graph
-from buildtool.modes import Image, InPlace
 from buildtool.plan.assemble.layerwise import IMAGES
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.types import Plan
-from buildtool.session import Session
 from buildtool.target.arena_in import roomier
 from buildtool.target.types import Board, Target
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.distinct import distinct
+from buildtool.base.distinct import distinct
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.partviews import written_in_place
 from buildtool.graph.types import Graph

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from buildtool.base.session import Session
 from buildtool.graph.types import Graph, OpKind
 from buildtool.plan.schedule.calls import region_calls
 from buildtool.plan.schedule.costs import CostModel
@@ -20,7 +21,6 @@ from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.schedule.turns import brought
 from buildtool.plan.summary.memory import ArenaUse
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Load, Move, Plan
-from buildtool.session import Session
 from buildtool.target.costs import Rings, part
 from buildtool.target.types import Costs, KernelVariant
 

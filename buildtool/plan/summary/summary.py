@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from buildtool.base.session import Session
 from buildtool.graph.macs import op_macs, pixel_macs
 from buildtool.graph.types import Graph
 from buildtool.plan.schedule.calls import Calls, region_calls
@@ -14,7 +15,6 @@ from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.schedule.turns import brought
 from buildtool.plan.summary.memory import ArenaUse, LiveBuffer, Moment, Use
 from buildtool.plan.types import Load, Plan, Region
-from buildtool.session import Session
 from buildtool.target.types import Costs, KernelVariant
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from buildtool.base.session import Session
 from buildtool.graph.macs import op_macs
 from buildtool.graph.partviews import parts, views
 from buildtool.graph.secondpass import Repetition, repetitions
@@ -16,7 +17,6 @@ from buildtool.schema.plans import (
     PlanView,
     SecondPassView,
 )
-from buildtool.session import Session
 
 
 def to_json(plan: Plan, graph: Graph, session: Session | None = None) -> PlanView:

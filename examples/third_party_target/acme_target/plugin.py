@@ -8,7 +8,7 @@ from pathlib import Path
 
 from buildtool_plugins.host import plugin as host
 
-from buildtool.errors import ToolError
+from buildtool.base.errors import ToolError
 from buildtool.target.plugin import Harness, KernelFolder
 from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from buildtool.errors import ToolError, did_you_mean
+from buildtool.base.errors import ToolError, did_you_mean
 from buildtool.target.kernels import kernels_root
 from buildtool.target.plugin import INTERFACE, Harness, KernelFolder
 from buildtool.target.types import (

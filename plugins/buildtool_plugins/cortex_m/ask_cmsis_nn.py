@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from buildtool.errors import ToolError, UsageError
+from buildtool.base.errors import ToolError, UsageError
 from buildtool.target.kernels import kernels_root
 from buildtool.target.programs import program
 

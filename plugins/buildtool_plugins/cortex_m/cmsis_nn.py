@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from buildtool.errors import UsageError
+from buildtool.base.errors import UsageError
 from buildtool.target.types import Board, Library
 from buildtool_plugins.cortex_m.ask_cmsis_nn import sizes
 

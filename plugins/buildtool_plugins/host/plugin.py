@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from buildtool.errors import ToolError, did_you_mean
+from buildtool.base.errors import ToolError, did_you_mean
 from buildtool.target.kernels import kernels_root
 from buildtool.target.plugin import INTERFACE, Harness, KernelFolder
 from buildtool.target.types import Board, DebugServer, RunRequest, RunResult, Toolchain

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
-from buildtool.errors import ToolError
+from buildtool.base.errors import ToolError
 from buildtool.target.blocks import BlockTime
 from buildtool_plugins.tools.find import Compiler, find_clang
 

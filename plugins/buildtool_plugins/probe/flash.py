@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from buildtool.errors import UsageError, did_you_mean
+from buildtool.base.errors import UsageError, did_you_mean
 from buildtool.target.types import Board, Flashing, ProbeTool
 
 Words = Callable[[tuple[str, ...], Path], tuple[str, ...]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from buildtool.errors import ToolError
+from buildtool.base.errors import ToolError
 from buildtool.target.blocks import Executed, Ran, Waited, Work
 from buildtool.target.speeds import WORD
 from buildtool.target.types import Board, Memory

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from buildtool.errors import ToolError
+from buildtool.base.errors import ToolError
 from buildtool.target.programs import program
 from buildtool_plugins.qemu import blocks
 from buildtool_plugins.tools.find import find_host_compiler

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from buildtool.errors import Hint, TargetError, ToolError
+from buildtool.base.errors import Hint, TargetError, ToolError
 from buildtool.target.types import Board, DebugServer, Probe, ProbeTool
 from buildtool_plugins.qemu.runner import command
 

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from buildtool.errors import Hint, ToolError, suggest
+from buildtool.base.errors import Hint, ToolError, suggest
 from buildtool.target.plugin import ProgramError
 from buildtool.target.types import Board, RunRequest, RunResult
 from buildtool_plugins.qemu import blocks, counter

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from buildtool.errors import ToolError
+from buildtool.base.errors import ToolError
 
 NEWEST_CLANG, OLDEST_CLANG = 30, 16  # ./dev has the same least version
 CLANG_VARIABLE = "BUILDTOOL_CLANG"

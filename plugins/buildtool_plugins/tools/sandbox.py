@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from buildtool.errors import ToolError
+from buildtool.base.errors import ToolError
 from buildtool.target.plugin import ProgramError
 from buildtool.target.scratch import scratch
 from buildtool.target.types import RunRequest

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from buildtool.errors import ToolError
-from buildtool.modes import Level
+from buildtool.base.errors import ToolError
+from buildtool.base.modes import Level
 from buildtool.target.types import Board, Reality
 
 NO_CYCLES = "an emulator counts no cycles"

@@ -12,8 +12,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from buildtool.errors import Hint, ToolError, suggest
-from buildtool.modes import Level
+from buildtool.base.errors import Hint, ToolError, suggest
+from buildtool.base.modes import Level
 from buildtool.target.types import Board, Desk, MemoryKind, Reality, RunRequest, RunResult
 from buildtool_plugins.tools.sandbox import end_with_parent
 from buildtool_plugins.wire import talk

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Protocol
 
-from buildtool.errors import Hint, ToolError
+from buildtool.base.errors import Hint, ToolError
 from buildtool.target.plugin import ProgramError
 from buildtool_plugins.wire.frames import Decoder, Frame
 

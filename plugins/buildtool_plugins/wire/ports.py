@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from buildtool.errors import Hint, ToolError, suggest
+from buildtool.base.errors import Hint, ToolError, suggest
 
 PYSERIAL = "pip install pyserial"
 RTT_SERVER = 'OpenOCD: rtt setup ADDRESS SIZE "SEGGER RTT"; rtt start; rtt server start PORT 0'

@@ -11,8 +11,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from buildtool.errors import ToolError, UsageError
-from buildtool.modes import Level
+from buildtool.base.errors import ToolError, UsageError
+from buildtool.base.modes import Level
 from buildtool.target.plugin import ProgramError
 from buildtool.target.scratch import scratch
 from buildtool.target.types import Board, Desk, Reality, RunRequest, RunResult

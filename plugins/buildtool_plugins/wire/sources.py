@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from buildtool.errors import Hint, TargetError, UsageError, did_you_mean, suggest
+from buildtool.base.errors import Hint, TargetError, UsageError, did_you_mean, suggest
 from buildtool.target.types import Board, Wiring
 from buildtool_plugins import baremetal, harness
 from buildtool_plugins.wire import ROOT

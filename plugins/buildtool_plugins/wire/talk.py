@@ -10,7 +10,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from buildtool.errors import ToolError
+from buildtool.base.errors import ToolError
 from buildtool.target.types import RunRequest
 from buildtool_plugins.wire.counted import reason
 from buildtool_plugins.wire.frames import MOST_PAYLOAD

@@ -17,7 +17,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from buildtool.errors import ToolError
+from buildtool.base.errors import ToolError
 
 PATTERN = bytes.fromhex("ff000f0f0f0f0f0fff00ff00ff00ff0031f7ce0831f7ce089c639c639c639c63")
 VERSION = bytes((1, 2, 0xFE, 0xFD))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from buildtool.errors import ToolError
+from buildtool.base.errors import ToolError
 from buildtool.target.kernels import kernels_root
 from buildtool.target.plugin import Harness
 from buildtool.target.types import Board, Issues

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
-from buildtool.modes import Level
+from buildtool.base.modes import Level
 from buildtool.target.kernels import kernels_root
 from buildtool.target.plugin import INTERFACE, Exported, Harness, KernelFolder, VendorBuild
 from buildtool.target.types import (

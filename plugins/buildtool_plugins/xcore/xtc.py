@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from buildtool.errors import Hint, ToolError
+from buildtool.base.errors import Hint, ToolError
 from buildtool.target.plugin import VendorBuild
 from buildtool_plugins.xcore import project
 

@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from needs import needs_shared
 from plainxcore import plain_xcore
 
-from buildtool.errors import PlanError, UsageError
-from buildtool.modes import Objective
+from buildtool.api import handle
+from buildtool.base.errors import PlanError, UsageError
+from buildtool.base.modes import Objective
+from buildtool.base.session import Session
 from buildtool.plan.assemble.ahead import Demand, begins
 from buildtool.plan.assemble.behind import Room, Site, Trail, places, stacks
 from buildtool.plan.check import native
 from buildtool.plan.check.check import check
+from buildtool.plan.choose.pipeline import planned
+from buildtool.plan.options import PlanOptions
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.schedule.turns import Part, brought
 from buildtool.plan.types import BufferKind
-from buildtool.service import handle
-from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.pipeline import planned
-from buildtool.session import Session
 
 SMALL = "mobilenetv2:size=64,alpha=0.35,classes=10"
 TRAINED = "models/mobilenetv2_160.tflite"  # in ../shared

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from plan_nets import graphs, make_target, residual_net
 from zeronet import Net
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
+from buildtool.base.session import Session
 from buildtool.plan.assemble import layerwise
 from buildtool.plan.baselines.strips import plan_strips
 from buildtool.plan.check.check import check
@@ -21,7 +22,6 @@ from buildtool.plan.search.front import Settings, front
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.summary.summary import peak, summarize
 from buildtool.plan.types import BufferKind
-from buildtool.session import Session
 from buildtool.target.types import Contract
 
 

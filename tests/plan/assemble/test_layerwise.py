@@ -11,7 +11,7 @@ from needs import needs_shared
 from plan_nets import graphs, make_target, residual_net
 from zeronet import Net
 
-from buildtool.errors import UnsupportedError, UsageError
+from buildtool.base.errors import UnsupportedError, UsageError
 from buildtool.graph.liveness import live_sum_bound
 from buildtool.graph.macs import total_macs
 from buildtool.graph.ops import ALIAS_KINDS

@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plainxcore import plain_xcore
 
+from buildtool.base.errors import PlanError
 from buildtool.emit.image import weight_image
 from buildtool.emit.sources import emit
-from buildtool.errors import PlanError
 from buildtool.plan.assemble.constants import Constants, constants
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.assemble.loads import with_loads
 from buildtool.plan.baselines.strips import parse_segments, plan_strips
 from buildtool.plan.check.check import check
+from buildtool.plan.models import load_model, read_graph
 from buildtool.plan.types import BufferKind
-from buildtool.service.pipeline.models import load_model, read_graph
 from buildtool.target import catalogue
 from buildtool.target.registry import load_target
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_nets import graphs, make_target, residual_net
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
 from buildtool.plan.assemble.layerwise import plan
 from buildtool.plan.assemble.memories import _in_order, in_one, over_two, touched_bytes
 from buildtool.plan.check.check import check

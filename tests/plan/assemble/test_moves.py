@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from plan_nets import make_target, residual_net
 from zeronet import Net
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
 from buildtool.plan import codec
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.moves import _Problem, place_in_parts

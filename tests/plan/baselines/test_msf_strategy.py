@@ -8,16 +8,16 @@ import pytest
 from plan_nets import make_target
 from zeronet import Net
 
-from buildtool.errors import PlanError, UsageError
+from buildtool.api import handle
+from buildtool.base.errors import PlanError, UsageError
+from buildtool.base.session import Session
 from buildtool.graph.types import OpKind
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.baselines import msf_strategy
 from buildtool.plan.baselines.msf_layers import chain, layer
 from buildtool.plan.check.check import check
+from buildtool.plan.models import load_model, read_graph
 from buildtool.plan.types import Scheme
-from buildtool.service import handle
-from buildtool.service.pipeline.models import load_model, read_graph
-from buildtool.session import Session
 from buildtool.target.registry import load_target
 
 NETWORK = "mcunet_vww5"

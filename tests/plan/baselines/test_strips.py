@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from needs import needs_shared
 
 from buildtool import zoo
-from buildtool.errors import PlanError, UsageError
+from buildtool.api import handle
+from buildtool.base.errors import PlanError, UsageError
+from buildtool.base.session import Session
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.baselines import strip_search
 from buildtool.plan.baselines.strip_search import promising
 from buildtool.plan.baselines.strips import Segment, parse_segments, plan_strips
 from buildtool.plan.check.check import check
+from buildtool.plan.models import load_model, read_graph
 from buildtool.plan.types import Scheme
-from buildtool.service import handle
-from buildtool.service.pipeline.models import load_model, read_graph
-from buildtool.session import Session
 from buildtool.target.registry import load_target
 
 MODEL = "models/mobilenetv2_160.tflite"  # in ../shared

@@ -7,13 +7,13 @@ from paths import TESTS
 from plan_nets import make_target, residual_net
 from zeronet import SAME_3X3, Net
 
-from buildtool.errors import UsageError
+from buildtool.api import handle
+from buildtool.base.errors import UsageError
 from buildtool.graph.types import OpKind
 from buildtool.plan.baselines.msf_strategy import plan_msf
 from buildtool.plan.baselines.strip_search import best_strips
 from buildtool.plan.baselines.strips import parse_segments, plan_strips
 from buildtool.plan.check.check import check
-from buildtool.service import handle
 from buildtool.target.types import Windows
 
 

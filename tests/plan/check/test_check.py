@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from plan_nets import graphs, make_target, residual_net
 from zeronet import Net
 
-from buildtool.errors import PlanError, TargetError
+from buildtool.base.errors import PlanError, TargetError
 from buildtool.graph.types import OpKind
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.layerwise import plan

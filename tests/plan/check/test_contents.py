@@ -6,7 +6,7 @@ import pytest
 from plan_nets import make_target
 from zeronet import Net
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.check.check import check
 from buildtool.plan.schedule.timeline import Timeline

@@ -13,7 +13,7 @@ from plan_nets import make_target, residual_net
 from planmutants import KINDS, mutant, shorter
 from zeronet import Net
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
 from buildtool.graph.types import DType
 from buildtool.plan.assemble.constants import constants
 from buildtool.plan.assemble.loads import with_loads
@@ -21,10 +21,10 @@ from buildtool.plan.check import native
 from buildtool.plan.check.check import check
 from buildtool.plan.check.memory import Piece
 from buildtool.plan.check.replay import _read_first
+from buildtool.plan.choose.pipeline import make_plan
+from buildtool.plan.options import PlanOptions
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.types import Group, Region
-from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.pipeline import make_plan
 from buildtool.target import catalogue
 from buildtool.zoo.drawnwide import WideNetBuilder
 

@@ -10,14 +10,14 @@ import statenets
 from loaded import load_target
 from netbuilder import NetBuilder
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import OpKind
 from buildtool.plan.check.check import check
-from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.pipeline import make_plan
+from buildtool.plan.choose.pipeline import make_plan
+from buildtool.plan.options import PlanOptions
 from buildtool.zoo import drawn_state
 
 TARGET = "host"

@@ -9,7 +9,7 @@ from loaded import load_target
 from netbuilder import NetBuilder
 from viewnets import taken
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.partviews import parts, with_views
 from buildtool.graph.rewrite import rewrite

@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from buildtool import cli
+from buildtool.api import handle
+from buildtool.api.requests import parse
+from buildtool.base.session import Session
+from buildtool.fronts.cli import main as cli
+from buildtool.plan.choose.given import planned_or_given
 from buildtool.plan.others import chrometrace
 from buildtool.plan.summary.steps import plan_steps
-from buildtool.service import handle
-from buildtool.service.pipeline.given import planned_or_given
-from buildtool.service.requests import parse
-from buildtool.session import Session
 
 SMALL = "mobilenetv2:size=32,alpha=0.35,classes=10"
 # What the format's description asks of an event of each phase.

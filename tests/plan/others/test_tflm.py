@@ -15,13 +15,14 @@ from graphs import small_networks
 from hypothesis import given, settings
 from needs import needs_package, needs_shared
 
-from buildtool import cli, zoo
-from buildtool.errors import BuildtoolError, UsageError
+from buildtool import zoo
+from buildtool.api import handle
+from buildtool.base.errors import BuildtoolError, UsageError
+from buildtool.fronts.cli import main as cli
 from buildtool.graph.tflite.flat import FlatFile
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.plan.others.tflm import allocate, planned_file
-from buildtool.service import handle
 
 RUN_TFLM = """
 import sys

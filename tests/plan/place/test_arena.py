@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import needs_shared
 
-from buildtool.errors import PlanError, UnsupportedError
+from buildtool.base.errors import PlanError, UnsupportedError
 from buildtool.plan.place import greedy_runs
 from buildtool.plan.place.arena import Item, Permission, Problem, height, validate
 from buildtool.plan.place.bounds import bound

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import ROOT
 
-from buildtool.errors import PlanError, UnsupportedError
+from buildtool.base.errors import PlanError, UnsupportedError
 from buildtool.plan.place import arena, greedy, instance, solver
 from buildtool.plan.place.arena import Item, Permission, Problem, Solution
 from buildtool.plan.place.bounds import bound

@@ -7,14 +7,14 @@ import pytest
 from exactlib import compiled
 from needs import needs_shared
 
-from buildtool import cli
-from buildtool.errors import ModelError
+from buildtool.api.answers.arena import COMMON_NODES, common_budget
+from buildtool.base.errors import ModelError
+from buildtool.fronts.cli import main as cli
 from buildtool.plan.place import arena
 from buildtool.plan.place.arena import Item, Problem
 from buildtool.plan.place.csvfile import MOST_BYTES, read_problem, write_solution
 from buildtool.plan.place.instance import MOST_ITEMS
 from buildtool.plan.place.solver import Status, decide, solve
-from buildtool.service.answers.arena import COMMON_NODES, common_budget
 
 CAPACITY = 1_048_576
 HEADER = b"id,lower,upper,size\n"

@@ -14,7 +14,7 @@ from netbuilder import NetBuilder
 from plan_nets import make_target
 from upsampling import WAYS, enlarged
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import OpKind, SliceAttrs
 from buildtool.plan.check.check import check

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from plan_nets import make_target
 from zeronet import Net
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
 from buildtool.plan.check.check import check
 from buildtool.plan.check.replay import replay
 from buildtool.plan.schedule.inner import objection, whole_tensors

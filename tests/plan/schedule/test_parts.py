@@ -11,14 +11,14 @@ from netbuilder import NetBuilder
 from plan_nets import make_target
 from zeronet import Net
 
-from buildtool.errors import PlanError
+from buildtool.api import handle
+from buildtool.base.errors import PlanError
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import AxisAttrs, OpKind
 from buildtool.plan.assemble import layerwise
 from buildtool.plan.check.check import check
 from buildtool.plan.check.hazard import unsafe
 from buildtool.plan.schedule.overlap import distance
-from buildtool.service import handle
 from buildtool.target.types import Contract
 
 

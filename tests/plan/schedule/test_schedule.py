@@ -3,7 +3,7 @@
 import pytest
 from plan_nets import residual_net
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
 from buildtool.plan.schedule.schedule import plan_steps, schedule
 from buildtool.plan.types import Group, Region, Step
 

@@ -3,7 +3,7 @@
 import pytest
 from zeronet import SAME_3X3, Net
 
-from buildtool.errors import UsageError
+from buildtool.base.errors import UsageError
 from buildtool.plan.schedule.receptive import MOST_ROWS
 from buildtool.plan.search.front import Settings, front
 from buildtool.target.registry import load_target

@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plan_nets import make_target, residual_net
 
+from buildtool.base.session import Session
 from buildtool.plan.assemble.overlaps import region_distance
 from buildtool.plan.schedule.schedule import Run, schedule
 from buildtool.plan.schedule.timeline import Timeline, pixels
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.types import SOURCE, Group, Region
-from buildtool.session import Session
 
 
 def _same(graph, regions, image):

@@ -8,12 +8,12 @@ from plan_nets import make_target
 from test_front import IMAGES, IN_PLACE, networks, targets
 from zeronet import Net
 
-from buildtool.errors import UsageError
+from buildtool.base.errors import UsageError
+from buildtool.base.session import Session
 from buildtool.plan.assemble.workspace import workspace
 from buildtool.plan.search.blocks import Blocks
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.types import Region
-from buildtool.session import Session
 
 
 def _columns(e, block, group):

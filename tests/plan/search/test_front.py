@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from plan_nets import make_target
 from zeronet import Net
 
-from buildtool.errors import UsageError
+from buildtool.base.errors import UsageError
 from buildtool.graph.types import ConvAttrs, OpKind, Pad, ResizeAttrs
 from buildtool.plan.search import blocks
 from buildtool.plan.search import front as fronts

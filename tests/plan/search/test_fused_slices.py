@@ -8,18 +8,18 @@ import pytest
 from fusednets import split_network
 from plan_nets import make_target
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
+from buildtool.base.modes import InPlace, Objective, Strategy
 from buildtool.graph.fusions import fusions, with_sliced_fusions
-from buildtool.modes import InPlace, Objective, Strategy
 from buildtool.plan.check.check import check
+from buildtool.plan.choose.choose import chosen
+from buildtool.plan.choose.fronts import points
+from buildtool.plan.choose.prepare import Prepared
+from buildtool.plan.options import PlanOptions
 from buildtool.plan.schedule.branches import branches, exits
 from buildtool.plan.schedule.inner import needs
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.types import Group, Scheme
-from buildtool.service.pipeline.choose import chosen
-from buildtool.service.pipeline.fronts import points
-from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.prepare import Prepared
 
 
 def _prepared(graph, **options):

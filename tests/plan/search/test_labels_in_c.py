@@ -13,7 +13,7 @@ from plan_nets import make_target
 from test_front import IMAGES, IN_PLACE, networks, targets
 from zeronet import Net
 
-from buildtool.errors import UsageError
+from buildtool.base.errors import UsageError
 from buildtool.graph.types import Pad
 from buildtool.plan.search import blocks, native, paths
 from buildtool.plan.search.front import Settings, front

@@ -7,11 +7,11 @@ from itertools import pairwise
 
 import pytest
 
+from buildtool.base.session import Session
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search.choose import Limits, best_plan
 from buildtool.plan.search.front import Settings
-from buildtool.session import Session
 from buildtool.target import catalogue
 from buildtool.target.registry import load_board, make_target
 
@@ -34,7 +34,7 @@ class Case:
 
 
 def _rewritten(model):
-    from buildtool.service.pipeline.prepare import load_network
+    from buildtool.plan.choose.prepare import load_network
 
     return load_network(model, Session()).graph
 

@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import pytest
 
+from buildtool.base.session import Session
+from buildtool.plan.choose.prepare import load_network
 from buildtool.plan.search.choose import Limits, best_plan
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.search.paths import Search
-from buildtool.service.pipeline.prepare import load_network
-from buildtool.session import Session
 from buildtool.target.costs import COST_UNITS
 from buildtool.target.registry import load_board, make_target
 

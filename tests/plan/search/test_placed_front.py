@@ -13,19 +13,19 @@ from plan_nets import make_target
 from test_front import IMAGES, IN_PLACE, networks
 from zeronet import Net
 
-from buildtool.errors import PlanError, UsageError
+from buildtool.base.errors import PlanError, UsageError
+from buildtool.base.modes import Image, InPlace, Objective
+from buildtool.base.session import Session
 from buildtool.graph.types import Pad
-from buildtool.modes import Image, InPlace, Objective
 from buildtool.plan.assemble.assemble import assemble
+from buildtool.plan.choose.choose import chosen
+from buildtool.plan.choose.fronts import points
+from buildtool.plan.choose.prepare import Prepared
+from buildtool.plan.options import PlanOptions
 from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search import blocks
 from buildtool.plan.search import front as fronts
-from buildtool.service.pipeline.choose import chosen
-from buildtool.service.pipeline.fronts import points
-from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.prepare import Prepared
-from buildtool.session import Session
 
 FEW = Space(steps=(1, 2), hand_offs=(1,))
 

@@ -13,20 +13,20 @@ from test_front import IMAGES, IN_PLACE, networks, targets
 from test_labels_in_c import dense
 from zeronet import Net
 
-from buildtool.errors import UsageError
+from buildtool.api import handle
+from buildtool.base.errors import UsageError
+from buildtool.base.modes import Objective
+from buildtool.base.session import Session
+from buildtool.fronts.texts import front as front_report
+from buildtool.fronts.texts import plan as plan_report
 from buildtool.graph import order
-from buildtool.modes import Objective
 from buildtool.plan.check.check import check
+from buildtool.plan.choose import fronts
 from buildtool.plan.search import paths
 from buildtool.plan.search.choose import Limits, best_plan, search_factor
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.search.miss import over_bound
 from buildtool.plan.search.paths import Search
-from buildtool.report import front as front_report
-from buildtool.report import plan as plan_report
-from buildtool.service import handle
-from buildtool.service.pipeline import fronts
-from buildtool.session import Session
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from plan_nets import make_target
 from zeronet import Net
 
+from buildtool.base.session import Session
 from buildtool.graph.macs import total_macs
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.secondpass import with_second_passes
@@ -20,7 +21,6 @@ from buildtool.plan.search import blocks
 from buildtool.plan.search import front as fronts
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.search.passsearch import PassSearch, lanes_of, worthwhile
-from buildtool.session import Session
 
 SPACE = Space(steps=(1,), hand_offs=(1,), most_operators=2)
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_nets import Net, fed_graphs, make_target
 
+from buildtool.base.session import Session
 from buildtool.graph.numbering import numbered
 from buildtool.plan.search.front import Settings, front
-from buildtool.session import Session
 
 
 def _chain(wide):

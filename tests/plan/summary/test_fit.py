@@ -5,7 +5,7 @@ import re
 import pytest
 from plan_nets import make_target, residual_net
 
-from buildtool.errors import PlanError
+from buildtool.base.errors import PlanError
 from buildtool.plan.assemble.layerwise import plan
 from buildtool.plan.summary.fit import available_bytes, fit
 

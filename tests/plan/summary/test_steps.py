@@ -5,13 +5,13 @@ import functools
 import numpy as np
 import pytest
 
+from buildtool.api.requests import parse
+from buildtool.base.session import Session
+from buildtool.plan.choose.given import planned_or_given
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.summary.steps import plan_steps
 from buildtool.plan.summary.summary import summarize
 from buildtool.plan.types import BufferKind
-from buildtool.service.pipeline.given import planned_or_given
-from buildtool.service.requests import parse
-from buildtool.session import Session
 
 SMALL = "mobilenetv2:size=32,alpha=0.35,classes=10"
 # Whole operators; streamed with a delivered image and a pooling in parts; weights that come and tensors

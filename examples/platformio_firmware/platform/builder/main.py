@@ -12,7 +12,7 @@ env = DefaultEnvironment()
 python = env.GetProjectOption("custom_buildtool_python", os.environ.get("BUILDTOOL_PYTHON", sys.executable))
 work = Path(env.subst("$BUILD_DIR"), "board")
 board = env.GetProjectOption("custom_buildtool_board")
-words = ["-P", "-m", "buildtool.cli", "describe", "--board", board, "--out", str(work), "--json"]
+words = ["-P", "-m", "buildtool", "describe", "--board", board, "--out", str(work), "--json"]
 asked = subprocess.run([python, *words], cwd=env.subst("$PROJECT_DIR"), stdout=subprocess.PIPE, text=True)
 if asked.returncode:
     env.Exit(1)

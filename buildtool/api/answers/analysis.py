@@ -1,0 +1,233 @@
+"""Analysis: does a model fit a board, what binds, by how much, and what would help."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from buildtool.api.answers.cures import Cure as Cured
+from buildtool.api.answers.cures import Settings, cures, next_smaller
+from buildtool.api.answers.fitting import Fitting, fits, fitted
+from buildtool.base.errors import BuildtoolError, Hint, UsageError, to_data
+from buildtool.emit.names import shape
+from buildtool.graph.liveness import live_ranges, live_sum_bound
+from buildtool.graph.macs import total_macs
+from buildtool.plan.choose.cost_units import estimated_ms
+from buildtool.plan.choose.footprint import AROUND, CODE, GUARD, STATE, VARIABLES
+from buildtool.plan.choose.needs import Need
+from buildtool.plan.choose.prepare import Network, load_network, prepare
+from buildtool.plan.summary.binding import binding
+from buildtool.target.choice import TargetChoice, load_target
+from buildtool.target.registry import board_names, load_board
+
+if TYPE_CHECKING:
+    from buildtool.api.requests import Analyze
+    from buildtool.base.session import Session
+    from buildtool.graph.types import Graph
+    from buildtool.schema.analysis import (
+        AnalysisAnswer,
+        Cure,
+        Interface,
+        Left,
+        NeedAnswer,
+        NetworkFacts,
+        NoPlan,
+        StackNeed,
+        Verdict,
+    )
+
+DETAILED = 2  # boards at most for which it is planned what would help, or what a smaller plan would cost
+
+
+def analysis(request: Analyze, session: Session) -> AnalysisAnswer:
+    """The answer to an `analyze` request: the network, then a verdict for each board."""
+    boards = request.boards or tuple(board_names())
+    asked = TargetChoice(
+        "",
+        cmsis_nn=request.cmsis_nn,
+        threads=request.threads,
+        weights_in=request.weights_in,
+        requantise=request.requantise,
+        arena_in=request.arena_in,
+    )
+    choices = [replace(asked, board=board) for board in boards]
+    for choice in choices:
+        load_target(choice, session)  # what is wrong with a board is said before anything is read
+    network = load_network(request.model, session)
+    return {
+        "model": network.model.name,
+        "file_bytes": len(network.model.data),
+        "operators_in_file": len(network.source.ops),
+        "network": _network(network.graph),
+        "boards": [_verdict(network, choice, request, session) for choice in choices],
+    }
+
+
+def _network(graph: Graph) -> NetworkFacts:
+    bound = live_sum_bound(graph)
+    op = graph.ops[bound.position] if graph.ops else None
+    constants = {t for o in graph.ops for t in o.inputs if t >= 0 and graph.tensors[t].is_constant}
+    return {
+        "operators": len(graph.ops),
+        "kinds": dict(sorted(Counter(str(o.kind) for o in graph.ops).items())),
+        "inputs": [_interface(graph, t) for t in graph.inputs],
+        "outputs": [_interface(graph, t) for t in graph.outputs],
+        "macs": total_macs(graph),
+        "weight_bytes": sum(graph.tensors[t].size for t in constants),
+        "activation_bytes": sum(r.size for r in live_ranges(graph)),
+        "state_bytes": sum(graph.tensors[state.before].size for state in graph.states),
+        "live_bound_bytes": bound.bytes,
+        "live_bound_operator": f"{op.place} {graph.op_name(bound.position)}" if op else None,
+    }
+
+
+def _interface(graph: Graph, index: int) -> Interface:
+    tensor = graph.tensors[index]
+    quant = tensor.quant
+    return {
+        "name": tensor.name,
+        "shape": shape(tensor.shape),
+        "order": list(tensor.source.perm) if tensor.source else [],
+        "type": str(tensor.dtype),
+        "scale": quant.scale if quant else None,
+        "zero_point": quant.zero_point if quant else None,
+    }
+
+
+def _verdict(network: Network, choice: TargetChoice, request: Analyze, session: Session) -> Verdict | NoPlan:
+    """A board that is named is counted exactly, and told what helps; of others an upper bound will do."""
+    target, name = load_target(choice, session), network.model.name
+    board, title, is_named = target.board.name, target.board.title, request.boards != ()
+    try:
+        prepared = prepare(network, target, request.options, session)
+    except UsageError as error:  # an option that means nothing there: max_ms, where costs are no time
+        if is_named:
+            raise
+        return {"board": board, "title": title, "fits": False, "error": to_data(error)}
+    try:
+        found = fitted(prepared, name, exactly=is_named)
+    except BuildtoolError as error:
+        return {"board": board, "title": title, "fits": False, "error": to_data(error)}
+    detailed = is_named and len(request.boards) <= DETAILED
+    told = cures(network, choice, found, session) if detailed and not found.fits else []
+    smaller = next_smaller(found) if detailed and found.fits else None
+    return verdict_of(found, told, smaller)
+
+
+def verdict_of(found: Fitting, told: Sequence[Cured], smaller: tuple[Settings, Fitting] | None) -> Verdict:
+    """The verdict on a plan; `told`: what makes it fit, `smaller`: the next plan with less memory."""
+    plan, graph, target = found.plan, found.graph, found.prepared.target
+    at = binding(plan, graph, found.prepared.session)
+    return {
+        "board": target.board.name,
+        "title": target.board.title,
+        "fits": found.fits,
+        "needs": [_need(need) for need in found.needs],
+        "stack": _stack(found),
+        "counted": {
+            "how": found.count.how,
+            "compiler": found.count.footprint.compiler if found.count.footprint else "",
+            "note": found.count.note,
+        },
+        "strategy": plan.strategy,
+        "f": plan.f,
+        "arena_bytes": plan.arena_bytes,
+        "arena_bound_bytes": plan.arena_bound_bytes,
+        "state_bytes": plan.state_bytes,
+        "flash_bytes": found.flash,
+        "cost": plan.cost,
+        "cost_unit": plan.cost_unit,
+        "estimated_ms": estimated_ms(plan.cost, target),
+        "binding_operator": f"{at.place} {graph.op_name(at.op)}" if at.op >= 0 else "",
+        "binding_bytes": at.live_bytes,
+        "binds": _binds(found),
+        "cures": [_cure(one.settings, one.found, found) for one in told],
+        "smaller": _cure(*smaller, found) if smaller else None,
+        "advice": [] if found.fits else [hint.data() for hint in _advice(found, at.op, told)],
+    }
+
+
+def _stack(found: Fitting) -> StackNeed | None:
+    if found.count.stack is None:
+        return None
+    return {"required": found.count.stack, "available": found.prepared.target.board.stack_bytes}
+
+
+def _cure(settings: Settings, cured: Fitting, asked: Fitting) -> Cure:
+    """A plan that fits, with its price beside the plan that was asked for."""
+    plan = cured.plan
+    same = cured.prepared.target.board.name == asked.prepared.target.board.name
+    return {
+        "settings": settings,
+        "board": cured.prepared.target.board.name,
+        "arena_bytes": plan.arena_bytes,
+        "f": plan.f,
+        "cost": cured.cost,
+        "cost_unit": plan.cost_unit,
+        "cost_ratio": cured.cost / asked.cost if same and asked.cost else None,
+        "estimated_ms": cured.estimated_ms,
+        "left": [_left(need) for need in cured.needs if need.what in ("RAM", "flash")],
+        "image": plan.image,
+    }
+
+
+def _left(need: Need) -> Left:
+    return {"what": need.what, "memory": need.memory, "bytes": need.available - need.required}
+
+
+def _need(need: Need) -> NeedAnswer:
+    return {
+        "what": need.what,
+        "memory": need.memory,
+        "required": need.required,
+        "available": need.available,
+        "excess": need.excess,
+        "parts": [{"name": part.name, "bytes": part.bytes} for part in need.parts],
+    }
+
+
+def _binds(found: Fitting) -> str:
+    """The memory (or limit) that is fullest, relative to its size; the stack, where only it is too small."""
+    if found.stack_excess and fits(found.needs):
+        return "stack"
+    fullest = max(found.needs, key=lambda need: need.required / max(need.available, 1))
+    return f"{fullest.what} ({fullest.memory})" if fullest.what in ("RAM", "flash") else fullest.what
+
+
+def _advice(found: Fitting, position: int, told: Sequence[Cured]) -> list[Hint]:
+    """What would help beside the cures: in the board's file, or in the network; boards where none is told."""
+    board, advice = found.prepared.target.board, list[Hint]()
+    if found.stack_excess:
+        advice.append(Hint(f"stack_bytes = {found.count.stack} or more in the board's file"))
+    arena = {board.arena, board.second}
+    over = max((n.excess for n in found.needs if n.memory in arena and n.what == "RAM"), default=0)
+    if over and board.reserved_bytes >= over and board.kept(board.arena) >= board.reserved_bytes:
+        advice.append(Hint(f"reserved_bytes = {board.reserved_bytes - over} or less in the board's file"))
+    if position >= 0 and any(n.excess for n in found.needs if n.what in ("RAM", "arena limit")):
+        op = found.graph.ops[position]
+        out = shape(found.graph.tensors[op.outputs[0]].shape)
+        text = f"a smaller input, or fewer channels at {op.place} (output {out}), where most is alive"
+        advice.append(Hint(text))
+    return advice if told else [*advice, *_elsewhere(found)]
+
+
+def _elsewhere(found: Fitting) -> list[Hint]:
+    """The known boards that have room for the plan, its weights and the code, on whatever core that is."""
+    brought = Counter[str]()
+    for need in found.needs:
+        brought.update({part.name: part.bytes for part in need.parts})
+    code = sum(size for name, size in brought.items() if name.startswith(CODE))
+    variables = sum(size for name, size in brought.items() if name.startswith(VARIABLES))
+    fitting = []
+    for name in board_names():
+        board = load_board(name)
+        taken = Counter({board.arena: found.plan.arena_bytes + board.reserved_bytes + brought[AROUND]})
+        taken.update({board.weights: found.flash})
+        held = brought[STATE]
+        taken.update({board.data: board.stack_bytes + brought[GUARD] + variables + held})
+        taken.update({board.code: 2 * code})  # another core's code may be larger
+        if all(size <= board.memory(memory).size for memory, size in taken.items()):
+            fitting.append(name)
+    return [Hint(f"boards with room for this plan: {', '.join(fitting)}")] if fitting else []

@@ -1,0 +1,211 @@
+"""What makes a network fit a board that it does not fit: settings and boards, each planned and counted.
+
+Nothing is guessed. What could help is tried, the likely first, and only what fits is told, the cheapest
+first: by the estimated cost, then by work. Another board comes after all that this one can do.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from buildtool.api.answers.fitting import Fitting, fitted
+from buildtool.base.errors import BuildtoolError, Value
+from buildtool.base.modes import Image, InPlace, Objective, Order, Strategy
+from buildtool.plan.choose.prepare import Network, prepare
+from buildtool.plan.options import PlanOptions
+from buildtool.target.arena_in import arena_memories
+from buildtool.target.choice import TargetChoice, load_target
+from buildtool.target.registry import board_names, load_board
+from buildtool.target.weights_in import holds_weights
+
+if TYPE_CHECKING:
+    from buildtool.base.session import Session
+
+SHOWN = 3  # cures that are told
+MOST_TRIES = 12  # settings that are planned
+MOST_BOARDS = 3  # other boards that are planned
+
+Settings = dict[str, Value]  # options with their values; None: the option is left out
+
+
+@dataclass(frozen=True)
+class Cure:
+    """Settings with which the network fits, on the same board or another one, and the plan that shows it."""
+
+    settings: Settings
+    found: Fitting
+
+    @property
+    def is_other_board(self) -> bool:
+        """Whether it takes other hardware."""
+        return "board" in self.settings
+
+
+def cures(network: Network, asked: TargetChoice, lacking: Fitting, session: Session) -> list[Cure]:
+    """At most SHOWN ways to make a network fit, the cheapest first.
+
+    `asked`: the board and what goes with it; `lacking`: what was found there, which does not fit.
+    """
+    options = lacking.prepared.options
+    found: list[Cure] = []
+    tries = 0
+    for settings in _settings(lacking):
+        if any(cure.settings.items() <= settings.items() for cure in found):
+            continue  # less does already
+        if tries == MOST_TRIES:
+            break
+        tries += 1
+        session.tell(f"trying what would help: {', '.join(f'{k}={v}' for k, v in settings.items())}")
+        cure = _tried(network, asked, options, settings, session)
+        if cure is not None:
+            found.append(cure)
+    found.sort(key=lambda cure: (cure.found.cost, cure.found.plan.macs, list(cure.settings)))
+    if len(found) < SHOWN:
+        found += _boards(network, lacking, session)
+    return found[:SHOWN]
+
+
+def _tried(
+    network: Network, asked: TargetChoice, options: PlanOptions, settings: Settings, session: Session
+) -> Cure | None:
+    """The cure if the network fits with the settings; None where it does not, or they do not go together."""
+    try:
+        choice, planning = _applied(asked, options, settings)
+        prepared = prepare(network, load_target(choice, session), planning, session)
+        found = fitted(prepared, network.model.name, exactly=False)
+    except BuildtoolError:
+        return None
+    if found.fits:
+        return Cure(settings, found)
+    over = sum(need.excess for need in found.needs if need.memory in prepared.target.board.holders)
+    wanted = found.plan.arena_bytes - over
+    if "ram" in settings or not over or wanted <= 0 or found.plan.arena_bytes > prepared.available:
+        return None
+    # The arena fits, but not together with what firmware has beside it.
+    return _tried(network, asked, options, {**settings, "ram": wanted}, session)
+
+
+def _applied(
+    asked: TargetChoice, options: PlanOptions, settings: Settings
+) -> tuple[TargetChoice, PlanOptions]:
+    """What is asked for, with the settings; of an option that is left out its default."""
+    planning = {field.name: field.default for field in fields(PlanOptions)}
+    of_plan: dict[str, Any] = {}
+    of_target: dict[str, Any] = {}
+    for name, value in settings.items():
+        if name in planning:
+            default = planning[name]
+            if isinstance(default, enum.StrEnum) and value is not None:
+                of_plan[name] = type(default)(str(value))
+            else:
+                of_plan[name] = default if value is None else value
+        else:
+            of_target[name] = value
+    return dataclasses.replace(asked, **of_target), dataclasses.replace(options, **of_plan)
+
+
+def _settings(lacking: Fitting) -> Iterator[Settings]:
+    """What could help on the same board, the likely first; of the memory that is too small."""
+    board = lacking.prepared.target.board
+    over = [need for need in lacking.needs if need.excess]
+    if any(need.what == "weights limit" for need in over):
+        yield {"max_flash": None}
+    if lacking.stack_excess or any(need.what == "flash" for need in over):
+        if any(need.what == "flash" and need.memory == board.weights for need in over):
+            able = [m.name for m in board.memories if holds_weights(board, m) and m.name != board.weights]
+            yield from (Settings(weights_in=name) for name in able)
+        return  # no setting of the plan makes code or weights smaller
+    arenas = [need for need in over if need.memory in board.holders or need.what == "arena limit"]
+    if not arenas:
+        return
+    options = lacking.prepared.options
+    wanted = lacking.plan.arena_bytes - max(need.excess for need in arenas)
+    if not board.second and wanted > 0:  # what lies beside the arena leaves it less than the board says
+        yield {"ram": wanted}
+    yield from _lifted(options, lacking)
+    if options.image != Image.STREAM:
+        yield {"image": str(Image.STREAM)}
+    beyond = any(need.what == "RAM" for need in arenas)  # another memory helps, which lifts no limit
+    yield from _memories(lacking) if beyond else ()
+    if options.order != Order.BEST:
+        yield {"order": str(Order.BEST)}
+    if board.core.threads > 1:
+        yield {"threads": 1}
+    for settings in _memories(lacking) if beyond else ():
+        if options.image != Image.STREAM:
+            yield {"image": str(Image.STREAM), **settings}
+
+
+def _lifted(options: PlanOptions, lacking: Fitting) -> Iterator[Settings]:
+    """Restrictions that were asked for, one by one and all of them."""
+    named: Settings = {}
+    if options.strategy != Strategy.BEST:
+        named["strategy"] = None
+    if options.segments:
+        named["segments"] = None
+    if options.in_place != InPlace.ROWS:
+        named["in_place"] = None
+    if options.hand_off is not None:
+        named["hand_off"] = None
+    if options.image == Image.RESIDENT:
+        named["image"] = None
+    for limit in ("max_f", "max_cost", "max_ms"):
+        if getattr(options, limit) is not None:
+            named[limit] = None
+    yield from (Settings({name: None}) for name in named if name != "segments")
+    if options.ram is not None and lacking.plan.arena_bytes > options.ram:
+        yield {"ram": lacking.plan.arena_bytes}
+    if len(named) > 1:
+        yield named
+
+
+def _memories(lacking: Fitting) -> Iterator[Settings]:
+    """Other memories for the arena, then two of them, in the order of the board's file."""
+    board = lacking.prepared.target.board
+    able = arena_memories(board)
+    for name in able:
+        if (name,) != board.holders:
+            yield {"arena_in": name}
+    for pair in combinations(able, 2):
+        if set(pair) != set(board.holders):
+            yield {"arena_in": ",".join(pair)}
+
+
+def _boards(network: Network, lacking: Fitting, session: Session) -> Iterator[Cure]:
+    """Known boards on which it fits; those of the same family first, then by their memory."""
+    own = lacking.prepared.target.board
+    known = [load_board(name) for name in board_names() if name != own.name]
+    real = [board for board in known if not board.is_native]
+    least = lacking.plan.arena_bytes
+    room = [b for b in real if b.room(b.arena, lacking.plan.state_bytes) >= least]
+    room = [b for b in room if b.memory(b.weights).size >= lacking.flash]
+    room.sort(
+        key=lambda b: (b.family != own.family, b.memory(b.arena).size, b.memory(b.weights).size, b.name)
+    )
+    plain = TargetChoice("")
+    for board in room[:MOST_BOARDS]:
+        session.tell(f"trying board {board.name}")
+        cure = _tried(network, plain, lacking.prepared.options, {"board": board.name}, session)
+        if cure is not None:
+            yield cure
+
+
+def next_smaller(found: Fitting) -> tuple[Settings, Fitting] | None:
+    """The next plan with less memory than one that fits, and the setting that gives it; None for none."""
+    unit, prepared = found.plan.alignment, found.prepared
+    ram = found.plan.arena_bytes - unit
+    if ram <= 0:
+        return None
+    options = dataclasses.replace(prepared.options, ram=ram, objective=Objective.COST)
+    try:
+        smaller = fitted(dataclasses.replace(prepared, options=options), "network", exactly=False)
+    except BuildtoolError:
+        return None
+    if smaller.plan.arena_bytes > ram:
+        return None
+    return {"ram": smaller.plan.arena_bytes}, smaller

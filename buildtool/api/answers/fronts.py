@@ -1,0 +1,155 @@
+"""The front of a model on a board, and what other strategies reach beside it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypedDict
+
+import msgpack
+
+from buildtool.base.errors import BuildtoolError, PlanError
+from buildtool.base.modes import Image, Objective, Strategy
+from buildtool.base.session import Level
+from buildtool.emit.image import image_layout
+from buildtool.plan.choose.choose import chosen, front, settled
+from buildtool.plan.choose.cost_units import estimated_ms
+from buildtool.plan.choose.fronts import front_factor, settings
+from buildtool.plan.choose.kept import parts
+from buildtool.plan.choose.needs import refuse_weights
+from buildtool.plan.choose.prepare import Prepared, load_network, prepare
+from buildtool.schema.fronts import Figures, Point
+from buildtool.target.choice import load_target
+
+if TYPE_CHECKING:
+    from buildtool.api.requests import Front
+    from buildtool.base.session import Session
+    from buildtool.plan.types import Plan
+    from buildtool.schema.fronts import FrontAnswer, Peer, Refusal
+
+
+def front_of(request: Front, session: Session) -> FrontAnswer:
+    """The answer to a `front` request. PlanError where no plan keeps the limits.
+
+    Without a limit on memory the points that the board has no room for are there as well.
+    """
+    from buildtool.target import catalogue
+
+    target, options = load_target(request.target, session), request.options
+    network = load_network(request.model, session)
+    prepared = settled(prepare(network, target, options, session))
+    graph = prepared.graphs[0]
+    refuse_weights(target, options, image_layout(graph, catalogue.select_all(target, graph)).size)
+    found = prepared.session.keep(FRONTS, parts(prepared), lambda: _found(prepared))
+    if not found["points"]:
+        raise _refused(prepared)
+    searched = settings(graph, prepared)
+    return {
+        "model": network.model.name,
+        "board": target.board.name,
+        "image": options.image,
+        "in_place": options.in_place,
+        "hand_offs": list(searched.hand_offs),
+        "max_f": options.max_f or searched.max_f,
+        "arenas_in": list(prepared.target.board.holders),
+        "available_bytes": prepared.available,
+        "state_bytes": prepared.state_bytes,
+        "macs": found["macs"],
+        "cost_unit": str(target.cost_unit),
+        "points": [{**p, "estimated_ms": estimated_ms(p["cost"], target)} for p in found["points"]],
+        "beside": peers_of(prepared, request.peers),
+        "search_factor": found["search_factor"],
+        "placing_ended": found["placing_ended"],
+        "order_status": prepared.order_status,
+        "accounting": found["accounting"],
+    }
+
+
+class Found(TypedDict):
+    """What a search for the front, and placing its points, has found: figures alone, no plan.
+
+    They are without milliseconds, which depend on the board's clock as well.
+    """
+
+    macs: int
+    points: list[Point]
+    search_factor: float
+    placing_ended: bool
+    accounting: list[str]
+
+
+def _found(prepared: Prepared) -> Found:
+    found, ended = front(prepared, prepared.options.ram)
+    return {
+        "macs": found[0].plan.macs_layerwise if found else 0,
+        "points": [
+            {"live_bytes": p.live_bytes, "strategy": p.plan.strategy, **figures(p.plan)} for p in found
+        ],
+        "search_factor": front_factor(prepared),
+        "placing_ended": ended,
+        "accounting": list(found[0].plan.accounting) if found else [],
+    }
+
+
+def _unpacked(data: bytes) -> Found:
+    found: Found = msgpack.unpackb(data)
+    kinds = {"strategy": str, "f": float, "cost": float, "estimated_ms": type(None)}
+    right = (
+        found.keys() == Found.__annotations__.keys()
+        and type(found["placing_ended"]) is bool
+        and all(
+            point.keys() == _FIGURES and all(type(v) is kinds.get(name, int) for name, v in point.items())
+            for point in found["points"]
+        )
+    )
+    if not right:
+        raise ValueError("not the figures of a front")
+    return found
+
+
+_FIGURES = {"live_bytes", "strategy", *Figures.__annotations__}
+
+
+FRONTS: Level[Found] = Level("fronts", msgpack.packb, _unpacked)
+
+
+def figures(plan: Plan) -> Figures:
+    """A plan in figures."""
+    streamed = [region for region in plan.regions if region.is_streamed]
+    return {
+        "arena_bytes": plan.arena_bytes,
+        "arena_bound_bytes": plan.arena_bound_bytes,
+        "f": plan.f,
+        "macs": plan.macs,
+        "cost": plan.cost,
+        "estimated_ms": None,
+        "regions": len(plan.regions),
+        "streamed_regions": len(streamed),
+        "groups": sum(len(region.groups) for region in streamed),
+    }
+
+
+def _refused(prepared: Prepared) -> PlanError:
+    """Why no plan keeps the limits: the refusal of the request for the one with the least memory."""
+    options = replace(prepared.options, objective=Objective.RAM)
+    try:
+        chosen(replace(prepared, options=options, bounded=False))
+    except PlanError as error:
+        return error
+    return PlanError("no plan of the front keeps the limits", path=prepared.path)
+
+
+def peers_of(prepared: Prepared, peers: bool) -> list[Peer | Refusal]:
+    """Plans of the other strategies that serve this network, with their figures."""
+    strategies = [] if prepared.options.image == Image.STREAM else [Strategy.LAYERWISE]
+    strategies += [Strategy.MSF_CNN, Strategy.XCORE_STRIPS] if peers else []
+    found: list[Peer | Refusal] = []
+    for strategy in strategies:
+        options = replace(prepared.options, strategy=strategy, hand_off=None)
+        try:
+            _, plan = chosen(prepared.by_itself(options))
+            known = figures(plan)
+            known["estimated_ms"] = estimated_ms(plan.cost, prepared.target)
+            found.append({"strategy": strategy, **known})
+        except BuildtoolError as error:
+            found.append({"strategy": strategy, "error": error.text})
+    return found

@@ -1,0 +1,55 @@
+"""Analysis of networks that are not for firmware: ONNX and Darknet files, any element type."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from buildtool.graph.fuse import fused
+from buildtool.plan.models import read_model_file
+from buildtool.plan.others.footprint import footprint
+
+if TYPE_CHECKING:
+    from buildtool.base.files import File
+    from buildtool.graph.flow import Flow
+    from buildtool.plan.options import NetworkOptions
+    from buildtool.schema.analysis import NetworkAnswer
+
+
+def network_analysis(file: File, options: NetworkOptions) -> NetworkAnswer:
+    """The answer to an `analyze` request for such a file."""
+    flow = _read(read_model_file(file), file.path, options)
+    if options.operators == "fused":
+        flow = fused(flow)
+    flow, counted = footprint(flow, weights=options.weights, order=options.order)
+    at = flow.ops[counted.fullest]
+    order = counted.order
+    return {
+        "model": file.stem,
+        "operators": len(flow.ops),
+        "kinds": dict(sorted(Counter(op.kind for op in flow.ops).items())),
+        "inputs": [{"name": flow.values[v].name, "bytes": flow.values[v].size} for v in flow.inputs],
+        "outputs": [{"name": flow.values[v].name, "bytes": flow.values[v].size} for v in flow.outputs],
+        "batch": options.batch,
+        "weights": options.weights,
+        "counted_operators": options.operators,
+        "order": options.order,
+        "order_status": order.status if order else None,
+        "activation_bytes": counted.activations,
+        "weight_bytes": counted.weights,
+        "total_bytes": counted.total,
+        "live_bound_bytes": counted.bound,
+        "live_bound_operator": f"#{at.position} {at.kind} {at.name}",
+        "planned_bytes": counted.planned,
+        "ratio": counted.bound / counted.total if counted.total else 1.0,
+    }
+
+
+def _read(data: bytes, spec: str, options: NetworkOptions) -> Flow:
+    if spec.lower().endswith(".onnx"):
+        from buildtool.graph.onnxflow import read_onnx
+
+        return read_onnx(data, path=spec, batch=options.batch or None, size=options.size)
+    from buildtool.graph.darknet import read_cfg
+
+    return read_cfg(data, path=spec, batch=options.batch or 1, size=options.size)

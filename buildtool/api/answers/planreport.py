@@ -1,0 +1,236 @@
+"""What the answer to `plan` says beyond the plan: regions, their memory and work; other strategies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from buildtool.base.errors import BuildtoolError
+from buildtool.base.modes import Image, Objective, Strategy
+from buildtool.graph.fusions import fusions
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.types import ConvAttrs, Graph, Op, OpKind, PoolAttrs
+from buildtool.plan.choose.cost_units import estimated_ms
+from buildtool.plan.choose.pipeline import Planned, plan_of_every_kind
+from buildtool.plan.codec import digest
+from buildtool.plan.summary.memory import LiveBuffer, Moment, Use
+from buildtool.plan.summary.summary import RegionSummary, Summary, Work, summarize
+from buildtool.plan.summary.view import group_view, to_json
+from buildtool.plan.types import SOURCE, BufferKind, Plan, Region
+from buildtool.schema.plans import (
+    LiveBufferView,
+    MomentView,
+    NoOtherPlan,
+    OtherPlan,
+    Peak,
+    Placement,
+    PlanDetails,
+    RegionView,
+    WorkView,
+)
+from buildtool.target.digest import planning_digest
+
+if TYPE_CHECKING:
+    from buildtool.plan.options import PlanOptions
+
+Beside = OtherPlan | NoOtherPlan
+
+_SHORT = {
+    OpKind.CONV_2D: "conv",
+    OpKind.DEPTHWISE_CONV_2D: "dw",
+    OpKind.FULLY_CONNECTED: "dense",
+    OpKind.AVERAGE_POOL_2D: "avgpool",
+    OpKind.MAX_POOL_2D: "maxpool",
+}
+
+
+def described(made: Planned) -> PlanDetails:
+    """The plan as plain values, with every region's memory and work, the peak, and what is lost."""
+    # a plan that is given may be for another target than the one that prices it
+    key = (digest(made.plan), made.model.digest, planning_digest(made.target))
+    return made.session.remember("described", key, lambda: _described(made))
+
+
+def _described(made: Planned) -> PlanDetails:
+    plan, graph = made.plan, made.graph
+    kernels = made.target.named(plan.kernels)
+    found = summarize(plan, graph, kernels, made.target.costs, made.session)
+    view = to_json(plan, graph, made.session)
+    return {
+        **view,
+        # of a plan that was made by other formulas: by the ones that the regions are priced with
+        "cost": sum(summary.work.cost for summary in found.regions),
+        "cost_unit": str(made.target.cost_unit),
+        "regions": [
+            _region(region, summary, graph)
+            for region, summary in zip(plan.regions, found.regions, strict=True)
+        ],
+        "operators": [
+            {**entry, "form": form(graph, op)} for entry, op in zip(view["operators"], graph.ops, strict=True)
+        ],
+        "placement": _placement(plan, found),
+        "peak": _peak(plan, graph, found),
+    }
+
+
+def form(graph: Graph, op: Op) -> str:
+    """An operator in a few letters: conv, dw 3x3/2 (a 3x3 window, stride 2), add."""
+    name = _SHORT.get(op.kind, str(op.kind).lower())
+    if isinstance(op.attrs, PoolAttrs):
+        kernel, stride = op.attrs.kernel, op.attrs.stride
+    elif isinstance(op.attrs, ConvAttrs) and op.kind in _SHORT:
+        shape = graph.tensors[op.inputs[1]].shape
+        kernel, stride = (shape[1], shape[2]), op.attrs.stride
+    else:
+        return name
+    window = "" if kernel == (1, 1) else f" {kernel[0]}x{kernel[1]}"
+    step = (
+        "" if max(stride) == 1 else f"/{stride[0]}" if stride[0] == stride[1] else f"/{stride[0]}x{stride[1]}"
+    )
+    return f"{name}{window}{step}"
+
+
+def work_view(work: Work) -> WorkView:
+    """Work as plain values."""
+    return {
+        "macs": work.macs,
+        "macs_once": work.once,
+        "f": work.f,
+        "calls": work.calls,
+        "cost": work.cost,
+    }
+
+
+def _region(region: Region, summary: RegionSummary, graph: Graph) -> RegionView:
+    return {
+        "groups": [
+            {**group_view(group), **work_view(work)}
+            for group, work in zip(region.groups, summary.groups, strict=True)
+        ],
+        "operators": list(region.ops),
+        "streamed": region.is_streamed,
+        "first_step": summary.first,
+        "last_step": summary.last,
+        "live_bytes": summary.fullest.bytes,
+        "fullest": _moment(summary.fullest, graph),
+        "parts": _parts(summary),
+        "shared_bytes": summary.shared,
+        "buffers": _buffers(summary.buffers),
+        "delivered_rows": summary.delivered,
+        "moved_bytes": summary.moved,
+        **work_view(summary.work),
+    }
+
+
+def _parts(summary: RegionSummary) -> dict[str, int]:
+    return {str(use): size for use, size in summary.parts}
+
+
+def _buffers(found: Sequence[LiveBuffer]) -> list[LiveBufferView]:
+    return [{"buffer": live.buffer, "use": str(live.use)} for live in found]
+
+
+def _moment(moment: Moment, graph: Graph) -> MomentView:
+    step = moment.step
+    return {
+        "step": moment.number,
+        "operator": step.op,
+        "name": "" if step.op == SOURCE else graph.op_name(step.op),
+        "rows": [step.y0, step.y1],
+        "columns": [step.x0, step.x1],
+    }
+
+
+def _placement(plan: Plan, found: Summary) -> Placement:
+    """The arena against what is live in its fullest step, and against what any placement needs."""
+    return {
+        "arena_bytes": plan.arena_bytes,
+        "live_bytes": found.live,
+        "lost_bytes": plan.arena_bytes - found.live,
+        "bound_bytes": plan.arena_bound_bytes,
+        "above_bound_bytes": plan.arena_bytes - plan.arena_bound_bytes,
+    }
+
+
+def _peak(plan: Plan, graph: Graph, found: Summary) -> Peak | None:
+    """The fullest step of all, with what is live in it, largest first."""
+    if found.fullest < 0:
+        return None
+    summary = found.regions[found.fullest]
+    live = sorted(summary.at_fullest, key=lambda h: (-plan.buffers[h.buffer].size, h.buffer))
+    return {
+        "region": found.fullest,
+        **_moment(summary.fullest, graph),
+        "live_bytes": found.live,
+        "parts": _parts(summary),
+        "shared_bytes": summary.shared,
+        "buffers": _buffers(live),
+        "live_bytes_without_weights": found.without_weights,
+        "weights_bind": any(h.use is Use.WEIGHTS for h in live) and found.without_weights < found.live,
+    }
+
+
+# ---- beside other strategies -----------------------------------------------------------------------
+
+
+def beside(made: Planned, all_of_them: bool) -> list[Beside]:
+    """What other strategies reach with the same image, accounting and weights.
+
+    Layer by layer; with `all_of_them` also msf-CNN's scheme and strips as xcore-opt has them: with no
+    more work than this plan does, with the least arena that they find, and beside that one the best
+    plan that does no more work.
+    """
+    rows: list[Beside] = []
+    options = made.options
+    unlimited = replace(options, ram=None, max_f=None, max_cost=None, max_ms=None)
+    free = replace(unlimited, objective=Objective.RAM, segments="", hand_off=None)
+    if made.plan.strategy != Strategy.LAYERWISE:
+        image = Image.OVERWRITABLE if options.image == Image.STREAM else options.image
+        whole = replace(free, strategy=Strategy.LAYERWISE, image=image)
+        rows.append(_other(made, whole, "no work repeated"))
+    if all_of_them:
+        for strategy in (Strategy.MSF_CNN, Strategy.XCORE_STRIPS):
+            other = replace(free, strategy=strategy)
+            rows.append(_within(made, other, made.plan.f))
+            least = _other(made, other, "least arena found")
+            rows.append(least)
+            if "error" not in least:
+                rows.append(_within(made, replace(free, strategy=Strategy.BEST), least["f"]))
+    return rows
+
+
+def _within(made: Planned, options: PlanOptions, f: float) -> Beside:
+    most = max(1.0, f)
+    return _other(made, replace(options, max_f=most), f"F <= {most:.3f}")
+
+
+def _plain(made: Planned, options: PlanOptions) -> Graph:
+    """The plan's network; for other strategies without fusions in slices, a form that is there for `best`."""
+    sliced = fusions(made.graph) and options.strategy != Strategy.BEST
+    return rewrite(made.source) if sliced else made.graph
+
+
+def _other(made: Planned, options: PlanOptions, setting: str) -> Beside:
+    try:
+        plan = plan_of_every_kind(_plain(made, options), made.target, options, made.session)
+    except BuildtoolError as error:
+        return {
+            "strategy": options.strategy,
+            "setting": setting,
+            "image": options.image,
+            "error": error.text,
+        }
+    return {
+        "strategy": options.strategy,
+        "setting": setting,
+        "image": options.image,
+        "arena_bytes": plan.arena_bytes,
+        "arena_bound_bytes": plan.arena_bound_bytes,
+        "f": plan.f,
+        "macs": plan.macs,
+        "cost": plan.cost,
+        "estimated_ms": estimated_ms(plan.cost, made.target),
+        "weights_in_arena": any(b.kind is BufferKind.WEIGHTS and b.size for b in plan.buffers),
+        "ratio": plan.arena_bytes / made.plan.arena_bytes if made.plan.arena_bytes else 1.0,
+    }

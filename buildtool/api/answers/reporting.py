@@ -1,0 +1,252 @@
+"""The answer to `report`: a plan with all that its page draws."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from buildtool.api.answers.analysis import verdict_of
+from buildtool.api.answers.estimate import facts
+from buildtool.api.answers.fitting import fitted_plan
+from buildtool.api.answers.fronts import figures, peers_of
+from buildtool.api.answers.memories import memories_of
+from buildtool.api.answers.packedsteps import packed
+from buildtool.api.answers.planreport import described, form, work_view
+from buildtool.base.errors import BuildtoolError, PlanError, to_data
+from buildtool.base.modes import Objective, Strategy
+from buildtool.emit.image import ImageLayout, image_layout
+from buildtool.emit.names import shape
+from buildtool.graph.liveness import alias_roots
+from buildtool.graph.ops import ALIAS_KINDS
+from buildtool.graph.types import Graph
+from buildtool.plan.choose.bound import own_firmware
+from buildtool.plan.choose.choose import front, nearest
+from buildtool.plan.choose.cost_units import estimated_ms
+from buildtool.plan.choose.fronts import Point, front_factor
+from buildtool.plan.choose.given import planned_or_given
+from buildtool.plan.choose.pipeline import Planned
+from buildtool.plan.choose.prepare import Network, Prepared, load_network, prepare
+from buildtool.plan.schedule.timeline import Timeline
+from buildtool.plan.summary.memory import ArenaUse
+from buildtool.plan.summary.summary import Summary, summarize
+from buildtool.plan.types import SOURCE, BufferKind
+from buildtool.target.choice import load_target
+
+if TYPE_CHECKING:
+    from buildtool.api.requests import Report
+    from buildtool.base.session import Session
+    from buildtool.schema.analysis import NoPlan, Verdict
+    from buildtool.schema.reports import (
+        PointRegion,
+        RegionSteps,
+        ReportAnswer,
+        ReportFront,
+        ReportLayer,
+        ReportPoint,
+    )
+
+
+def report_of(request: Report, session: Session) -> ReportAnswer:
+    """The answer to a `report` request; PlanError only where there is no plan at all."""
+    made, prepared = _made(request, session)
+    board, kernels = made.target.board, made.target.named(made.plan.kernels)
+    layout = image_layout(made.graph, kernels)
+    summary = summarize(made.plan, made.graph, kernels, made.target.costs, session)
+    tell = session.tell
+    tell("counting what the memories hold")
+    details = described(made)
+    return {
+        **details,
+        **facts(made),
+        "model": made.model.name,
+        "board": board.name,
+        "title": board.title,
+        "flash_bytes": layout.size,
+        "estimated_ms": estimated_ms(details["cost"], made.target),
+        "cost_by_ratio": sorted(made.target.by_ratio.intersection(made.plan.kernels)),
+        "memories": memories_of(made),
+        "search_factor": made.search_factor,
+        "placing_ended": made.placing_ended,
+        "order_status": made.order_status,
+        "verdict": _verdict(made, prepared),
+        "inputs": list(made.graph.inputs),
+        "outputs": list(made.graph.outputs),
+        "layers": _layers(made, summary, layout),
+        "steps": _steps(made),
+        "front": _front(made, prepared, request.peers),
+        "run": None,
+        "linked": None,
+        "against": None,
+    }
+
+
+def _made(request: Report, session: Session) -> tuple[Planned, Prepared]:
+    """The plan, and the problem that it solves; where none keeps the limits, the plan that needs least."""
+    target = load_target(request.target, session)
+    network = load_network(request.model, session)
+    prepared = prepare(network, target, request.options, session)
+    try:
+        made = planned_or_given(request.model, request.target, request.options, request.lock, session)
+    except PlanError:
+        if request.lock is not None:
+            raise
+        made = _nearest(request, network, prepared)
+    return made, replace(prepared, target=made.target)
+
+
+def _nearest(request: Report, network: Network, prepared: Prepared) -> Planned:
+    graph, plan = nearest(prepared)
+    return Planned(
+        network.model,
+        network.source,
+        graph,
+        prepared.target.with_firmware(own_firmware(graph, plan, prepared.target, prepared.session)),
+        plan,
+        request.target,
+        request.options,
+        prepared.session,
+        prepared.order_status,
+    )
+
+
+def _verdict(made: Planned, prepared: Prepared) -> Verdict | NoPlan:
+    """Whether it fits, by a bound of its code where that leaves no doubt; what would help is not tried."""
+    try:
+        found = fitted_plan(prepared, made.graph, made.plan, made.model.name, exactly=False)
+        return verdict_of(found, [], None)
+    except BuildtoolError as error:
+        board = made.target.board
+        return {"board": board.name, "title": board.title, "fits": False, "error": to_data(error)}
+
+
+# ---- layers ------------------------------------------------------------------------------------------
+
+
+def _layers(made: Planned, summary: Summary, layout: ImageLayout) -> list[ReportLayer]:
+    """A line an operator, in the order of execution."""
+    graph, plan = made.graph, made.plan
+    roots = alias_roots(graph)
+    makers = _makers(graph, roots)
+    scratch: Counter[int] = Counter()
+    for buffer in plan.buffers:
+        if buffer.kind in (BufferKind.SCRATCH, BufferKind.ACCUMULATOR):
+            scratch[buffer.op] += buffer.size
+    weights: Counter[int] = Counter()
+    for position, _, _, size in layout.entries:
+        weights[position] += size
+    rows: list[ReportLayer] = []
+    for number, region in enumerate(summary.regions):
+        for position, alive, work in region.operators:
+            op = graph.ops[position]
+            read = [maker for t in op.inputs if t in roots for maker in makers.get(roots[t], (-1,))]
+            rows.append(
+                {
+                    "position": position,
+                    "name": graph.op_name(position),
+                    "kind": str(op.kind),
+                    "form": form(graph, op),
+                    "kernel": plan.kernels[position],
+                    "output_shape": shape(graph.tensors[op.outputs[0]].shape),
+                    "region": number,
+                    "inputs": list(dict.fromkeys(read)),
+                    **work_view(work),
+                    "share": work.cost / plan.cost if plan.cost else 0.0,
+                    "ram_alive": alive,
+                    "scratch_bytes": scratch[position],
+                    "weight_bytes": weights[position],
+                    "instructions": None,
+                    "cycles": None,
+                }
+            )
+    return rows
+
+
+def _makers(graph: Graph, roots: Mapping[int, int]) -> dict[int, list[int]]:
+    """Root -> the operators that make it: several of what is written part by part."""
+    found: dict[int, list[int]] = {}
+    for position, op in enumerate(graph.ops):
+        for t in op.outputs if op.kind not in ALIAS_KINDS else ():
+            found.setdefault(roots[t], []).append(position)
+    return found
+
+
+def _steps(made: Planned) -> list[RegionSteps]:
+    """The steps of the streamed regions; what is not streamed has one step an operator."""
+    plan, session = made.plan, made.session
+    timeline = Timeline.of(made.graph, plan.regions, plan.image, session)
+    use = ArenaUse(plan, made.graph)
+    found: list[RegionSteps] = []
+    for number, (run, first) in enumerate(zip(timeline.runs, timeline.starts, strict=False)):
+        live = use.buffers(run.region, first, first + run.count - 1)
+        if not run.region.is_streamed:
+            continue
+        symbols, sequence = packed(run.steps)
+        turns = {
+            str(op): [held.buffer for held in use.in_turn(run.region, live, op)]
+            for op in (SOURCE, *run.region.ops)
+        }
+        found.append({"region": number, "symbols": symbols, "sequence": sequence, "turns": turns})
+    return found
+
+
+# ---- the front ---------------------------------------------------------------------------------------
+
+
+def _front(made: Planned, prepared: Prepared, peers: bool) -> ReportFront:
+    """The front with the limits on memory and cost lifted: what lies beyond them is there to be seen."""
+    options = replace(
+        prepared.options,
+        strategy=Strategy.BEST,
+        objective=Objective.COST,
+        ram=None,
+        max_cost=None,
+        max_ms=None,
+        max_flash=None,
+        segments="",
+    )
+    free = replace(prepared, options=options)
+    found: tuple[Point, ...] = ()
+    error = ""
+    ended = False
+    try:
+        found, ended = front(free, None)
+    except BuildtoolError as refused:
+        error = refused.text
+    return {
+        "available_bytes": prepared.available,
+        "limit_bytes": prepared.options.ram,
+        "points": [_point(point, made) for point in found],
+        "beside": peers_of(free, peers),
+        "search_factor": front_factor(free) if found else 1.0,
+        "placing_ended": ended,
+        "error": error,
+    }
+
+
+def _point(point: Point, made: Planned) -> ReportPoint:
+    plan, target = point.plan, made.target
+    summary = summarize(plan, point.graph, target.named(plan.kernels), target.costs, made.session)
+    runs: list[PointRegion] = [
+        {
+            "first": region.ops[0],
+            "last": region.ops[-1],
+            "streamed": region.is_streamed,
+            "schemes": list(dict.fromkeys(str(group.scheme) for group in region.groups)),
+            "live_bytes": found.fullest.bytes,
+            "macs": found.work.macs,
+            "f": found.work.f,
+            "cost": found.work.cost,
+        }
+        for region, found in zip(plan.regions, summary.regions, strict=True)
+    ]
+    chosen = plan.regions == made.plan.regions and plan.arena_bytes == made.plan.arena_bytes
+    return {
+        "live_bytes": point.live_bytes,
+        "strategy": plan.strategy,
+        **figures(plan),
+        "estimated_ms": estimated_ms(plan.cost, target),
+        "chosen": chosen,
+        "runs": runs,
+    }

@@ -1,0 +1,187 @@
+"""The kernels of a target family, each on random operators that it serves, against the reference.
+
+For every board of the family that runs here, and every kernel of the families that the plugin offers (where
+it offers none: of those that the board names), networks are drawn until the board's catalogue picks the
+kernel for one of their operators. Each is planned, emitted, compiled, run and compared in every tensor: layer
+by layer, or among other operators with little memory, where the kernel gets rings of rows and windows of
+columns and its output may lie on its input as far as its contract allows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from buildtool.api.checking.cases import ADDING, WIDE, network
+from buildtool.api.requests import Inputs, Named, Validate
+from buildtool.base.errors import BuildtoolError, TargetError, UsageError, did_you_mean
+from buildtool.base.files import File
+from buildtool.base.modes import Image, Objective, Strategy
+from buildtool.firmware.run.validation import validation
+from buildtool.graph.ops import ALIAS_KINDS
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import OpKind
+from buildtool.plan.options import PlanOptions
+from buildtool.target import registry
+from buildtool.target.catalogue import select_all
+from buildtool.target.choice import TargetChoice, load_board
+from buildtool.target.types import BYTES
+
+if TYPE_CHECKING:
+    from buildtool.api.requests import TargetCheck
+    from buildtool.base.session import Session
+    from buildtool.schema.checks import CheckAnswer, CheckedKernel, FailedCase
+    from buildtool.target.plugin import TargetPlugin
+    from buildtool.target.types import KernelVariant, Target
+
+TRIES = 400  # networks that are drawn for a kernel before it counts as not reached
+INPUTS = 2  # sets of random values for each network
+_WAYS = {
+    "--strategy layerwise": PlanOptions(strategy=Strategy.LAYERWISE),
+    "--objective ram --max-f 3": PlanOptions(objective=Objective.RAM, max_f=3.0),
+    "--objective ram --max-f 3 --image stream": PlanOptions(
+        objective=Objective.RAM, max_f=3.0, image=Image.STREAM
+    ),
+}
+_WHOLE, _LITTLE, _STREAMED = _WAYS
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A network that is drawn for a kernel, as a file, and the options by which it is planned (of _WAYS)."""
+
+    file: File
+    way: str
+
+
+def check(request: TargetCheck, session: Session) -> CheckAnswer:
+    """The answer to a `target` request."""
+    plugin = registry.plugin_named(request.plugin)
+    kernels: list[CheckedKernel] = []
+    boards = _boards(request)
+    for board in boards:
+        target = registry.make_target(load_board(board))
+        wanted = _families(plugin, target)
+        registry.toolchain(target, request.toolchain)  # without one nothing is said of any kernel
+        for kernel in target.kernels:
+            if kernel.sources[0].partition("/")[0] in wanted:
+                kernels.append(_checked(kernel, target, board, request, session))
+    if not kernels:
+        raise UsageError(
+            f"the boards of the plugin '{request.plugin}' have no kernels of a family of its own",
+            hint="a board's file names kernel families in core.families",
+        )
+    return {
+        "plugin": request.plugin,
+        "interface": plugin.interface,
+        "boards": [load_board(board).name for board in boards],
+        "kernels": kernels,
+        "exact": all(row["failed"] is None for row in kernels),
+    }
+
+
+def _boards(request: TargetCheck) -> list[Named]:
+    """The boards to run on: those asked for, else those of the family that have something to run on."""
+    boards = {name: registry.load_board(name) for name in registry.board_names()}
+    own = [name for name, board in boards.items() if board.family == request.plugin]
+    for named in request.boards:
+        board = load_board(named)
+        if board.family != request.plugin:
+            text = f"board '{board.name}' is of the family '{board.family}', not of '{request.plugin}'"
+            raise UsageError(text, option="boards", hint=did_you_mean(board.name, own))
+    if request.boards:
+        return list(request.boards)
+    found: list[Named] = [name for name in own if boards[name].own_emulator is not None]
+    if not found:
+        raise UsageError(
+            f"no board of the plugin '{request.plugin}' can be run here",
+            hint="a board's file says in [emulator] what runs its images",
+        )
+    return found
+
+
+def _families(plugin: TargetPlugin, target: Target) -> set[str]:
+    """The kernel families that are checked on a board."""
+    offers = getattr(plugin, "kernel_families", None)
+    offered = {folder.path.name for folder in offers()} if offers else set()
+    named = set(target.board.core.families)
+    return (offered & {family.name for family in target.families}) or named
+
+
+def _checked(
+    kernel: KernelVariant, target: Target, board: Named, request: TargetCheck, session: Session
+) -> CheckedKernel:
+    """One kernel on `request.cases` networks; it ends with the first that fails."""
+    done, values, among = 0, 0, 0
+    failed: FailedCase | None = None
+    for case in _cases(kernel, target, request):
+        number = f"network {done + 1} of {request.cases}"
+        session.tell(f"{target.board.name}: {kernel.name} for {kernel.op}, {number}")
+        failed, compared = _run(case, board, request, session)
+        done, values, among = done + 1, values + compared, among + (case.way != _WHOLE)
+        if failed is not None:
+            break
+    return {
+        "board": target.board.name,
+        "kernel": kernel.name,
+        "operator": kernel.op,
+        "symbol": kernel.symbol,
+        "cases": done,
+        "among": among,
+        "values": values,
+        "reached": done > 0,
+        "failed": failed,
+    }
+
+
+def _cases(kernel: KernelVariant, target: Target, request: TargetCheck) -> Iterator[Case]:
+    """Networks for which the board picks the kernel; every second one of several operators."""
+    kind = OpKind(kernel.op)
+    wide = kernel.types != BYTES and kind in WIDE
+    if kind not in ADDING and not wide:
+        return
+    seeds = np.random.default_rng([request.seed, *kernel.name.encode()]).integers(1 << 31, size=TRIES)
+    found = 0
+    for seed in map(int, seeds):
+        among = found % 2 == 1
+        graph = network(kind, seed, among, wide)
+        try:
+            planned = rewrite(graph)
+            picked = select_all(target, planned)
+        except TargetError:  # a formula that cannot be computed, say
+            raise
+        except BuildtoolError:  # what no kernel serves is no case for this one
+            continue
+        pairs = zip(planned.ops, picked, strict=True)
+        if any(op.kind not in ALIAS_KINDS and variant == kernel for op, variant in pairs):
+            way = (_STREAMED if len(graph.inputs) == 1 else _LITTLE) if among else _WHOLE
+            yield Case(File(f"{graph.name}.tflite", data=write_model(graph)), way)
+            found += 1
+            if found == request.cases:
+                return
+
+
+def _run(case: Case, board: Named, request: TargetCheck, session: Session) -> tuple[FailedCase | None, int]:
+    """A network on the board, every tensor compared; what failed if it did, and the values compared."""
+    choice, inputs = TargetChoice(board, request.toolchain), Inputs(None, INPUTS, request.seed)
+    wanted = Validate(case.file, choice, _WAYS[case.way], None, None, inputs, tensors=True)
+    try:
+        found = validation(wanted, session)
+    except BuildtoolError as error:
+        return _failure(case, f"{error.path}: {error.text}" if error.path else error.text), 0
+    if found["exact"]:
+        return None, found["output_values"]
+    first = found["first_difference"]
+    assert first is not None
+    where = f"first at {first['operator']}, tensor '{first['tensor']}', element {first['first_element']}"
+    return _failure(case, f"different by up to {found['max_abs_diff']}, {where}"), found["output_values"]
+
+
+def _failure(case: Case, text: str) -> FailedCase:
+    name = case.file.path
+    assert case.file.data is not None
+    return {"name": name, "text": text, "options": case.way, "model": case.file.data}

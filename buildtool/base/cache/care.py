@@ -1,0 +1,146 @@
+"""What a user may ask of the cache: how much there is, whether it is sound, why something was made anew."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypedDict
+
+import msgpack
+
+from buildtool.base.cache.cache import OWN_FILES, evict, most_disk_bytes
+from buildtool.base.cache.disk import ASIDE, Disk
+from buildtool.base.cache.index import NAME, Index
+from buildtool.base.errors import MachineError, UsageError
+from buildtool.base.folders import MODE, cache_folder
+
+
+class Level(TypedDict):
+    """A level's entries and bytes, and how often an entry was there (hits) or not."""
+
+    entries: int
+    bytes: int
+    hits: int
+    misses: int
+
+
+class Change(TypedDict):
+    """A part of a key that is not what it was."""
+
+    part: str
+    was: str
+    now: str
+
+
+class Asked(TypedDict):
+    """What the last request about a subject asked of a level.
+
+    `hits` and `misses`: entries that were there and that were not; `changed`: of the last one that was not,
+    what its key has otherwise than the request before ("": there was none before).
+    """
+
+    subject: str
+    level: str
+    hits: int
+    misses: int
+    changed: list[Change]
+    parts: dict[str, str]
+
+
+def folder() -> Path:
+    """The cache's folder; UsageError where there is none."""
+    found = cache_folder()
+    if found is None:
+        raise UsageError("there is no folder for a cache", hint="set XDG_CACHE_HOME or BUILDTOOL_CACHE_DIR")
+    return found
+
+
+def stats() -> dict[str, Any]:
+    """Entries, bytes, hits and misses by level, and what went wrong since the cache was made."""
+    disk, index = Disk(folder()), Index(folder())
+    sizes, counts = (index.levels(), index.counts()) if index.path.exists() else ({}, {})
+    names = {*sizes, *(name.split()[0] for name in counts if " " in name)}
+    levels: dict[str, Level] = {
+        name: {
+            "entries": sizes.get(name, (0, 0))[0],
+            "bytes": sizes.get(name, (0, 0))[1],
+            "hits": counts.get(f"{name} hits", 0),
+            "misses": counts.get(f"{name} misses", 0),
+        }
+        for name in sorted(names)
+    }
+    return {
+        "folder": str(disk.folder),
+        "trouble": disk.trouble,
+        "levels": levels,
+        "bytes": sum(level["bytes"] for level in levels.values()),
+        "most_bytes": most_disk_bytes(),
+        "errors": {name: number for name, number in counts.items() if " " not in name},
+    }
+
+
+def verify() -> dict[str, Any]:
+    """Reads every entry; bad ones are put aside. Sizes in the index are those of the files afterwards."""
+    disk = Disk(folder())
+    _refuse_trouble(disk)
+    sound = 0
+    for level, key, _ in list(disk.entries()):
+        sound += disk.read(level, key) is not None
+    evict(disk)
+    return {
+        "folder": str(disk.folder),
+        "entries": sound,
+        "bad": disk.counts["bad"],
+        "unreadable": disk.counts["unreadable"],
+        "aside": str(disk.folder / ASIDE),
+    }
+
+
+def clear() -> dict[str, Any]:
+    """Removes every entry, and the index; nothing that is not the cache's own, whatever folder it is."""
+    disk = Disk(folder())
+    _refuse_trouble(disk)
+    entries = list(disk.entries())
+    disk.empty()
+    left = list(disk.entries())
+    for name in (NAME, f"{NAME}-journal", *OWN_FILES):
+        with contextlib.suppress(OSError):
+            (disk.folder / name).unlink(missing_ok=True)
+    if left and not set(left).isdisjoint(entries):
+        raise MachineError("the system refuses to remove entries", path=str(disk.folder))
+    return {
+        "folder": str(disk.folder),
+        "entries": len(entries),
+        "bytes": sum(size for _, _, size in entries),
+    }
+
+
+def explain(words: str = "") -> dict[str, Any]:
+    """What the last requests asked for whose subject has all of some `words`, and what was made anew."""
+    index = Index(folder())
+    asked: list[Asked] = []
+    if index.path.exists():
+        for subject in index.subjects():
+            if all(word in subject for word in words.split()):
+                for level, report in index.reports(subject).items():
+                    with contextlib.suppress(Exception):  # of a damaged one there is nothing to tell
+                        asked.append(_asked(subject, level, msgpack.unpackb(report)))
+    return {"folder": str(folder()), "asked": asked}
+
+
+def _asked(subject: str, level: str, report: Mapping[str, Any]) -> Asked:
+    counts = report["counts"]
+    return {
+        "subject": subject,
+        "level": level,
+        "hits": counts.get("hits", 0),
+        "misses": counts.get("misses", 0),
+        "changed": [{"part": part, "was": was, "now": now} for part, was, now in report["changed"]],
+        "parts": {name: shown for name, (_, shown) in report["parts"].items()},
+    }
+
+
+def _refuse_trouble(disk: Disk) -> None:
+    if disk.trouble:
+        raise MachineError(f"the cache cannot be used: {disk.trouble}", hint=f"{MODE}=off does without it")

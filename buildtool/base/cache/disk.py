@@ -1,0 +1,185 @@
+"""Entries as files: FOLDER/LEVEL/ab/cdef…, written beside their names and renamed.
+
+Any number of processes may read and write at once. Nothing here raises: what cannot be read is a miss,
+what cannot be written is not kept, and both are counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import re
+import stat
+import time
+from collections import Counter
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+
+from buildtool.base.cache import entry
+from buildtool.base.errors import MachineError
+from buildtool.base.folders import private, user
+
+ASIDE = "aside"  # the folder of entries that were bad
+MOST_ASIDE = 20  # bad entries that are kept for whoever looks for the cause
+_STALE_SECONDS = 3600  # a half-written file this old belongs to nobody any more
+_KEY = re.compile(r"[0-9a-f]{64}")
+_PREFIX = re.compile(r"[0-9a-f]{2}")
+_LEVEL = re.compile(rf"(?!{ASIDE}$)[a-z]{{1,32}}")
+_PART = re.compile(r"\.[0-9a-f]{16}-[0-9]+-[0-9a-f]{8}\.part")
+_ASIDE_NAME = re.compile(r"[a-z]{1,32}-[0-9a-f]{64}")
+
+
+class Disk:
+    """The entries below `folder`. `counts`: reads and writes that failed, entries that were bad."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.counts: Counter[str] = Counter()
+
+    @cached_property
+    def trouble(self) -> str:
+        """Why the folder cannot be used at all, in words ("": it can). The folder is made if need be."""
+        try:
+            private(self.folder)
+        except MachineError as error:
+            return f"{error.path}: {error.text}"
+        return ""
+
+    def read(self, level: str, key: str) -> bytes | None:
+        """An entry's payload; None where there is none, or a bad one, which is put aside."""
+        if self.trouble:
+            return None
+        path = self._path(level, key)
+        try:
+            return entry.unpack(_content(path), level, key)
+        except FileNotFoundError:
+            return None
+        except OSError:
+            self.counts["unreadable"] += 1
+            return None
+        except entry.BadEntryError:
+            self.discard(level, key)
+            return None
+
+    def write(self, level: str, key: str, payload: bytes) -> int:
+        """Keeps an entry; its bytes on disk, 0 where it could not be kept."""
+        data = entry.pack(level, key, payload)
+        if self.trouble or len(data) > entry.MOST_BYTES:
+            return 0
+        path = self._path(level, key)
+        part = path.with_name(f".{key[:16]}-{os.getpid()}-{os.urandom(4).hex()}.part")
+        try:
+            try:
+                _write(part, data)
+            except FileNotFoundError:  # the first entry of its folder; the cache's own is not made again
+                for folder in (path.parent.parent, path.parent):
+                    folder.mkdir(mode=0o700, exist_ok=True)
+                _write(part, data)
+            part.replace(path)
+        except OSError:
+            self.counts["unwritable"] += 1
+            with contextlib.suppress(OSError):
+                part.unlink(missing_ok=True)
+            return 0
+        return len(data)
+
+    def discard(self, level: str, key: str) -> None:
+        """Puts a bad entry aside, where it is found by people and no longer by programs."""
+        self.counts["bad"] += 1
+        aside = self.folder / ASIDE
+        path = self._path(level, key)
+        try:
+            aside.mkdir(mode=0o700, exist_ok=True)
+            private(aside)  # a link would lead out of the folder
+            if sum(1 for _ in os.scandir(aside)) < MOST_ASIDE:
+                path.replace(aside / f"{level}-{key}")
+            else:
+                path.unlink(missing_ok=True)
+        except (OSError, MachineError):
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+
+    def remove(self, level: str, key: str) -> None:
+        """Removes an entry, if it is there."""
+        with contextlib.suppress(OSError, ValueError):
+            self._path(level, key).unlink(missing_ok=True)
+
+    def entries(self) -> Iterator[tuple[str, str, int]]:
+        """Level, key and bytes of every file there is; a walk through all folders."""
+        for part in self._parts():
+            with contextlib.suppress(OSError):
+                for file in os.scandir(part):
+                    key = part.name + file.name
+                    if _KEY.fullmatch(key) and file.is_file(follow_symlinks=False):
+                        yield part.parent.name, key, file.stat(follow_symlinks=False).st_size
+
+    def sweep(self, stale_seconds: float = _STALE_SECONDS) -> None:
+        """Removes what killed processes left half written, if it is as old as this."""
+        for part in self._parts():
+            with contextlib.suppress(OSError):
+                for file in os.scandir(part):
+                    if _PART.fullmatch(file.name) and _age(file) > stale_seconds:
+                        Path(file.path).unlink(missing_ok=True)
+
+    def empty(self) -> None:
+        """Removes all that this class has made, and nothing else that may lie in the folder."""
+        for level, key, _ in list(self.entries()):
+            self.remove(level, key)
+        self.sweep(-math.inf)
+        aside = self.folder / ASIDE
+        if not aside.is_symlink():
+            with contextlib.suppress(OSError):
+                for file in os.scandir(aside):
+                    if _ASIDE_NAME.fullmatch(file.name):
+                        Path(file.path).unlink(missing_ok=True)
+        for folder in (*self._parts(), *_folders(self.folder)):
+            if folder.name == ASIDE or _LEVEL.fullmatch(folder.name) or folder.parent.parent == self.folder:
+                with contextlib.suppress(OSError):  # something else lies in it
+                    folder.rmdir()
+
+    def _parts(self) -> Iterator[Path]:
+        """The folders that entries lie in: LEVEL/ab."""
+        for level in _folders(self.folder):
+            if _LEVEL.fullmatch(level.name):
+                yield from (part for part in _folders(level) if _PREFIX.fullmatch(part.name))
+
+    def _path(self, level: str, key: str) -> Path:
+        if not _LEVEL.fullmatch(level) or not _KEY.fullmatch(key):
+            raise ValueError(f"no entry is called {level}/{key}")
+        return self.folder / level / key[:2] / key[2:]
+
+
+def _folders(folder: Path) -> list[Path]:
+    try:
+        return sorted(Path(e.path) for e in os.scandir(folder) if e.is_dir(follow_symlinks=False))
+    except OSError:
+        return []
+
+
+def _age(file: os.DirEntry[str]) -> float:
+    """Seconds since a file was written; infinite for one from the future, as after a clock was set back."""
+    since = time.time() - file.stat(follow_symlinks=False).st_mtime
+    return since if since >= -_STALE_SECONDS else float("inf")
+
+
+def _content(path: Path) -> bytes:
+    """All of a regular file that is no link; OSError for anything else, and for one that is too large.
+
+    BadEntryError for one that another user can have written.
+    """
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    with open(handle, "rb") as file:  # noqa: PTH123 - an open one, not a name
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > entry.MOST_BYTES:
+            raise OSError("not an entry's file")
+        if found.st_uid != user() or found.st_mode & 0o022:
+            raise entry.BadEntryError("somebody else may have written it")
+        return file.read(entry.MOST_BYTES + 1)
+
+
+def _write(path: Path, data: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(handle, "wb") as file:  # noqa: PTH123
+        file.write(data)

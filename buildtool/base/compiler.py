@@ -1,0 +1,272 @@
+"""What a compiler is: the programs that it runs, the files that these read, the variables that they look at.
+
+One definition for whatever keeps objects or decides whether they are compiled anew. A compiler's name says
+little: it may be a script, or a link that leads elsewhere tomorrow; a configuration file in the user's home
+or a variable may add flags. So the compiler itself is asked, with the flags that it is used with (`-v`), and
+what it says is part of what it is, together with the contents of all files that it names.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from buildtool.base.seen import Seen
+
+PASSED = "BUILDTOOL_COMPILER_ENV"  # names of variables that compilers get as well, with commas between them
+# What programs need in order to start, and to find their temporary files.
+_NEEDED = ("PATH", "HOME", "TMPDIR", "TMP", "TEMP", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+# Variables that change what compilers, assemblers and linkers read or make, as their manuals list them.
+VARIABLES = (
+    *("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "OBJC_INCLUDE_PATH", "OBJCPLUS_INCLUDE_PATH"),
+    *("COMPILER_PATH", "GCC_EXEC_PREFIX", "GCC_COMPARE_DEBUG", "LIBRARY_PATH", "LD_RUN_PATH", "LDEMULATION"),
+    *("CCC_OVERRIDE_OPTIONS", "CCC_ADD_ARGS", "CLANG_NO_DEFAULT_CONFIG", "QA_OVERRIDE_GCC3_OPTIONS"),
+    *(
+        "DEPENDENCIES_OUTPUT",
+        "SUNPRO_DEPENDENCIES",
+        "SOURCE_DATE_EPOCH",
+        "GNUTARGET",
+        "CL",
+        "_CL_",
+        "INCLUDE",
+    ),
+    *("SDKROOT", "MACOSX_DEPLOYMENT_TARGET", "NIX_CFLAGS_COMPILE", "NIX_LDFLAGS", "LD_PRELOAD"),
+    *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "XTENSA_GNU_CONFIG", "CCACHE_PREFIX", "CCACHE_COMPILER"),
+)
+_SECONDS = 120.0
+_SCRIPT_BYTES = 1 << 20  # of a script that are looked at
+_YOUNG_NS = 50_000_000  # clocks of files run behind by up to a tick of the kernel's
+_LIBRARIES = re.compile(r"^\s*(?:\S+ => )?(/\S+) \(0x", re.MULTILINE)
+_SEARCHED = re.compile(r"#include <\.\.\.> search starts here:\n(.*?)\nEnd of search list", re.DOTALL)
+_DEPENDENCY = re.compile(r"(?:\\[ #\\]|\$\$|[^\s\\$])+|\\(?!\n)")
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A compiler with its flags: `digest` stands for all that it is.
+
+    `files`: programs, their libraries, and what configures them; `folders`: where it looks for headers that
+    come with it or with the system, in its order.
+    """
+
+    digest: str
+    files: tuple[str, ...]
+    folders: tuple[str, ...]
+
+
+@functools.cache
+def known_files() -> Seen:
+    """The digests of compilers' files, of all projects of this user."""
+    return Seen("compilers")
+
+
+def environment() -> dict[str, str]:
+    """The variables that compilers run with: those that they need, and those that PASSED names."""
+    wanted = (*_NEEDED, *passed())
+    return {**{name: os.environ[name] for name in wanted if name in os.environ}, "LC_ALL": "C"}
+
+
+def passed() -> dict[str, str]:
+    """The variables that the user wants compilers to have, with their values."""
+    names = re.split(r"[,\s]+", os.environ.get(PASSED, ""))
+    return {name: os.environ[name] for name in sorted(set(names)) if name in os.environ}
+
+
+def identify(
+    command: Sequence[str], variables: Mapping[str, str], ldflags: Sequence[str] | None = None
+) -> Identity | None:
+    """What the compiler of `command` (its name or path, and flags) is, where it runs with `variables`.
+
+    `ldflags`: with the linker, as it is called with these flags. None: it cannot be told, because the
+    compiler does not say what it runs.
+    """
+    variables = {**variables, "LC_ALL": "C"}
+    text = _said(command, variables, ldflags)
+    if text is None:
+        return None
+    path = variables.get("PATH", os.defpath)
+    own = os.path.realpath(shutil.which(command[0], path=path) or command[0])
+    programs = {own, *(os.path.realpath(found) for found in _named_programs(text, path))}
+    named = {*programs, *_named_files(text)}
+    files = {*named, *_named_by_scripts(named), *_libraries(programs, variables)}
+    digest = hashlib.sha256(text.encode(errors="surrogateescape"))
+    seen = known_files()
+    try:
+        for part in (*command, *(f"{name}={variables[name]}" for name in VARIABLES if name in variables)):
+            digest.update(b"\0" + part.encode(errors="surrogateescape"))
+        for name in sorted(files):
+            digest.update(f"\0{name}\0{seen.digest(name)}".encode(errors="surrogateescape"))
+    except OSError:
+        return None
+    seen.save()
+    return Identity(digest.hexdigest(), tuple(sorted(files)), _folders(text))
+
+
+def _said(command: Sequence[str], variables: Mapping[str, str], ldflags: Sequence[str] | None) -> str | None:
+    """What a compiler says while it compiles an empty file, without the names of temporary files.
+
+    With `ldflags`, also what it would run in order to link.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "empty.c").touch()
+        lines = [[*command, "-v", "-c", "empty.c", "-o", "empty.o"]]
+        if ldflags is not None:
+            lines.append([*command, "-###", "empty.o", "-o", "empty", *ldflags])
+        said = ""
+        for line in lines:
+            try:
+                done = subprocess.run(
+                    line,
+                    cwd=folder,
+                    env={**variables, **dict.fromkeys(("TMPDIR", "TMP", "TEMP"), folder)},
+                    capture_output=True,
+                    stdin=subprocess.DEVNULL,
+                    timeout=_SECONDS,
+                    check=False,
+                )
+            except (OSError, ValueError, subprocess.TimeoutExpired):
+                return None
+            if done.returncode:
+                return None
+            said += (done.stderr + done.stdout).decode(errors="surrogateescape")
+        said = said.replace(os.path.realpath(folder), "").replace(folder, "")
+        return re.sub(r"/cc\w{6}\b", "", said)
+
+
+def _named_programs(text: str, path: str) -> Iterator[str]:
+    """The programs that begin a line, and the driver behind a wrapper; they may be in `path`."""
+    for line in text.splitlines():
+        match = re.match(r' ?"?([^"\s|]+)', line) if line.startswith((" ", '"')) else None
+        match = match or re.match(r"COLLECT_(?:GCC|LTO_WRAPPER)=(\S+)", line)
+        found = shutil.which(match[1], path=path) if match else None
+        if found:
+            yield found
+
+
+def _named_files(text: str) -> Iterator[str]:
+    """The files that a text names, wherever it names them; none that is a device."""
+    text = re.sub("^Configured with: .*", "", text, flags=re.MULTILINE)  # of where it was built
+    words = {word.strip("'\"();,|") for word in text.split()}
+    words |= set(re.findall(r'"([^"\n]+)"', text))
+    words |= {line.partition(": ")[2].strip() for line in text.splitlines()}  # "Configuration file: /a b.cfg"
+    words |= {word.partition("=")[2] for word in words}
+    yield from (word for word in words if word.startswith("/") and os.path.isfile(word))  # noqa: PTH113
+
+
+def _named_by_scripts(files: Iterable[str]) -> set[str]:
+    """The files that scripts among `files` name by a whole path, and scripts among those in turn.
+
+    A script may run a program for some sources alone, or after the compiler, which then says nothing of it.
+    """
+    found: set[str] = set()
+    waiting = list(files)
+    while waiting:
+        try:
+            with Path(waiting.pop()).open("rb") as file:
+                text = file.read(_SCRIPT_BYTES) if file.read(2) == b"#!" else b""
+        except OSError:
+            continue
+        words = re.findall(rb"/[^\s\"'`;|&<>(){}$=:,]+", text)
+        new = {os.path.realpath(word.decode(errors="surrogateescape")) for word in words} - found
+        new = {path for path in new if os.path.isfile(path)}  # noqa: PTH113
+        found |= new
+        waiting += new
+    return found
+
+
+def _libraries(programs: Iterable[str], variables: Mapping[str, str]) -> set[str]:
+    """The shared libraries that programs load: the code of a distribution's clang lies in one."""
+    seen, found = known_files(), set()
+
+    def listed(program: str) -> str:
+        with Path(program).open("rb") as file:
+            if file.read(4) != b"\x7fELF":
+                return ""
+        try:
+            done = subprocess.run(
+                ["ldd", program],
+                env=dict(variables),
+                capture_output=True,
+                text=True,
+                timeout=_SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return ""
+        return "\n".join(_LIBRARIES.findall(done.stdout))
+
+    known = "/etc/ld.so.cache"
+    how = seen.digest(known) if Path(known).is_file() else ""
+    how = f"libraries {how} {variables.get('LD_LIBRARY_PATH', '')}"
+    for program in programs:
+        try:
+            found |= set(seen.digest(program, listed, how).split("\n")) - {""}
+        except OSError:
+            continue
+    return found
+
+
+def _folders(text: str) -> tuple[str, ...]:
+    match = _SEARCHED.search(text)
+    return tuple(line.strip() for line in match[1].splitlines()) if match else ()
+
+
+# ---- headers that no source names by its place -------------------------------------------------------------
+
+Fact = tuple[str, str]  # a path, and the digest of the file there ("": there is none)
+
+
+def dependencies(rule: bytes) -> list[str]:
+    """The files of a rule for Make, as compilers write it (-MD)."""
+    text = rule.decode(errors="surrogateescape").replace("\\\n", " ")
+    _, _, listed = text.partition(": ")
+    return [re.sub(r"\\([ #\\])", r"\1", word).replace("$$", "$") for word in _DEPENDENCY.findall(listed)]
+
+
+def facts(identity: Identity, files: Iterable[str]) -> list[Fact]:
+    """What decides which headers are read, and what they hold: of `files`, which a compilation has read.
+
+    A header that lies in one of the compiler's folders may come to lie in another one, too, and is then read
+    there. Raises OSError.
+    """
+    paths: set[str] = set()
+    for path in files:
+        within = [folder for folder in identity.folders if path.startswith(f"{folder}/")]
+        if within:
+            name = path[len(max(within, key=len)) :]
+            paths |= {folder + name for folder in identity.folders}
+        paths.add(path)
+    return [(path, _digest(path)) for path in sorted(paths)]
+
+
+def are_so(known: Iterable[Sequence[str]]) -> bool:
+    """Whether files are still what facts say of them."""
+    try:
+        return all(_digest(path) == digest for path, digest in known)
+    except OSError:
+        return False
+
+
+def changed_since(known: Iterable[Fact], when_ns: int) -> bool:
+    """Whether one of the files of facts may have changed after `when_ns` (ns since 1970)."""
+    for path, digest in known:
+        if digest:
+            there = Path(path).stat()
+            if there.st_ctime_ns > when_ns - _YOUNG_NS:
+                return True
+    return False
+
+
+def _digest(path: str) -> str:
+    try:
+        return known_files().digest(path)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return ""

@@ -1,0 +1,127 @@
+"""Files that a request names: bytes, or an absolute path with the digest that the client saw."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from buildtool.base.errors import ModelError, UsageError
+
+
+@dataclass(frozen=True)
+class File:
+    """A file: `data`, or what lies at the absolute `path`, whose SHA-256 is `sha256` (hex; "": not said).
+
+    With `data`, `path` is only the name that messages and emitted files get.
+    """
+
+    path: str
+    sha256: str = ""
+    data: bytes | None = None
+
+    @property
+    def stem(self) -> str:
+        """The name without folders and suffix."""
+        return Path(self.path).stem
+
+    def exists(self) -> bool:
+        """Whether there is something to read."""
+        return self.data is not None or Path(self.path).exists()
+
+    def read(self, what: str, most: int) -> bytes:
+        """The content of `what` ("the model"), at most `most` bytes; UsageError if it is not what was sent.
+
+        ModelError above `most`, before anything is read.
+        """
+        with self._errors(what):
+            data = self._read(most)
+        self._compare(what, hashlib.sha256(data).hexdigest() if self.sha256 else "")
+        return data
+
+    @contextlib.contextmanager
+    def _errors(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            text = f"cannot read {what}: {_reason(error)}"
+            raise UsageError(text, path=self.path, hint="check the path") from error
+        except ValueError:  # a null character
+            raise UsageError(f"cannot read {what}: this is not a path", path=repr(self.path)) from None
+
+    def _compare(self, what: str, sha256: str) -> None:
+        """Raises UsageError where the content is not what the client saw."""
+        if self.sha256 and sha256 != self.sha256:
+            raise UsageError(
+                f"{what} changed after the request was made: its digest differs",
+                path=self.path,
+                hint="send the request again",
+            )
+
+    @contextlib.contextmanager
+    def opened(self, what: str, most: int) -> Iterator[IO[bytes]]:
+        """The content of `what` as an open file; the errors are those of `read`."""
+        if self.data is not None:
+            yield io.BytesIO(self.read(what, most))
+            return
+        with contextlib.ExitStack() as stack:
+            with self._errors(what):
+                self._check(most)
+                file = stack.enter_context(Path(self.path).open("rb"))
+                if self.sha256:
+                    self._compare(what, hashlib.file_digest(file, "sha256").hexdigest())
+                    file.seek(0)
+            yield file
+
+    def _read(self, most: int) -> bytes:
+        if self.data is not None:
+            data = self.data
+        else:
+            self._check(most)
+            with Path(self.path).open("rb") as file:
+                data = file.read(most + 1)  # it may have grown
+        if len(data) > most:
+            raise self._too_large(most)
+        return data
+
+    def _check(self, most: int) -> None:
+        """Raises an error for a file that must not be opened, or is too large."""
+        path = Path(self.path)
+        size = path.stat().st_size
+        if not path.is_file():  # a pipe's bytes could be read once only, a device's without end
+            raise UsageError("it is not a regular file", path=self.path, hint="check the path")
+        if size > most:
+            raise self._too_large(most)
+
+    def _too_large(self, most: int) -> ModelError:
+        return ModelError(f"the file has more than {most} bytes", path=self.path)
+
+
+def _reason(error: OSError) -> str:
+    return "there is no such file" if isinstance(error, FileNotFoundError) else str(error.strerror)
+
+
+def to_file(value: str | dict[str, Any] | File, suffixes: tuple[str, ...]) -> str | File:
+    """What a request's value names: a file, or text that is no path (of a network or a board).
+
+    Text is a path if it is absolute or has one of the `suffixes`; then it must be absolute.
+    """
+    if isinstance(value, File):
+        return value
+    if isinstance(value, dict):
+        if "data" in value:
+            return File(value["name"], data=value["data"])
+        return File(_absolute(value["path"]), value["sha256"])
+    if Path(value).is_absolute() or value.lower().endswith(suffixes):
+        return File(_absolute(value))
+    return value
+
+
+def _absolute(path: str) -> str:
+    if not Path(path).is_absolute():
+        raise UsageError("a path in a request must be absolute", path=path)
+    return path

@@ -1,0 +1,96 @@
+"""Where buildtool keeps what outlives a command: its cache, and the daemon's socket, lock and log.
+
+Both folders belong to the user alone. One that is a link, that is another user's, or that others may write
+to is refused: whoever could plant files there would decide what gets built.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+from buildtool.base.errors import MachineError
+
+MODE = "BUILDTOOL_CACHE"  # off: nothing is kept; names of levels, with commas: these alone
+CACHE = "BUILDTOOL_CACHE_DIR"  # names another folder for the cache
+STATE = "BUILDTOOL_STATE_DIR"  # the same for the daemon's
+MOST_SOCKET_PATH = 100  # bytes; systems allow 104 to 108
+
+
+def cache_folder() -> Path | None:
+    """$BUILDTOOL_CACHE_DIR, $XDG_CACHE_HOME/buildtool/planner, or ~/.cache/…; None without a home."""
+    if named := os.environ.get(CACHE):
+        return Path(named).absolute()
+    base = os.environ.get("XDG_CACHE_HOME")
+    if not base or not Path(base).is_absolute():
+        try:
+            base = str(Path.home() / ".cache")
+        except RuntimeError:
+            return None
+        if os.environ.get("HOME", "/") in ("", "/") or not Path(base).is_absolute():
+            return None  # of a user without a home
+    return Path(base) / "buildtool" / "planner"
+
+
+def kept_folder() -> Path | None:
+    """The cache's folder; None where nothing is kept."""
+    return None if os.environ.get(MODE, "").lower() in ("off", "0", "no") else cache_folder()
+
+
+def state_folder() -> Path:
+    """$BUILDTOOL_STATE_DIR, $XDG_RUNTIME_DIR/buildtool, or a folder of this user in /tmp.
+
+    $TMPDIR has no part in it: builds set it as they like, and each would get a daemon of its own.
+    """
+    if named := os.environ.get(STATE):
+        return Path(named).absolute()
+    base = os.environ.get("XDG_RUNTIME_DIR")
+    if base and Path(base).is_absolute():
+        return Path(base) / "buildtool"
+    return _short_folder()
+
+
+def socket_path(name: str) -> Path:
+    """Where the socket of the daemon `name` is: in the state folder, unless the path would be too long."""
+    path = state_folder() / f"{name}.sock"
+    if len(os.fsencode(path)) <= MOST_SOCKET_PATH:
+        return path
+    return _short_folder() / f"{short_name(str(path))}.sock"
+
+
+def short_name(text: str) -> str:
+    """A name of 16 characters for any text: what is put into a socket's path, which has 104 bytes at most."""
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
+
+
+def private(folder: Path) -> Path:
+    """`folder`, made if it is not there. MachineError if it is not this user's alone."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.lstat()
+    except OSError as error:
+        raise MachineError(f"the system refuses: {error.strerror}", path=str(folder)) from None
+    if not stat.S_ISDIR(found.st_mode):
+        raise MachineError("this has to be a folder, not a link or a file", path=str(folder))
+    if found.st_uid != user():
+        raise MachineError("this folder belongs to another user", path=str(folder))
+    if found.st_mode & 0o022:
+        raise MachineError("others may write to this folder", path=str(folder), hint=f"chmod go-w '{folder}'")
+    return folder
+
+
+def _short_folder() -> Path:
+    if os.name == "posix":
+        folder = Path("/tmp")
+    else:
+        import tempfile  # which imports much
+
+        folder = Path(tempfile.gettempdir())
+    return folder.absolute() / f"buildtool-{user()}"
+
+
+def user() -> int:
+    """The number of the user that this process runs as; 0 where there are none."""
+    return os.getuid() if hasattr(os, "getuid") else 0

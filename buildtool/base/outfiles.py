@@ -1,0 +1,217 @@
+"""Writes the files that a command was asked for: a set gets its names together, or what was there stays."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from buildtool.base.errors import UsageError
+
+_ELF = b"\x7fELF"
+_ARENA = "_arena.json"  # ends the name of the file that says which network the others are of
+
+
+def write(files: Mapping[str, bytes], folder: Path) -> list[str]:
+    """Writes files below `folder`; their names, sorted. UsageError for what cannot be written.
+
+    They are written beside their names first: a full disk leaves what was there before. Several processes
+    may write into one folder at once; the last one's set is what remains.
+    """
+    made = _Set(folder)
+    try:
+        for name, data in files.items():
+            made.add(folder / name, data)
+        made.publish()
+    except BaseException:
+        made.undo()
+        raise
+    finally:
+        made.clean()
+    return sorted(files)
+
+
+def write_changed(files: Mapping[str, bytes], folder: Path) -> list[str]:
+    """As `write`, without the files that have this very content; the names of those that were written."""
+    changed = {name: data for name, data in files.items() if not _holds(folder / name, data)}
+    return write(changed, folder) if changed else []
+
+
+def keep_inputs(written: Iterable[tuple[Path, bytes | None]], read: Iterable[str]) -> None:
+    """UsageError where a file that a command is to write is one that it reads, or another one of them.
+
+    `written`: paths with their content, as far as it is known: one that has it already loses nothing.
+    """
+    kept = {os.path.realpath(name) for name in read}
+    names = set[str]()
+    for path, data in written:
+        try:
+            name = os.path.realpath(path)
+        except ValueError:  # a null character; who writes it says so
+            continue
+        if name in kept and (data is None or not _holds(path, data)):
+            raise UsageError(
+                "this file is read by the command, and would be lost",
+                path=str(path),
+                hint="write to another one",
+            )
+        if name in names:
+            raise UsageError(
+                "two files are to be written by this name", path=str(path), hint="give each a name of its own"
+            )
+        names.add(name)
+
+
+def keep_networks(files: Mapping[str, bytes], folder: Path) -> None:
+    """Raises UsageError where `files` of one network would replace those of another in `folder`.
+
+    Two models may get one name in C, as `a-b.tflite` and `a_b.tflite` do. A file that cannot be read, or that
+    names no network, keeps nothing from being written.
+    """
+    for name, data in files.items():
+        if name.endswith(_ARENA):
+            refuse_another(
+                _network(folder / name), json.loads(data)["network"], folder, name.removesuffix(_ARENA)
+            )
+
+
+def refuse_another(old: str | None, new: str, folder: Path, net: str) -> None:
+    """Raises UsageError where `old` (None: there is none) is another network than `new`; both are `net`."""
+    if old not in (None, new):
+        raise UsageError(
+            f"the folder has the network '{old}', and '{new}' is called '{net}' in C as well: "
+            "its files would replace the other's",
+            path=str(folder),
+            hint="name the new one (--name), write it to a folder of its own, or remove the old one's files",
+        )
+
+
+def _network(path: Path) -> str | None:
+    """The network that the file at `path` says its neighbours are of; None where it says nothing."""
+    try:
+        found = json.loads(path.read_bytes())["network"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return found if isinstance(found, str) else None
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    """Whether a regular file has this content."""
+    try:
+        return path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data
+    except (OSError, ValueError):
+        return False
+
+
+class _Set:
+    """Files on their way to their names."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._token = f".buildtool-{os.getpid()}-{os.urandom(4).hex()}"  # of this process alone
+        self._parts: dict[Path, Path] = {}
+        self._old: dict[Path, Path | None] = {}  # what has its new content, and where its old one is
+        self._folders: list[Path] = []  # that were made here, outer ones first
+
+    def add(self, path: Path, data: bytes) -> None:
+        """Writes `data` beside `path`."""
+        with _writing(path):
+            self._make_folder(path.parent)
+            if path.is_dir():
+                raise IsADirectoryError(0, "Is a directory")
+            if _is_special(path):
+                raise OSError(0, "a device or a pipe, and a file would take its place")
+            part = path.parent / f"{self._token}-{len(self._parts)}.part"
+            self._parts[path] = part
+            with part.open("xb") as file:
+                file.write(data)
+            if data.startswith(_ELF):
+                mode = part.stat().st_mode
+                part.chmod(mode | (mode & 0o444) >> 2)  # whoever may read a program may run it
+
+    def publish(self) -> None:
+        """Gives all of them their names."""
+        with _alone(self._folder):
+            for number, (path, part) in enumerate(self._parts.items()):
+                with _writing(path):
+                    kept = path.parent / f"{self._token}-{number}.old"
+                    self._old[path] = kept if _keep(path, kept) else None
+                    part.replace(path)
+
+    def undo(self) -> None:
+        """Puts back what was there before."""
+        for path, kept in self._old.items():
+            with contextlib.suppress(OSError):
+                if kept is not None:
+                    kept.replace(path)
+                elif not self._parts[path].exists():
+                    path.unlink()
+        for folder in reversed(self._folders):
+            with contextlib.suppress(OSError):
+                for part in self._parts.values():
+                    if part.parent == folder:
+                        part.unlink(missing_ok=True)
+                folder.rmdir()  # unless somebody else has put something there
+
+    def clean(self) -> None:
+        """Removes all that nobody asked for."""
+        for leftover in (*self._parts.values(), *self._old.values()):
+            if leftover is not None:
+                with contextlib.suppress(OSError):
+                    leftover.unlink(missing_ok=True)
+
+    def _make_folder(self, folder: Path) -> None:
+        missing = []
+        while not folder.exists() and folder != folder.parent:
+            missing.append(folder)
+            folder = folder.parent
+        for one in reversed(missing):
+            one.mkdir(exist_ok=True)
+            self._folders.append(one)
+
+
+def _is_special(path: Path) -> bool:
+    """Whether a device, a pipe or a socket is there, or a link that stands for an open file (/dev/stdout)."""
+    if path.is_symlink() and str(path.readlink()).startswith("/proc/"):
+        return True
+    return path.exists() and not path.is_file()
+
+
+def _keep(path: Path, kept: Path) -> bool:
+    """Gives the file at `path` a second name, by which it can be put back; whether there was one."""
+    if not path.is_symlink() and not path.exists():
+        return False
+    try:
+        kept.hardlink_to(path)
+    except OSError:  # a file system without hard links
+        path.rename(kept)
+    return True
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """No two sets get their names in one folder at the same time, where the system can see to that."""
+    handle = -1
+    with contextlib.suppress(OSError, ImportError):
+        import fcntl
+
+        handle = os.open(folder, os.O_RDONLY)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        if handle >= 0:
+            os.close(handle)
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """What the system refuses is an error about `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"cannot write: {error.strerror}", path=str(path)) from None
+    except ValueError:  # a null character
+        raise UsageError("cannot write: this is not a path", path=repr(str(path))) from None

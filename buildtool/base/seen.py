@@ -1,0 +1,166 @@
+"""Digests of files that were read before: a file is read again where it may have changed.
+
+A record holds a file's size, its times and its inode, when it was read, and the digest of its content. It
+is believed where the file is as it says, and where the file was at rest when it was read: a file that
+changes twice within the grain of the clock has the same time both times, so a record of a file that had
+just been written proves nothing (git calls such a file racily clean). What is written through a memory map
+changes no time until the system has brought the page to the disk, and in a file system in memory never.
+
+With HASH_INPUTS in the environment no record is believed: every file is read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgpack
+
+from buildtool.base import kept
+
+GRAIN_NS = 2_000_000_000  # file systems there are keep times in steps of up to two seconds
+# Linux writes a page that a program has mapped and changed 30 s later, looks for such pages every 5 s, and
+# only then notices the next store to it: for so long a second store leaves the times as they are.
+MAPPED_NS = 60_000_000_000
+HASH_INPUTS = "BUILDTOOL_HASH_INPUTS"  # 1: files are read, whatever their times say
+_KIND = "seen"
+_FORMAT = 1
+_MOST_RECORDS = 20_000  # then those that this process has not used are dropped
+_CHUNK = 1 << 20
+
+# size, time of the content, time of the inode's data, inode, when it was read (nanoseconds), digest
+Record = tuple[int, int, int, int, int, str]
+
+
+def stamp(there: os.stat_result) -> tuple[int, int, int, int]:
+    """What changes where a file does: size, both times in nanoseconds, inode."""
+    return there.st_size, there.st_mtime_ns, there.st_ctime_ns, there.st_ino
+
+
+def at_rest(there: os.stat_result, when_ns: int) -> bool:
+    """Whether the file had not changed for longer than the clock's grain at `when_ns`.
+
+    That is not known of one whose data changed, as it says, in a whole second: images of file systems are
+    made with one time for all files, and another image in the same place has the same inodes, too.
+    """
+    if there.st_ctime_ns % 1_000_000_000 == 0:
+        return False
+    return max(there.st_mtime_ns, there.st_ctime_ns) + GRAIN_NS <= when_ns
+
+
+def is_hashed_always() -> bool:
+    """Whether the user wants every file to be read."""
+    return os.environ.get(HASH_INPUTS, "").lower() not in ("", "0", "off", "no", "false")
+
+
+@contextlib.contextmanager
+def hashing_always(wanted: bool) -> Iterator[None]:
+    """Within it, every file is read if that is `wanted`, also by the processes that are started."""
+    before = os.environ.get(HASH_INPUTS)
+    if wanted:
+        os.environ[HASH_INPUTS] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(HASH_INPUTS, None)
+        if before is not None:
+            os.environ[HASH_INPUTS] = before
+
+
+def proves(there: os.stat_result, when_ns: int) -> bool:
+    """Whether a file that was read at `when_ns` has that content for as long as its stamp stays the same."""
+    if is_hashed_always() or there.st_dev in _without_times():
+        return False
+    return at_rest(there, when_ns) and max(there.st_mtime_ns, there.st_ctime_ns) + MAPPED_NS <= when_ns
+
+
+@functools.cache
+def _without_times() -> frozenset[int]:
+    """The devices of file systems that note no time of what is written through a memory map."""
+    found = set()
+    with contextlib.suppress(OSError, ValueError):
+        for line in Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines():
+            before, _, after = line.partition(" - ")
+            if after.split(" ")[0] in ("tmpfs", "ramfs", "hugetlbfs"):
+                major, minor = before.split(" ")[2].split(":")
+                found.add(os.makedev(int(major), int(minor)))
+    return frozenset(found)
+
+
+class Seen:
+    """The files of one `scope` (a checkout, a build's top folder); `save` keeps what was learnt."""
+
+    def __init__(self, scope: str) -> None:
+        self._name = hashlib.sha256(scope.encode(errors="surrogateescape")).hexdigest()[:32]
+        self._records: dict[str, Record] | None = None
+        self._used: set[str] = set()
+        self._learnt = False
+
+    def digest(self, path: str, made: Callable[[str], str] | None = None, how: str = "") -> str:
+        """The digest of the file at `path`: SHA-256 (hex), or what `made` gives, whose name is `how`.
+
+        Raises OSError where the file cannot be read.
+        """
+        if self._records is None:
+            self._records = _load(self._name)
+        key = f"{how}:{path}"
+        self._used.add(key)
+        there = os.stat(path)  # noqa: PTH116 (of hundreds of files: a Path costs more than the question)
+        known = self._records.get(key)
+        if known is not None and known[:4] == stamp(there) and proves(there, known[4]):
+            return known[5]
+        now = time.time_ns()
+        digest = (made or sha256)(path)
+        after = Path(path).stat()
+        if stamp(after) == stamp(there) and proves(there, now):
+            self._records[key] = (*stamp(there), now, digest)
+            self._learnt = True
+        return digest
+
+    def save(self) -> None:
+        """Keeps the records for the next process, if there are new ones."""
+        if not self._learnt or self._records is None:
+            return
+        records = self._records
+        if len(records) > _MOST_RECORDS:
+            records = {key: record for key, record in records.items() if key in self._used}
+        packed: bytes = msgpack.packb([_FORMAT, records], unicode_errors="surrogateescape")
+        kept.write(_KIND, self._name, packed)
+        self._learnt = False
+
+
+def sha256(path: str) -> str:
+    """SHA-256 (hex) of a file's content; raises OSError."""
+    digest = hashlib.sha256()
+    with Path(path).open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _load(name: str) -> dict[str, Record]:
+    """The records that were kept; none where they are not what this version writes."""
+    data = kept.read(_KIND, name)
+    if data is None:
+        return {}
+    try:
+        form, records = msgpack.unpackb(data, use_list=False, unicode_errors="surrogateescape")
+    except Exception:  # whatever msgpack raises about bytes that somebody else wrote
+        return {}
+    if form != _FORMAT or not isinstance(records, dict):
+        return {}
+    return {key: record for key, record in records.items() if _is_record(record)}
+
+
+def _is_record(record: object) -> bool:
+    return (
+        isinstance(record, tuple)
+        and len(record) == 6
+        and all(isinstance(number, int) for number in record[:5])
+        and isinstance(record[5], str)
+    )

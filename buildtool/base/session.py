@@ -1,0 +1,209 @@
+"""A session: what was computed once and may be asked for again, for as long as the session lives.
+
+A session is made where a request comes in and is passed along to whatever may reuse a value. Keys are
+canonical values (digests, tuples of numbers), never an object's identity, so that two equal questions
+share one answer whoever asks them. Nothing else in the project remembers anything between calls.
+
+What is worth more than a process's life is kept by a keeper (see buildtool/cache) besides: as bytes,
+under a key of all that the value depends on, the code that made it included.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgpack
+
+from buildtool.base.work import Spent, Work
+
+T = TypeVar("T")
+
+_at_work: ContextVar[Session | None] = ContextVar("session", default=None)
+
+MOST_ENTRIES = 64  # of one kind
+_SCHEMA = 1  # of keys
+
+
+class Keeper(Protocol):
+    """Keeps bytes by level and key. `code`: digest of the code that made them."""
+
+    code: str
+
+    def get(self, level: str, key: str, parts: Mapping[str, Any]) -> bytes | None:
+        """What is kept, None where nothing is; `parts`: what the key stands for."""
+
+    def put(self, level: str, key: str, data: bytes) -> None:
+        """Keeps `data`."""
+
+    def refuse(self, level: str, key: str) -> None:
+        """What was got is not a value of that level."""
+
+
+@dataclass(frozen=True)
+class Level(Generic[T]):
+    """A kind of value that outlives a process: its name (lower-case letters), and its bytes.
+
+    `by_code`: the value depends on the code of buildtool, which is a part of its key then. `pack` gives b""
+    for a value that shall not outlive the session. `unpack` raises an exception for bytes that are no such
+    value; then it is made anew.
+    """
+
+    name: str
+    pack: Callable[[T], bytes]
+    unpack: Callable[[bytes], T]
+    by_code: bool = True
+
+
+class Session:
+    """Values by kind and key; of each kind the ones used last are kept, and some by a `keeper` as well.
+
+    `progress` hears, in a few words, of steps that may take a while. `work`: what a request may still spend.
+    """
+
+    def __init__(
+        self,
+        most_entries: int = MOST_ENTRIES,
+        keeper: Keeper | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
+        self._most = most_entries
+        self._kinds: dict[str, OrderedDict[Hashable, Any]] = {}
+        self._spent: dict[str, dict[Hashable, tuple[Spent, ...]]] = {}  # on what is remembered, if anything
+        self.work = Work()
+        self.keeper = keeper
+        self._progress = progress
+
+    def listen(self, progress: Callable[[str], None]) -> None:
+        """From now on, `progress` hears of steps that may take a while."""
+        self._progress = progress
+
+    def tell(self, text: str) -> None:
+        """Says what begins now, to whoever listens."""
+        if self._progress is not None:
+            self._progress(text)
+
+    @contextlib.contextmanager
+    def budget(self, most: float) -> Iterator[Work]:
+        """Makes `work` a budget of so many units for a while."""
+        before, self.work = self.work, Work(most)
+        try:
+            yield self.work
+        finally:
+            self.work = before
+
+    def remember(
+        self,
+        kind: str,
+        key: Hashable,
+        make: Callable[[], T],
+        most_entries: int = 0,
+        serves: Callable[[T], bool] = lambda _: True,
+    ) -> T:
+        """The value kept under `kind` and `key`; made, and kept, where there is none.
+
+        `most_entries`: of this kind, if not the session's. An exception of `make` reaches the caller and
+        nothing is kept; nor is what the budget of `work` has cut short. A value that does not `serve` is
+        neither kept nor taken.
+        """
+        kept, work = self._kinds.setdefault(kind, OrderedDict()), self.work
+        spent = self._spent.setdefault(kind, {})
+        if key in kept and serves(kept[key]) and (key not in spent or work.pay(spent[key])):
+            kept.move_to_end(key)
+            value: T = kept[key]
+            return value
+        took: tuple[Spent, ...] | None = None
+        work.begin((kind, key))
+        try:
+            value = make()
+        finally:
+            took = work.end()
+        if took is None or not serves(value):
+            return value
+        kept[key] = value
+        kept.move_to_end(key)
+        spent.pop(key, None)
+        if took:
+            spent[key] = took
+        while len(kept) > (most_entries or self._most):
+            spent.pop(kept.popitem(last=False)[0], None)
+        return value
+
+    def keep(
+        self, level: Level[T], parts: Mapping[str, Any], make: Callable[[], T], most_entries: int = 0
+    ) -> T:
+        """As `remember`, and by the keeper as well. `parts`: all that the value depends on, by name.
+
+        They are plain values: numbers, text, bytes, None, and lists and maps of these. No value is None.
+        """
+        value = self.kept(level, parts, most_entries)
+        if value is None:
+            value = make()
+            self.hold(level, parts, value, most_entries)
+        return value
+
+    def kept(self, level: Level[T], parts: Mapping[str, Any], most_entries: int = 0) -> T | None:
+        """The value that is kept; None where there is none."""
+        key = self._key(level, parts)
+        kept = self._kinds.setdefault(level.name, OrderedDict())
+        if key in kept:
+            kept.move_to_end(key)
+            value: T = kept[key]
+            return value
+        data = self.keeper.get(level.name, key, parts) if self.keeper is not None else None
+        if data is None or self.keeper is None:
+            return None
+        try:
+            found = level.unpack(data)
+        except Exception:  # whatever hostile bytes bring about: they are no value of ours
+            self.keeper.refuse(level.name, key)
+            return None
+        kept[key] = found
+        while len(kept) > (most_entries or self._most):
+            kept.popitem(last=False)
+        return found
+
+    def hold(self, level: Level[T], parts: Mapping[str, Any], value: T, most_entries: int = 0) -> None:
+        """Keeps a value from now on; where `pack` has no bytes for it, in the session alone."""
+        key = self._key(level, parts)
+        self.remember(level.name, key, lambda: value, most_entries)
+        if self.keeper is not None and (data := level.pack(value)):
+            self.keeper.put(level.name, key, data)
+
+    def forget(self) -> None:
+        """Forgets all values; what a keeper has stays."""
+        self._kinds.clear()
+        self._spent.clear()
+
+    def _key(self, level: Level[T], parts: Mapping[str, Any]) -> str:
+        """SHA-256 (hex) of canonical bytes: all that the value depends on, the code included."""
+        code = self.keeper.code if self.keeper is not None and level.by_code else ""
+        data = msgpack.packb(
+            [_SCHEMA, level.name, code, sorted(parts.items())],
+            use_bin_type=True,
+            unicode_errors="surrogateescape",  # a name of a file need not be UTF-8
+        )
+        return hashlib.sha256(data).hexdigest()
+
+
+@contextlib.contextmanager
+def working(session: Session) -> Iterator[None]:
+    """Until this ends, `session` is that of the request that this thread is at work on."""
+    token = _at_work.set(session)
+    try:
+        yield
+    finally:
+        _at_work.reset(token)
+
+
+def at_work() -> Session:
+    """The session of the request at work; one that knows nothing where there is none.
+
+    For those whom nobody hands a session: plugins, which run compilers in order to answer.
+    """
+    return _at_work.get() or Session()

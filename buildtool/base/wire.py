@@ -1,0 +1,136 @@
+"""Frames between a client and the service: four bytes of length (little-endian), then msgpack.
+
+Every frame is a map with `protocol` and one key that says what it is. To the service: `hello`, `request`
+(with `cache`: on, off or renew) and `control`. From it: `hello`, any number of `beat` (it is at work),
+`progress` and `log`, then one `answer`, or one `error` with what `errors.to_data` gives.
+
+Imports the standard library and msgpack only: the client's start-up time is every build's.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import IO, Any
+
+import msgpack
+
+from buildtool.base.errors import BuildtoolError, ToolError, from_data, to_data
+
+PROTOCOL = 1
+REQUEST_LIMIT = 1 << 20  # the same for the daemon, where each byte may become an object of 64 bytes
+FRAME_LIMIT = 1 << 28  # bytes; a larger length is refused before memory is allocated for it
+
+_LENGTH = struct.Struct("<I")
+
+
+def send(stream: IO[bytes], message: Mapping[str, Any]) -> None:
+    """Writes one frame and flushes. ToolError when the message is over FRAME_LIMIT."""
+    stream.write(packed(message))
+    stream.flush()
+
+
+def packed(message: Mapping[str, Any]) -> bytes:
+    """The bytes of one frame. ToolError when the message is over FRAME_LIMIT."""
+    # a file's name need not be UTF-8
+    payload = msgpack.packb(message, use_bin_type=True, unicode_errors="surrogateescape")
+    if len(payload) > FRAME_LIMIT:
+        raise ToolError(f"a message of {len(payload):,} bytes exceeds the limit of {FRAME_LIMIT:,}")
+    return _LENGTH.pack(len(payload)) + bytes(payload)
+
+
+def receive(stream: IO[bytes]) -> dict[str, Any] | None:
+    """Reads one frame; None at a clean end of the stream. ToolError for anything but a frame."""
+    head = _read(stream, _LENGTH.size)
+    if not head:
+        return None
+    if len(head) < _LENGTH.size:
+        raise ToolError("the stream ended within a frame")
+    (length,) = _LENGTH.unpack(head)
+    if length > FRAME_LIMIT:
+        raise ToolError(f"a frame of {length:,} bytes exceeds the limit of {FRAME_LIMIT:,}")
+    payload = _read(stream, length)
+    if len(payload) < length:
+        raise ToolError("the stream ended within a frame")
+    return _message(payload)
+
+
+class Decoder:
+    """Frames out of bytes as they arrive. `most`: bytes of a frame; a longer one is refused by its length."""
+
+    def __init__(self, most: int = FRAME_LIMIT) -> None:
+        self._most = most
+        self._buffer = bytearray()
+
+    @property
+    def held(self) -> int:
+        """Bytes that have arrived and were not taken: of frames that are whole, and of one that is not."""
+        return len(self._buffer)
+
+    @property
+    def has_message(self) -> bool:
+        """Whether a whole frame is there."""
+        if len(self._buffer) < _LENGTH.size:
+            return False
+        return len(self._buffer) >= _LENGTH.size + int(_LENGTH.unpack_from(self._buffer)[0])
+
+    def add(self, data: bytes) -> None:
+        """Bytes that have arrived."""
+        self._buffer += data
+
+    def take(self) -> dict[str, Any] | None:
+        """The next message; None where no frame is whole. ToolError for anything but a frame."""
+        if len(self._buffer) < _LENGTH.size:
+            return None
+        (length,) = _LENGTH.unpack_from(self._buffer)
+        if length > self._most:
+            raise ToolError(f"a frame of {length:,} bytes exceeds the limit of {self._most:,}")
+        end = _LENGTH.size + length
+        if len(self._buffer) < end:
+            return None
+        payload = bytes(self._buffer[_LENGTH.size : end])
+        del self._buffer[:end]
+        return _message(payload)
+
+    def feed(self, data: bytes) -> list[dict[str, Any]]:
+        """The messages that end in `data`. ToolError for anything but a frame."""
+        self.add(data)
+        return list(iter(self.take, None))
+
+
+def _message(payload: bytes) -> dict[str, Any]:
+    """The message in a frame; ToolError where there is none of this protocol."""
+    try:
+        message = msgpack.unpackb(payload, raw=False, strict_map_key=False, unicode_errors="surrogateescape")
+    except Exception as error:  # msgpack raises a dozen kinds, RecursionError among them
+        raise ToolError(f"a frame is not msgpack: {error}") from None
+    if not isinstance(message, dict):
+        raise ToolError("a frame does not hold a message")
+    if message.get("protocol") != PROTOCOL:
+        raise ToolError(
+            f"protocol {message.get('protocol')!r} where {PROTOCOL} was expected",
+            hint="client and service come from different versions of buildtool",
+        )
+    return message
+
+
+def error_message(error: BuildtoolError) -> dict[str, Any]:
+    """The answer frame that carries `error`."""
+    return {"protocol": PROTOCOL, "error": to_data(error)}
+
+
+def to_error(fields: Mapping[str, Any]) -> BuildtoolError:
+    """The exception that an answer's "error" describes, of the class that has its code."""
+    return from_data(fields)
+
+
+def _read(stream: IO[bytes], length: int) -> bytes:
+    """Up to `length` bytes; fewer only at the stream's end. Allocates as the bytes arrive."""
+    parts: list[bytes] = []
+    while length:
+        part = stream.read(min(length, 1 << 20))
+        if not part:
+            break
+        parts.append(part)
+        length -= len(part)
+    return b"".join(parts)

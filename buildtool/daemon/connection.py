@@ -1,0 +1,167 @@
+"""One client's socket: frames in, frames out, nothing that blocks.
+
+A client that does not read what it is sent is not heard either: its next request waits in its own socket.
+"""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from buildtool.base import wire
+from buildtool.base.errors import ToolError
+
+MOST_UNSENT = 64 << 10  # bytes that wait for a client; with more, nothing is read from it
+MOST_VALUES = 20_000  # in a message: a byte of a frame may become an object of 64 bytes
+FRAME_SECONDS = 10.0  # that a frame or a hello may take to arrive, and that a client may read nothing
+_CHUNK = 1 << 18
+
+
+class Connection:
+    """A client; `greeted`: it has said hello; `job`: the key of the request that it waits for.
+
+    `asked_bytes`: size of that request; `used`: when the client last said or read something.
+    """
+
+    def __init__(self, connection: socket.socket, clock: Callable[[], float] = time.monotonic) -> None:
+        connection.setblocking(False)
+        self.socket = connection
+        self.greeted = self.leased = False
+        self.job: str | None = None
+        self.asked_bytes = 0
+        self.used = clock()
+        self._clock = clock
+        self._closing = 0.0  # since when it is hung up on as soon as everything is sent
+        self._decoder = wire.Decoder(wire.REQUEST_LIMIT)
+        self._out: deque[memoryview] = deque()  # what is left of each frame
+        self._begun = self.used  # when what has not arrived yet began: the hello, or a frame
+
+    @property
+    def wants_to_write(self) -> bool:
+        """Whether bytes are waiting to be sent."""
+        return bool(self._out)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether so much waits to be sent that the client is not heard before it has read."""
+        return sum(map(len, self._out)) > MOST_UNSENT
+
+    @property
+    def events(self) -> int:
+        """What to wait for at its socket; one that hung up is told of in any case."""
+        read = 0 if self.is_paused else selectors.EVENT_READ
+        return read | (selectors.EVENT_WRITE if self._out else 0)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has been sent its last bytes."""
+        return bool(self._closing) and not self._out
+
+    @property
+    def has_message(self) -> bool:
+        """Whether `take` has something to give."""
+        return self._decoder.has_message and not self._closing and not self.is_paused
+
+    @property
+    def held(self) -> int:
+        """Bytes of what it has sent and what was not answered yet."""
+        return self._decoder.held + (self.asked_bytes if self.job is not None else 0)
+
+    def frames(self) -> Iterator[bytes]:
+        """The frames of which something waits to be sent; clients may share them."""
+        return (view.obj for view in self._out if isinstance(view.obj, bytes))
+
+    def close(self) -> None:
+        """Listens to it no more; it is hung up on as soon as everything is sent."""
+        self._closing = self._closing or self._clock()
+
+    def read(self) -> bool:
+        """Takes in what has arrived; False where the client is gone."""
+        if self.has_message or self.is_paused:
+            return True  # one message after the other
+        try:
+            data = self.socket.recv(_CHUNK)
+        except (BlockingIOError, InterruptedError):
+            return True
+        except OSError:
+            return False
+        if data and not self._closing:
+            self.used = self._clock()
+            self._begun = self._begun or self.used
+            self._decoder.add(data)
+        return bool(data)
+
+    def take(self) -> dict[str, Any] | None:
+        """Its next message; None where there is none, or it has to read first. ToolError for what is none."""
+        if self._closing or self.is_paused:
+            return None
+        before = self._decoder.held
+        message = self._decoder.take()
+        if message is None:
+            return None
+        self._begun = self._clock() if self._decoder.held else 0.0
+        size = before - self._decoder.held
+        if size > MOST_VALUES and _has_more_values(message, MOST_VALUES):
+            raise ToolError(f"a message of more than {MOST_VALUES:,} values")
+        if self.job is None:
+            self.asked_bytes = size
+        return message
+
+    def is_stuck(self, now: float) -> bool:
+        """Whether a frame began long ago, or nothing of what is sent to it is read."""
+        waits = self._begun if not self.is_paused else 0.0
+        unread = self.used if self._out else 0.0
+        return any(then and now - then > FRAME_SECONDS for then in (waits, unread, self._closing))
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Sends a message, as soon as the client takes it."""
+        self.send_frame(wire.packed({"protocol": wire.PROTOCOL, **message}))
+
+    def send_frame(self, frame: bytes) -> None:
+        """The same with the bytes of a frame."""
+        if not self._out:
+            self.used = self._clock()  # from now on it has time to read
+        self._out.append(memoryview(frame))
+        self.write()
+
+    def write(self) -> bool:
+        """Sends what the client takes now; False where it is gone."""
+        was_paused = self.is_paused
+        try:
+            while self._out:
+                view = self._out.popleft()
+                try:
+                    sent = self.socket.send(view[:_CHUNK])
+                except OSError:
+                    self._out.appendleft(view)
+                    raise
+                self.used = self._clock()
+                if sent < len(view):
+                    self._out.appendleft(view[sent:])
+        except (BlockingIOError, InterruptedError):
+            pass
+        except OSError:
+            self._out.clear()
+            return False
+        if was_paused and self._begun:
+            self._begun = self._clock()  # it was not heard meanwhile
+        return True
+
+
+def _has_more_values(value: Any, most: int) -> bool:
+    """Whether a message holds more than so many values, at any depth."""
+    left = [value]
+    seen = 0
+    while left and seen <= most:
+        one = left.pop()
+        seen += 1
+        if isinstance(one, Mapping):
+            left += one.keys()
+            left += one.values()
+        elif isinstance(one, list | tuple):
+            left += one
+    return seen > most

@@ -1,0 +1,213 @@
+"""Child processes that plan: one for each request at work, each with what it remembers of its networks.
+
+One more, of the lowest priority, prepares what nobody has asked for yet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from buildtool.base import wire
+
+MOST_WORKERS = max(2, os.cpu_count() or 1)
+IDLE_SECONDS = 300.0  # after which a worker that is not the last one ends
+_CHUNK = 1 << 18
+
+
+class Worker:
+    """A child; `about`: the network and board that it planned last; `job`: the key of its request.
+
+    `prepares`: it plans what nobody has asked for, and nothing else: its priority may be low, and a process
+    that gave its priority up cannot take it back.
+    """
+
+    def __init__(self, *, prepares: bool = False) -> None:
+        self.prepares = prepares
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "buildtool.daemon.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,  # so that its own children end with it
+        )
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.stdin, self.stdout = self.process.stdin, self.process.stdout
+        self.ended = False
+        os.set_blocking(self.stdin.fileno(), False)
+        os.set_blocking(self.stdout.fileno(), False)
+        self._decoder = wire.Decoder()
+        self._out = bytearray()
+        self.about = ""
+        self.job: str | None = None
+        self.ready = self.dropped = False  # `dropped`: it was told to give memory back
+        self.rss = 0  # bytes, as it said last
+        self.cpu = 0.0  # seconds that it has used, as it said last
+        self.since = time.monotonic()  # that it is at work, or idle
+        self.doing = "starting"
+        self.heard = time.monotonic()
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self.process.pid
+
+    @property
+    def wants_to_write(self) -> bool:
+        """Whether bytes are waiting for its standard input."""
+        return bool(self._out)
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Sends it a message, as soon as it reads."""
+        self._out += wire.packed({"protocol": wire.PROTOCOL, **message})
+        self.heard = time.monotonic()  # from now on it has to say that it is at work
+        self.write()
+
+    def is_silent(self, now: float, seconds: float) -> bool:
+        """Whether it is at work and has said nothing for so long: it was stopped, or hangs.
+
+        One that prepares may say nothing while others need the machine, and nobody waits for it.
+        """
+        return self.job is not None and not self.prepares and now - self.heard > seconds
+
+    def write(self) -> None:
+        """Writes what its pipe takes now; a child that ended is noticed where it is read."""
+        with contextlib.suppress(OSError):
+            while self._out and not self.ended:
+                sent = os.write(self.stdin.fileno(), memoryview(self._out)[:_CHUNK].tobytes())
+                del self._out[:sent]
+
+    def read(self) -> list[dict[str, Any]] | None:
+        """The messages that it has sent; None where it ended. ToolError for what is no message."""
+        if self.ended:
+            return []
+        try:
+            data = os.read(self.stdout.fileno(), _CHUNK)
+        except BlockingIOError:
+            return []
+        except OSError:
+            return None
+        self.heard = time.monotonic()
+        return self._decoder.feed(data) if data else None
+
+    def kill(self) -> None:
+        """Kills it and all it has started. It is gone once `wait` says so."""
+        self.ended = True
+        with contextlib.suppress(OSError):
+            os.killpg(self.pid, signal.SIGKILL)
+        for pipe in (self.stdin, self.stdout):
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+    def wait(self, *, patient: bool = True) -> int | None:
+        """Its exit status, its CPU time noted; None where it is not gone yet, unless `patient`."""
+        try:
+            pid, status, used = os.wait4(self.pid, 0 if patient else os.WNOHANG)
+        except ChildProcessError:
+            return self.process.wait()
+        if not pid:
+            return None
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        self.cpu = used.ru_utime + used.ru_stime
+        return self.process.returncode
+
+
+def lower_priority(pid: int) -> None:
+    """Gives a process that leads a session the lowest priority there is, for good.
+
+    Where Linux groups processes by session, priorities count within a session alone, and the group has one
+    of its own.
+    """
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, pid, 19)
+    with contextlib.suppress(OSError, AttributeError):  # Linux alone has it
+        os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/autogroup", "r+", encoding="ascii") as group:  # noqa: PTH123
+        group.write("19")
+
+
+class Pool:
+    """The workers, at most so many at work for clients at once; `selector` waits for what they say."""
+
+    def __init__(self, selector: selectors.BaseSelector, most: int = MOST_WORKERS) -> None:
+        self.most = most
+        self.workers: list[Worker] = []
+        self._dying: list[Worker] = []
+        self._selector = selector
+
+    def free(self, about: str) -> Worker | None:
+        """One that can take a request about a network: the one that knows it, an idle one, or a new one.
+
+        OSError where the system has no process left.
+        """
+        idle = [worker for worker in self.asked if worker.job is None]
+        known = [worker for worker in idle if worker.about == about]
+        fresh = [worker for worker in idle if not worker.about]
+        if known or fresh:
+            return (known or fresh)[0]
+        if len(self.asked) < self.most:
+            return self.add()
+        return min(idle, key=lambda worker: worker.since, default=None)
+
+    @property
+    def asked(self) -> list[Worker]:
+        """Those that answer requests."""
+        return [worker for worker in self.workers if not worker.prepares]
+
+    def add(self, *, prepares: bool = False) -> Worker:
+        """A new one. OSError where the system has no process left."""
+        worker = Worker(prepares=prepares)
+        self.workers.append(worker)
+        self._selector.register(worker.stdout, selectors.EVENT_READ, worker)
+        return worker
+
+    def tell(self, worker: Worker, message: Mapping[str, Any]) -> None:
+        """Sends one a message."""
+        worker.send(message)
+        self.look(worker)
+
+    def look(self, worker: Worker) -> None:
+        """Waits until one reads, where something is left to be sent to it."""
+        if worker.ended:
+            return
+        known = worker.stdin.fileno() in self._selector.get_map()
+        if worker.wants_to_write and not known:
+            self._selector.register(worker.stdin, selectors.EVENT_WRITE, worker)
+        elif known and not worker.wants_to_write:
+            self._selector.unregister(worker.stdin)
+
+    def remove(self, worker: Worker) -> int:
+        """Ends one; its exit status. One that prepares may need long to die, and is not waited for."""
+        for pipe in (worker.stdin, worker.stdout):
+            with contextlib.suppress(KeyError, ValueError):
+                self._selector.unregister(pipe)
+        if worker in self.workers:
+            self.workers.remove(worker)
+        worker.kill()
+        if worker.prepares:
+            self._dying.append(worker)
+            return 0
+        return worker.wait() or 0
+
+    def reaped(self) -> list[Worker]:
+        """Those that prepared, and have died since the last call: their CPU time is known now."""
+        dead = [worker for worker in self._dying if worker.wait(patient=False) is not None]
+        self._dying = [worker for worker in self._dying if worker not in dead]
+        return dead
+
+    def tired(self, now: float) -> list[Worker]:
+        """Idle ones that had nothing to do for long; one that answers requests always stays."""
+        idle = [w for w in self.workers if w.job is None and now - w.since > IDLE_SECONDS]
+        answering = [w for w in idle if not w.prepares]
+        return [w for w in idle if w.prepares] + answering[: max(0, len(self.asked) - 1)]
+
+    @property
+    def rss(self) -> int:
+        """Bytes of memory of all of them, as they said last."""
+        return sum(worker.rss for worker in self.workers)

@@ -1,0 +1,198 @@
+"""What is planned before anybody asks: by one process of the lowest priority, within a budget.
+
+With a budget of more than one core, which that process cannot use up, it has the ordinary priority.
+
+The budget is CPU time: a share of the time since the last request. First come answers to requests whose
+files were saved, or that an older daemon has handed on; then what the next request may ask for (see `ahead`),
+which gets half of the budget, so that a save finds the other half. Whatever is at work when a request comes
+is ended, not paused: it may hold a lock of the cache.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from buildtool.daemon.jobs import Job
+from buildtool.daemon.memory import request_key
+from buildtool.daemon.pool import Pool, Worker, lower_priority
+from buildtool.daemon.watcher import bare
+
+SHARE = 10.0  # per cent of one core; $BUILDTOOL_DAEMON_AHEAD: another share, 0 to prepare nothing
+COUNTED_SECONDS = 600.0  # since the last request, at most
+LEAST_SECONDS = 0.3  # of CPU time that are there before something begins
+OVERDRAFT_SECONDS = 1.0  # of CPU time: a step that has begun may end
+MOST_WAITING = 32
+AHEAD_PART = 0.5  # of the budget
+
+
+class Budget:
+    """CPU seconds for what nobody has asked for: `share` (1: one core) of the time since the last request."""
+
+    def __init__(self, share: float, clock: Callable[[], float]) -> None:
+        self._share, self._clock = share, clock
+        self._since = clock()
+        self.spent = 0.0
+
+    def begin(self, idle_seconds: float = 0.0, spent: float = 0.0) -> None:
+        """A request came, so many seconds ago; what was spent since."""
+        self._since = self._clock() - idle_seconds
+        self.spent = spent
+
+    @property
+    def idle_seconds(self) -> float:
+        """Since the last request."""
+        return self._clock() - self._since
+
+    def left(self, part: float = 1.0) -> float:
+        """What may be spent now if `part` of the budget is used; negative where more was spent."""
+        return self._share * part * min(self.idle_seconds, COUNTED_SECONDS) - self.spent
+
+
+@dataclass(eq=False)
+class Preparation:
+    """Something to prepare: the whole answer to a request, or (`ahead`) what may be asked for after it.
+
+    `needs`: CPU seconds that have to be left before it begins: twice what it was ended for taking.
+    """
+
+    job: Job
+    ahead: bool
+    subject: str  # what it is about, whatever its files hold: a later one takes its place
+    needs: float = LEAST_SECONDS
+
+    @property
+    def part(self) -> float:
+        """Of the budget that it may use."""
+        return AHEAD_PART if self.ahead else 1.0
+
+
+class Preparer:
+    """What waits to be prepared, and the worker that does it."""
+
+    def __init__(self, pool: Pool, share: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self.budget = Budget(share, clock)
+        self.waiting: list[Preparation] = []
+        self.at_work: Preparation | None = None
+        self._pool, self._share = pool, share
+        self._counted: dict[Worker, float] = {}  # CPU seconds of processes that were ended, as far as known
+        self._began = 0.0  # CPU seconds of the worker when it began what is at work
+
+    @property
+    def worker(self) -> Worker | None:
+        """The process that prepares; None where there is none now."""
+        return next((worker for worker in self._pool.workers if worker.prepares), None)
+
+    def add(self, job: Job, *, ahead: bool = False) -> None:
+        """Something to prepare as soon as the budget allows. Of one network one look ahead waits."""
+        if self._share <= 0:
+            return
+        found = Preparation(job, ahead, job.about if ahead else _subject(job))
+        rest = [one for one in self.waiting if (one.ahead, one.subject) != (ahead, found.subject)]
+        self.waiting = sorted([*rest, found][-MOST_WAITING:], key=lambda one: one.ahead)
+
+    def asked(self, request: Mapping[str, Any], environment: Mapping[str, str]) -> None:
+        """A request has come: what is at work ends at once, and waits for a budget that begins anew.
+
+        The request's own answer is not prepared any more, nor one for what its files held before.
+        """
+        self.stop()
+        self.budget.begin()
+        if self.waiting:
+            subject = request_key(bare(request), environment, "")
+            self.waiting = [one for one in self.waiting if one.ahead or one.subject != subject]
+
+    def go_on(self) -> None:
+        """Begins what the budget allows, nobody waiting for an answer; ends what has taken too much."""
+        self._reap()
+        if self.at_work is not None:
+            if self.budget.left(self.at_work.part) < -OVERDRAFT_SECONDS:
+                self.at_work.needs = 2 * self._used()
+                self.stop()
+            return
+        chosen = (one for one in self.waiting if self.budget.left(one.part) >= one.needs)
+        if (one := next(chosen, None)) is not None:
+            self._begin(one)
+
+    def heard(self, worker: Worker, message: Mapping[str, Any]) -> Preparation | None:
+        """What its process says: the time it has used. The preparation that has ended with this message."""
+        self._account(worker, float(message.get("cpu", worker.cpu)))
+        one = self.at_work
+        if one is not None and not _is_end(message, one):
+            return None
+        if "rested" in message:
+            worker.doing, worker.since = "idle", time.monotonic()
+        if one is None:
+            return None
+        self.at_work, worker.job = None, None
+        if message.get("left"):  # it has used up what it was given
+            self.waiting.append(one)
+        return one
+
+    def lost(self, worker: Worker) -> None:
+        """Its process has ended by itself; what was at work is not tried once more."""
+        self._account(worker, worker.cpu)
+        self.at_work = None
+
+    def status(self) -> dict[str, Any]:
+        """What `buildtool daemon status` shows."""
+        waits = len(self.waiting) + (self.at_work is not None)
+        return {"waiting": waits, "spent": round(self.budget.spent, 2), "left": round(self.budget.left(), 2)}
+
+    def _begin(self, one: Preparation) -> None:
+        self.waiting.remove(one)
+        try:
+            worker = self.worker or self._started()
+        except OSError:  # the system has no process left: it is no time to prepare anything
+            return
+        self.at_work, self._began = one, worker.cpu
+        worker.job, worker.about, worker.dropped = one.job.key, one.job.about, False
+        worker.doing = "preparing other limits" if one.ahead else "preparing"
+        worker.since = time.monotonic()
+        left = self.budget.left(one.part)
+        ahead = {"ahead": one.job.request, "key": one.job.key, "seconds": left}
+        told = ahead if one.ahead else one.job.message()
+        self._pool.tell(worker, told)
+
+    def stop(self) -> None:
+        """Ends the process unless it is idle; what was at work waits again."""
+        one, worker = self.at_work, self.worker
+        if worker is None or worker.doing == "idle":
+            return
+        self.at_work = None
+        if one is not None:
+            self.waiting = sorted([one, *self.waiting], key=lambda one: one.ahead)
+        self._counted[worker] = worker.cpu
+        self._pool.remove(worker)
+        self._reap()
+
+    def _started(self) -> Worker:
+        worker = self._pool.add(prepares=True)
+        if self._share <= 1:
+            lower_priority(worker.pid)
+        return worker
+
+    def _reap(self) -> None:
+        """Counts what processes that were ended have used since they last said so."""
+        for worker in self._pool.reaped():
+            self.budget.spent += max(0.0, worker.cpu - self._counted.pop(worker, worker.cpu))
+
+    def _used(self) -> float:
+        """CPU seconds that what is at work has taken."""
+        return self.worker.cpu - self._began if self.worker is not None else 0.0
+
+    def _account(self, worker: Worker, cpu: float) -> None:
+        self.budget.spent += max(0.0, cpu - worker.cpu)
+        worker.cpu = cpu
+
+
+def _is_end(message: Mapping[str, Any], one: Preparation) -> bool:
+    """Whether a message ends what is at work; the end of something before it may still be under way."""
+    return message.get("rested") == one.job.key if one.ahead else "final" in message
+
+
+def _subject(job: Job) -> str:
+    """Stands for a request without the digests of its files."""
+    return request_key(bare(job.request), job.environment, "")

@@ -1,0 +1,294 @@
+"""Which request runs in which worker: equal ones once, at most so many at a time, and what they cost.
+
+What is prepared (see `preparing`) waits until nobody waits. A worker that ends, or that says nothing for
+long, costs its own request and no other: the client is told, and plans by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from buildtool.base import wire
+from buildtool.base.errors import ToolError
+from buildtool.daemon.connection import Connection
+from buildtool.daemon.jobs import Job
+from buildtool.daemon.memory import Answers, Kept, request_key
+from buildtool.daemon.pool import Pool, Worker
+from buildtool.daemon.preparing import Preparer
+from buildtool.daemon.watcher import Watcher
+
+_CRASH = "the process that planned this ended (status {})"
+_LOST = "the process that prepares has ended"
+_SILENT = "the process that planned this said nothing for long"
+_NO_PROCESS = "no process can be started for this: {}"
+
+
+class Scheduler:
+    """Jobs and workers.
+
+    `code`: the digest of the code that workers have to have; `end` is called, with the reason, when one has
+    other code. `most_bytes`: of memory for all workers together, between two requests; `silence_seconds`:
+    after which a worker that is at work and says nothing is taken for dead. `share`: of the time since the
+    last request, for what nobody has asked for.
+    """
+
+    def __init__(
+        self,
+        selector: selectors.BaseSelector,
+        watcher: Watcher,
+        code: str,
+        most_bytes: int,
+        silence_seconds: float,
+        share: float,
+        end: Callable[[str], None],
+    ) -> None:
+        self.pool, self.answers = Pool(selector), Answers()
+        self.preparer = Preparer(self.pool, share)
+        self.jobs: dict[str, Job] = {}
+        self.queue: list[Job] = []
+        self._has_room = False  # a worker is free for what waits
+        self.counts = {"from_memory": 0, "planned": 0, "prepared": 0, "crashes": 0}
+        self.most_bytes, self._silence_seconds = most_bytes, silence_seconds
+        self._selector, self._watcher, self._code, self._end = selector, watcher, code, end
+
+    # ---- requests ------------------------------------------------------------------------------------
+
+    def ask(
+        self, client: Connection, request: Mapping[str, Any], environment: Mapping[str, str], cache: str
+    ) -> None:
+        """A client's request: it is answered from memory, or waits for a job."""
+        self.preparer.asked(request, environment)
+        key = request_key(request, environment, cache)
+        frame = self.answers.get(key)
+        if frame is not None:
+            self.counts["from_memory"] += 1
+            client.send_frame(frame)
+            self._watcher.remember(request, environment)
+            return
+        job = self.jobs.get(key)
+        fresh = job is None
+        if job is None:
+            job = self.jobs[key] = Job(key, request, environment, cache)
+        client.job = key
+        job.waiting.append(client)
+        self._watcher.remember(request, environment)
+        if fresh:
+            self._begin(job)
+
+    def prepare(self, request: Mapping[str, Any], environment: Mapping[str, str]) -> None:
+        """Plans what nobody has asked for yet, as soon as there is time for that."""
+        key = request_key(request, environment, "on")
+        if key not in self.jobs and self.answers.get(key) is None:
+            self.preparer.add(Job(key, request, environment, "on"))
+
+    def leave(self, client: Connection) -> None:
+        """A client is gone: what it alone waited for is given up."""
+        job = self.jobs.get(client.job or "")
+        if job is not None and client in job.waiting:
+            job.waiting.remove(client)
+            if not job.waiting:
+                self._give_up(job)
+                self.at_hand()
+
+    def forget(self) -> None:
+        """Nothing that was planned so far is used any more."""
+        self.answers.clear()
+        self.preparer.stop()
+        for worker in self.pool.workers:
+            self.pool.tell(worker, {"drop": True})
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether a client waits for a job."""
+        return any(job.waiting for job in self.jobs.values())
+
+    def _begin(self, job: Job) -> None:
+        """Gives a job to a worker, or lets it wait for one."""
+        try:
+            worker = self.pool.free(job.about)
+        except OSError as error:
+            self._failed(job, _NO_PROCESS.format(error.strerror))
+            return
+        if worker is None:
+            self.queue.append(job)
+            return
+        worker.job, worker.about, job.worker = job.key, job.about, worker
+        worker.since, worker.doing, worker.dropped = time.monotonic(), "planning", False
+        job.doing = "planning" if worker.ready else "starting"
+        self.counts["planned"] += 1
+        self.pool.tell(worker, job.message())
+
+    def _give_up(self, job: Job) -> None:
+        """Ends the work on a job: its worker has no other way to stop."""
+        self.jobs.pop(job.key, None)
+        if job in self.queue:
+            self.queue.remove(job)
+        if job.worker is not None:
+            self.pool.remove(job.worker)
+            self._has_room = True  # others that wait may be given up before they are begun
+
+    def next(self) -> None:
+        """Starts what waits for a free worker, if one is free since the last call."""
+        if not self._has_room:
+            return
+        self._has_room = False
+        waiting, self.queue = self.queue, []
+        for job in waiting:
+            if job.key in self.jobs:
+                self._begin(job)
+
+    def _done(self, job: Job, frame: bytes, told: Mapping[str, Any]) -> None:
+        """Sends an answer to all that wait for it, and keeps it. `told`: what its worker says of it."""
+        self.jobs.pop(job.key, None)
+        if job.cache == "renew":  # what was kept before shall not be used again
+            self.forget()
+        if job.is_pure and told.get("pure"):
+            inputs = tuple((str(path), str(digest)) for path, digest in told.get("inputs", ()))
+            self.answers.put(job.key, Kept(frame, inputs))
+            self._watcher.also(job.request, [path for path, _ in inputs])
+        for client in job.waiting:
+            client.job = None
+            client.send_frame(frame)
+            self.look(client)
+
+    def _failed(self, job: Job, text: str) -> None:
+        """Nobody answers a job here: its clients plan by themselves."""
+        self._done(job, wire.packed({"crash": True, **wire.error_message(ToolError(text))}), {})
+
+    def look(self, client: Connection) -> None:
+        """Waits until a client reads, where something is left to be sent to it."""
+        with contextlib.suppress(KeyError, ValueError):  # it is gone
+            self._selector.modify(client.socket, client.events, client)
+
+    # ---- workers -------------------------------------------------------------------------------------
+
+    def at_hand(self) -> None:
+        """Starts a worker before it is asked for: it imports what it needs meanwhile."""
+        if not self.pool.asked:
+            with contextlib.suppress(OSError):  # a request will say so
+                self.pool.add()
+
+    def hear(self, worker: Worker, events: int) -> None:
+        """Something has come from a worker, or it takes more."""
+        if events & selectors.EVENT_WRITE:
+            worker.write()
+        if events & selectors.EVENT_READ:
+            self._read(worker)
+        self.pool.look(worker)
+
+    def tick(self, now: float) -> None:
+        """What has to be done now and then."""
+        for worker in list(self.pool.workers):
+            if worker.is_silent(now, self._silence_seconds):
+                self._lost(worker, _SILENT)
+        for worker in self.pool.tired(now):
+            self.pool.remove(worker)
+        if not self.jobs:
+            self.preparer.go_on()
+
+    def stop(self) -> None:
+        """Ends all workers."""
+        for worker in list(self.pool.workers):
+            self.pool.remove(worker)
+
+    def _read(self, worker: Worker) -> None:
+        try:
+            messages = worker.read()
+        except ToolError:
+            messages = None
+        if messages is None:
+            self._lost(worker)
+            return
+        for message in messages:
+            if worker.ended:
+                return
+            worker.rss = int(message.get("rss", worker.rss))
+            if "ready" in message:
+                worker.ready = True
+            if "dropped" in message:
+                self._bound_memory()
+            elif worker.prepares:
+                self._prepared(worker, message)
+            elif "rested" in message and worker.job is None:
+                worker.doing = "idle"
+            elif "progress" in message:
+                self._progress(worker, message["progress"])
+            elif "final" in message:
+                self._answered(worker, message)
+            if message.get("code", self._code) != self._code:
+                self._end("buildtool's code has changed")
+
+    def _progress(self, worker: Worker, progress: Mapping[str, Any]) -> None:
+        job = self.jobs.get(worker.job or "")
+        worker.doing = str(progress.get("text", ""))
+        if job is not None:
+            job.doing = worker.doing
+            for client in job.waiting:
+                if not client.is_paused:
+                    client.send({"progress": progress})
+                    self.look(client)
+
+    def _answered(self, worker: Worker, message: Mapping[str, Any]) -> None:
+        job = self.jobs.get(worker.job or "")
+        worker.job, worker.since, worker.doing = None, time.monotonic(), "keeping what it has made"
+        if job is not None:
+            self._done(job, message["final"], message)
+            self.preparer.budget.begin()
+            if job.cache == "on" and message.get("answered") and not message.get("leaving"):
+                self.preparer.add(job, ahead=True)
+        if message.get("leaving"):
+            self.pool.remove(worker)
+        self._bound_memory()
+        self._has_room = True
+
+    def _prepared(self, worker: Worker, message: Mapping[str, Any]) -> None:
+        """The worker that prepares says something."""
+        one = self.preparer.heard(worker, message)
+        if one is None:
+            return
+        if not one.ahead:
+            self.counts["prepared"] += 1
+            self._done(one.job, message["final"], message)
+            if message.get("leaving"):
+                self.pool.remove(worker)
+        self._bound_memory()
+        if not self.jobs:
+            self.preparer.go_on()
+
+    def _bound_memory(self) -> None:
+        """Over the ceiling, idle workers forget, then end: the one that was used longest ago first."""
+        idle = [worker for worker in self.pool.workers if worker.job is None]
+        for worker in sorted(idle, key=lambda worker: (not worker.prepares, worker.since)):
+            if self.pool.rss <= self.most_bytes:
+                return
+            if not worker.dropped:
+                worker.dropped = True
+                self.pool.tell(worker, {"drop": True})
+                return  # it will say how much it has then
+            self.pool.remove(worker)
+            self.answers.clear()
+        self.at_hand()
+
+    def _lost(self, worker: Worker, why: str = "") -> None:
+        """A worker ended by itself, or hangs: its request fails, and no other."""
+        job = self.jobs.get(worker.job or "")
+        status = self.pool.remove(worker)
+        self.counts["crashes"] += 1
+        text = why or (_LOST if worker.prepares else _CRASH.format(status))
+        print(f"buildtool daemon: {text}", flush=True)
+        if worker.prepares:
+            self.preparer.lost(worker)
+            return
+        if job is not None:
+            self._failed(job, text)
+        if worker.ready:
+            self._has_room = True
+            self.at_hand()
+            return
+        for waiting in list(self.queue):  # one that ends at its start would do so again
+            self.queue.remove(waiting)
+            self._failed(waiting, text)

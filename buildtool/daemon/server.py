@@ -1,0 +1,402 @@
+"""The daemon's event loop: one thread, nothing in it that takes long.
+
+Clients are answered from memory where an equal request was answered before and no file has changed since;
+else a worker plans. While it does, the client hears twice a second that somebody is at work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from buildtool import __version__
+from buildtool.base import wire
+from buildtool.base.errors import BuildtoolError, ToolError
+from buildtool.base.identity import code_folders
+from buildtool.client.endpoint import peer
+from buildtool.daemon.clients import MOST_CLIENTS, Clients
+from buildtool.daemon.connection import Connection
+from buildtool.daemon.lifetime import Life
+from buildtool.daemon.pool import Worker
+from buildtool.daemon.preparing import SHARE
+from buildtool.daemon.scheduler import Scheduler
+from buildtool.daemon.succession import Succession
+from buildtool.daemon.watcher import CODE_SETTLE_SECONDS, SETTLE_SECONDS, Watcher
+
+BEAT_SECONDS = 0.5
+DRAIN_SECONDS = 10.0
+IDLE_SECONDS = 600.0  # $BUILDTOOL_DAEMON_IDLE: another time, 0 for ever
+MEMORY_BYTES = 1 << 30  # $BUILDTOOL_DAEMON_BYTES: of all workers together
+SILENCE_SECONDS = 10.0  # $BUILDTOOL_DAEMON_SILENCE: of a worker at work, which says so every second
+MOST_AT_ONCE = 16  # messages of one client, or new clients, before others are looked at
+
+
+class Server:
+    """A daemon; `life` is its hold on the endpoint."""
+
+    def __init__(self, life: Life) -> None:
+        self.life = life
+        self.clients = Clients()
+        self.counts = {"requests": 0, "bad": 0, "faults": 0}
+        self.idle_seconds = _number("BUILDTOOL_DAEMON_IDLE", IDLE_SECONDS)
+        self._selector = selectors.DefaultSelector()
+        self._ending, self._deadline = "", 0.0
+        self._deaf = True  # no client is let in
+        self._listen()
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_read, False)
+        os.set_blocking(self._wake_write, False)
+        self._selector.register(self._wake_read, selectors.EVENT_READ, "wake")
+        self.watcher = Watcher(self.wake)
+        most_bytes = int(_number("BUILDTOOL_DAEMON_BYTES", MEMORY_BYTES))
+        silence = _number("BUILDTOOL_DAEMON_SILENCE", SILENCE_SECONDS)
+        share = _number("BUILDTOOL_DAEMON_AHEAD", SHARE) / 100
+        self.scheduler = Scheduler(
+            self._selector, self.watcher, life.code, most_bytes, silence, share, self._outdated
+        )
+        self._began = self._used = self._beaten = time.monotonic()
+        self._signal = 0
+        self._unheard: set[Connection] = set()  # who has said more than was listened to
+        self.succession = Succession(life.code, self.wake)
+
+    # ---- the loop ------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Serves until it is told to end, or nobody needs it any more."""
+        for word in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(word, self._signalled)
+        signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
+        self.scheduler.at_hand()
+        while not self._is_over():
+            for key, events in self._selector.select(self._patience()):
+                self._guarded(self._handle, key.data, events)
+            unheard, self._unheard = self._unheard, set()
+            for client in unheard & self.clients:
+                self._guarded(self._listen_to, client)
+            for client in self.clients.surplus():
+                self._hang_up(client)
+            self._guarded(self.scheduler.next)
+            if self._signal:
+                self.end(f"signal {signal.Signals(self._signal).name}")
+            now = time.monotonic()
+            if now - self._beaten >= BEAT_SECONDS:
+                self._beaten = now
+                self._guarded(self._tick, now)
+            if not self._ending:
+                self._guarded(self._prepare_changed)
+        self._finish()
+
+    def _patience(self) -> float:
+        """Seconds to wait for something to happen."""
+        if self._unheard:
+            return 0.0
+        return SETTLE_SECONDS if self.watcher.is_hinted else BEAT_SECONDS
+
+    def wake(self) -> None:
+        """Ends the loop's wait; from any thread."""
+        with contextlib.suppress(OSError):
+            os.write(self._wake_write, b"w")
+
+    def end(self, why: str) -> None:
+        """Takes no new clients, and ends when those that wait have their answers, or soon after."""
+        if not self._ending:
+            self._ending, self._deadline = why, time.monotonic() + DRAIN_SECONDS
+            with contextlib.suppress(KeyError, ValueError):
+                self._selector.unregister(self.life.listener)
+            self._deaf = True
+            self.life.leave(why)
+            print(f"buildtool daemon: it ends: {why}", flush=True)
+
+    def _guarded(self, step: Any, *about: object) -> None:
+        """A fault of ours in one step ends no other client's work; it is told in the log."""
+        try:
+            step(*about)
+        except Exception:
+            import traceback
+
+            self.counts["faults"] += 1
+            traceback.print_exc()
+            sys.stderr.flush()
+            if about and isinstance(about[0], Connection):
+                self._hang_up(about[0])
+
+    def _signalled(self, number: int, _frame: object) -> None:
+        self._signal = number  # the loop wakes up, and ends
+
+    def _is_over(self) -> bool:
+        if not self._ending:
+            return False
+        waiting = self.scheduler.is_waited_for or any(client.wants_to_write for client in self.clients)
+        return not waiting or time.monotonic() > self._deadline
+
+    def _finish(self) -> None:
+        self.succession.wait()
+        self.watcher.stop()
+        self.scheduler.stop()
+        for client in list(self.clients):
+            client.socket.close()
+
+    def _handle(self, about: object, events: int) -> None:
+        if about is None:
+            self._accept()
+        elif about == "wake":
+            with contextlib.suppress(OSError):
+                os.read(self._wake_read, 4096)
+        elif isinstance(about, Connection):
+            is_there = not events & selectors.EVENT_WRITE or about.write()
+            if is_there and events & selectors.EVENT_READ:
+                is_there = about.read()
+            if is_there:
+                self._listen_to(about)
+            else:
+                self._hang_up(about)
+        elif isinstance(about, Worker):
+            self.life.has_cache()  # before the client is answered, who may remove the folder then
+            self.scheduler.hear(about, events)
+
+    def _tick(self, now: float) -> None:
+        """What has to be done now and then."""
+        if not self._ending and (gone := self.life.what_is_gone()):
+            self.end(f"{gone} is gone")
+        self._listen()
+        for client in list(self.clients):
+            if client.is_stuck(now):
+                self._hang_up(client)
+            elif client.job is not None:
+                job = self.scheduler.jobs.get(client.job)
+                if job is not None and not client.wants_to_write:
+                    client.send({"beat": {"doing": job.doing, "seconds": round(now - job.begun, 1)}})
+                self._look(client)
+        self.scheduler.tick(now)
+        if self.scheduler.is_waited_for or any(client.leased for client in self.clients):
+            self._used = now
+        elif self.idle_seconds and now - self._used > self.idle_seconds:
+            self.end(f"nobody asked for {self.idle_seconds:.0f} seconds")
+        self.watcher.poll(now)
+
+    def _prepare_changed(self) -> None:
+        """Plans anew, in the background, what recent requests asked of files that have changed."""
+        for request, environment in self.watcher.changed():
+            self.scheduler.prepare(request, environment)
+        if self.watcher.code_has_changed():
+            self._succeed()
+        if self.succession.is_stale:
+            self.end("buildtool's code has changed, and nobody has asked since it last did")
+
+    def _outdated(self, why: str) -> None:
+        """A worker has found other code on the disk, maybe before any event has told of it."""
+        if not self._ending:
+            self._succeed(CODE_SETTLE_SECONDS)
+        self.end(why)
+
+    def _succeed(self, after_seconds: float = 0.0) -> None:
+        """Starts a daemon of the new code, if there is one; where nobody asked this one, it only ends."""
+        idle_seconds = time.monotonic() - self._used
+        told = {"idle": idle_seconds, "spent": self.scheduler.preparer.budget.spent}
+        self.succession.begin(self.watcher.requests(), told, after_seconds)
+
+    # ---- clients -------------------------------------------------------------------------------------
+
+    def _listen(self) -> None:
+        """Lets clients in, unless it ends."""
+        if self._deaf and not self._ending:
+            self._selector.register(self.life.listener, selectors.EVENT_READ, None)
+            self._deaf = False
+
+    def _accept(self) -> None:
+        """Lets in who has knocked; who was idle for longest makes room."""
+        for _ in range(MOST_AT_ONCE):
+            try:
+                connection, _address = self.life.listener.accept()
+            except (BlockingIOError, InterruptedError, ConnectionError):
+                return
+            except OSError:  # no descriptor is left
+                if not self._make_room():
+                    self._selector.unregister(self.life.listener)
+                    self._deaf = True  # until the next look around
+                    return
+                continue
+            if peer(connection) not in (None, os.getuid()):
+                connection.close()
+                continue
+            if len(self.clients) >= MOST_CLIENTS:
+                self._make_room()
+            client = Connection(connection)
+            self.clients.add(client)
+            self._selector.register(connection, selectors.EVENT_READ, client)
+
+    def _make_room(self) -> bool:
+        """Hangs up on the client that was idle for longest; False where there is none."""
+        client = self.clients.to_make_room()
+        if client is not None:
+            self._hang_up(client)
+        return client is not None
+
+    def _look(self, client: Connection) -> None:
+        """Listens to a client for what there is to do now."""
+        if client not in self.clients:
+            return
+        if client.is_over:
+            self._hang_up(client)
+            return
+        self.scheduler.look(client)
+
+    def _listen_to(self, client: Connection) -> None:
+        """Does what a client has asked for, and then looks at others."""
+        self._hear(client)
+        if client.has_message and client in self.clients:
+            self._unheard.add(client)
+        self._look(client)
+
+    def _hear(self, client: Connection) -> None:
+        try:
+            for _ in range(MOST_AT_ONCE):
+                message = client.take()
+                if message is None:
+                    return
+                self._obey(client, message)
+        except BuildtoolError as error:
+            self._refuse(client, error)
+        except (ValueError, TypeError, RecursionError, OverflowError) as error:
+            # of values that no request has: too deep, or of types that cannot be compared
+            self._refuse(client, ToolError(f"a request cannot be read: {type(error).__name__}"))
+
+    def _refuse(self, client: Connection, error: BuildtoolError) -> None:
+        """Says what is wrong with a message, and hangs up: the client plans by itself."""
+        self.counts["bad"] += 1
+        client.send({"crash": True, **wire.error_message(error)})
+        client.close()
+
+    def _obey(self, client: Connection, message: Mapping[str, Any]) -> None:
+        if "hello" in message:
+            client.greeted = True
+            state = "ready" if any(w.ready for w in self.scheduler.pool.workers) else "starting"
+            hello = {"version": __version__, "pid": os.getpid(), "state": state}
+            client.send({"hello": hello | {"last_end": self.life.last_end}})
+        elif not client.greeted:
+            raise ToolError("a client has to say hello first")
+        elif "control" in message:
+            self._control(client, message["control"])
+        elif "request" in message:
+            self._request(client, message)
+        elif "prepare" in message:
+            self._prepare(client, message)
+        else:
+            raise ToolError("a message asks for nothing")
+
+    def _control(self, client: Connection, word: object) -> None:
+        if word == "status":
+            client.send({"control": self.status()})
+        elif word == "lease":
+            client.leased = True
+            client.send({"control": {"leased": True}})
+        elif word == "forget":
+            self.scheduler.forget()
+            client.send({"control": {"forgotten": True}})
+        elif word in ("stop", "retire"):
+            self.end("it was stopped" if word == "stop" else "a daemon of newer code took its place")
+            client.send({"control": {"stopping": True, "pid": os.getpid()}})
+        else:
+            raise ToolError("an unknown word of control")
+
+    def _hang_up(self, client: Connection) -> None:
+        if client not in self.clients:
+            return
+        self.clients.discard(client)
+        with contextlib.suppress(KeyError, ValueError):
+            self._selector.unregister(client.socket)
+        client.socket.close()
+        self.scheduler.leave(client)
+
+    def _request(self, client: Connection, message: Mapping[str, Any]) -> None:
+        request, environment = message["request"], message.get("environment") or {}
+        cache = message.get("cache") or "on"
+        if not isinstance(request, dict) or not isinstance(environment, dict):
+            raise ToolError("a request is a map")
+        if not all(isinstance(text, str) for pair in environment.items() for text in pair):
+            raise ToolError("an environment is a map of text")
+        if not isinstance(request.get("kind"), str):
+            raise ToolError("a request has a kind")
+        if cache not in ("on", "off", "renew"):
+            raise ToolError("an unknown use of the cache")
+        if client.job is not None:
+            raise ToolError("a client asks for one thing at a time")
+        if why := self.clients.refusal(client):
+            client.send({"crash": True, **wire.error_message(ToolError(why))})
+            return
+        self._used, self.succession.is_asked = time.monotonic(), True
+        self.counts["requests"] += 1
+        self.watcher.watch_code(code_folders)
+        self.scheduler.ask(client, request, environment, str(cache))
+
+    def _prepare(self, client: Connection, message: Mapping[str, Any]) -> None:
+        """Takes over from a daemon of older code: its latest requests, and how long nobody has asked."""
+        requests, idle, spent = message["prepare"], message.get("idle", 0.0), message.get("spent", 0.0)
+        if not all(isinstance(n, int | float) and 0 <= n < float("inf") for n in (idle, spent)):
+            raise ToolError("a time is a number of seconds")
+        if not isinstance(requests, list):
+            raise ToolError("requests to prepare are a list")
+        for pair in requests:
+            right = isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, dict) for one in pair)
+            if not right or not isinstance(pair[0].get("kind"), str):
+                raise ToolError("a request to prepare is a request and an environment")
+            self.watcher.remember(*pair)
+            self.watcher.watch_code(code_folders)
+            self.scheduler.prepare(*pair)
+        if not self.counts["requests"]:
+            self._used = time.monotonic() - idle
+            self.scheduler.preparer.budget.begin(idle, spent)
+        client.send({"control": {"preparing": len(requests)}})
+
+    # ---- what it says of itself ----------------------------------------------------------------------
+
+    def status(self) -> dict[str, Any]:
+        """What `buildtool daemon status` shows."""
+        now, scheduler = time.monotonic(), self.scheduler
+        return {
+            "pid": os.getpid(),
+            "version": __version__,
+            "state": "ending" if self._ending else "ready",
+            "seconds": round(now - self._began, 1),
+            "socket": str(self.life.at.address),
+            "log": str(self.life.at.log),
+            "last_end": self.life.last_end,
+            "idle_seconds": self.idle_seconds,
+            "memory_bytes": scheduler.pool.rss,
+            "most_memory_bytes": scheduler.most_bytes,
+            "clients": len(self.clients),
+            "most_clients": MOST_CLIENTS,
+            "unread_bytes": self.clients.held,
+            "leases": sum(client.leased for client in self.clients),
+            "waiting": len(scheduler.queue),
+            "preparing": scheduler.preparer.status(),
+            "answers": len(scheduler.answers),
+            "answers_bytes": scheduler.answers.size,
+            "counts": self.counts | scheduler.counts,
+            "watched": self.watcher.status(),
+            "workers": [
+                {
+                    "pid": worker.pid,
+                    "prepares": worker.prepares,
+                    "about": worker.about,
+                    "doing": worker.doing,
+                    "seconds": round(now - worker.since, 1),
+                    "memory_bytes": worker.rss,
+                }
+                for worker in scheduler.pool.workers
+            ],
+        }
+
+
+def _number(name: str, default: float) -> float:
+    try:
+        found = float(os.environ.get(name, ""))
+    except ValueError:
+        return default
+    return found if 0 <= found < float("inf") else default

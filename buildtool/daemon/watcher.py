@@ -1,0 +1,273 @@
+"""Files of recent requests: when one of them changes, its requests are worth preparing.
+
+Events are hints. What counts is a file's digest: a file that was touched and not changed prepares nothing,
+and a change whose event was lost is found by looking at sizes and times now and then. Where a file system
+sends no events (it is another machine's), or the system has no watch left, that looking is all there is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from buildtool.client.events import FOREIGN, file_system
+from buildtool.daemon.memory import Digests, request_key
+
+if TYPE_CHECKING:
+    from watchdog.observers.api import BaseObserver, ObservedWatch
+
+MOST_REQUESTS = 32  # that are remembered
+SETTLE_SECONDS = 0.1  # after the last event: whoever saves writes in several steps
+CODE_SETTLE_SECONDS = 3 * SETTLE_SECONDS  # whoever edits code saves several files
+LOOK_SECONDS = 2.0  # between two looks at sizes and times
+_SOURCES = (".py", ".c", ".h", ".toml")
+KINDS = frozenset(("plan", "front", "emit", "analyze", "describe"))
+
+
+class Watcher:
+    """Watches files; `wake` is called, from another thread, when something may have changed."""
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self._wake = wake
+        self._requests: OrderedDict[str, tuple[dict[str, Any], dict[str, str]]] = OrderedDict()
+        self._also: dict[str, tuple[str, ...]] = {}  # by request: more files that it depends on
+        self._digests, self._seen = Digests(), dict[str, str]()
+        self._stamps: dict[str, tuple[int, int]] = {}
+        self._folders: set[str] = set()
+        self._watches: dict[str, ObservedWatch] = {}
+        self._observer: BaseObserver | None = None
+        self._without_events: dict[str, str] = {}  # folder -> why
+        self._lock = threading.Lock()
+        self._hinted: set[str] = set()
+        self._told: set[str] = set()  # since the last look, by events
+        self._awaited: set[str] = set()  # events of changes that a look has found before them
+        self._hint_time = self._looked = self._code_time = 0.0
+        self._code_is_watched = False
+        self.changes = 0
+
+    def remember(self, request: Mapping[str, Any], environment: Mapping[str, str]) -> None:
+        """A request was made: its files are watched from now on."""
+        if request.get("kind") not in KINDS or request.get("cmsis_nn"):
+            return
+        key = request_key(bare(request), environment, "")
+        self._requests[key] = (dict(request), dict(environment))
+        self._requests.move_to_end(key)
+        for path, digest in _files(request).items():
+            self._seen[path] = digest
+            self._watch(path)
+        if len(self._requests) > MOST_REQUESTS:
+            gone, _ = self._requests.popitem(last=False)
+            self._also.pop(gone, None)
+            self._forget_files()
+
+    def _forget_files(self) -> None:
+        """Watches no more what no request that is remembered is about."""
+        needed = {path for request, _ in self._requests.values() for path in _files(request)}
+        needed |= {path for paths in self._also.values() for path in paths}
+        for path in self._seen.keys() - needed:
+            del self._seen[path]
+            self._stamps.pop(path, None)
+        folders = {str(Path(path).parent) for path in needed}
+        for folder in self._folders - folders:
+            self._without_events.pop(folder, None)
+            watch = self._watches.pop(folder, None)
+            if watch is not None and self._observer is not None:
+                with contextlib.suppress(KeyError, OSError):  # the folder is gone as well
+                    self._observer.unschedule(watch)
+        self._folders &= folders
+
+    def also(self, request: Mapping[str, Any], paths: Sequence[str]) -> None:
+        """More files that a request depends on, such as a board's base."""
+        for key, (known, _) in self._requests.items():
+            if known == request:
+                self._also[key] = tuple(paths)
+                for path in paths:
+                    self._seen[path] = self._digests.of(path)
+                    self._watch(path)
+
+    @property
+    def is_hinted(self) -> bool:
+        """Whether a change is about to be looked at."""
+        return bool(self._hinted)
+
+    def changed(self) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
+        """The requests to prepare, with the digests of their files as they are now."""
+        with self._lock:
+            if not self._hinted or time.monotonic() - self._hint_time < SETTLE_SECONDS:
+                return
+            hinted, self._hinted = self._hinted, set()
+        different = set()
+        for path in sorted(hinted & self._seen.keys()):
+            digest = self._digests.of(path)
+            if digest and digest != self._seen[path]:
+                self._seen[path] = digest
+                different.add(path)
+        self.changes += len(different)
+        for key, (request, environment) in list(self._requests.items()):
+            files = _files(request)
+            if different & (files.keys() | set(self._also.get(key, ()))):
+                now = _with_digests(request, self._seen)
+                self._requests[key] = (now, environment)
+                yield now, environment
+
+    def poll(self, now: float) -> None:
+        """Looks at sizes and times, now and then: no event need have come."""
+        with self._lock:
+            if self._hinted:
+                self._wake()
+        if now - self._looked < LOOK_SECONDS:
+            return
+        self._looked = now
+        with self._lock:
+            told, self._told = self._told, set()
+        for path in self._awaited - told:  # a look ago it had changed
+            folder = str(Path(path).parent)
+            if folder in self._folders:
+                self._tell(folder, "events were lost")
+        self._awaited.clear()
+        for path in list(self._seen):
+            stamp = _size_and_time(path)
+            if stamp is not None and self._stamps.setdefault(path, stamp) != stamp:
+                self._stamps[path] = stamp
+                if path not in told:
+                    self._awaited.add(path)
+                self._hint({path})
+
+    def status(self) -> dict[str, Any]:
+        """What `buildtool daemon status` shows."""
+        return {
+            "files": sorted(self._seen),
+            "changes": self.changes,
+            "without_events": dict(sorted(self._without_events.items())),
+        }
+
+    def stop(self) -> None:
+        """Ends the thread that waits for events."""
+        if self._observer is not None:
+            self._observer.stop()
+
+    def _hint(self, paths: set[str], told: bool = False) -> None:
+        """Something about these files may have changed. `told`: by an event, in the observer's thread."""
+        known = paths & self._seen.keys()
+        if not known:
+            return
+        with self._lock:
+            if told:
+                self._told |= known
+            self._hinted |= known
+            self._hint_time = time.monotonic()
+        self._wake()
+
+    def watch_code(self, folders: Callable[[], Sequence[str]]) -> None:
+        """Asks for events of buildtool's code and its plugins'. Without them the next client finds out."""
+        if self._code_is_watched:
+            return
+        self._code_is_watched = True
+        for folder in folders():
+            if file_system(folder) not in FOREIGN:
+                with contextlib.suppress(Exception):  # no watch left, no such system
+                    self._schedule(folder, code=True)
+
+    def code_has_changed(self) -> bool:
+        """Whether a source was written, and none since a moment; True once."""
+        if not self._code_time or time.monotonic() - self._code_time < CODE_SETTLE_SECONDS:
+            return False
+        self._code_time = 0.0
+        return True
+
+    def requests(self) -> list[tuple[dict[str, Any], dict[str, str]]]:
+        """The requests that are remembered, the latest last, with their environments."""
+        return list(self._requests.values())
+
+    def _hint_code(self, paths: set[str], told: bool = False) -> None:
+        if told and any(path.endswith(_SOURCES) for path in paths):
+            self._code_time = time.monotonic()
+            self._wake()
+
+    def _watch(self, path: str) -> None:
+        """Asks for events of a file's folder; files that are replaced by others keep their name there."""
+        folder = str(Path(path).parent)
+        stamp = _size_and_time(path)
+        if stamp is not None:
+            self._stamps[path] = stamp
+        if folder in self._folders:
+            return
+        self._folders.add(folder)
+        kind = file_system(folder)
+        if kind in FOREIGN:
+            self._tell(folder, f"its file system ({kind}) sends no events")
+            return
+        try:
+            self._schedule(folder)
+        except Exception as error:  # no watch left, no folder, no such system: then it is looked at
+            self._tell(folder, str(error) or type(error).__name__)
+
+    def _schedule(self, folder: str, *, code: bool = False) -> None:
+        from watchdog.events import FileSystemEvent, FileSystemEventHandler
+        from watchdog.observers import Observer
+
+        hint = self._hint_code if code else self._hint
+
+        class Handler(FileSystemEventHandler):
+            def on_any_event(self, event: FileSystemEvent) -> None:
+                if event.event_type not in ("opened", "closed_no_write"):
+                    hint({str(p) for p in (event.src_path, event.dest_path) if p}, told=True)
+
+        if self._observer is None:
+            logging.getLogger("watchdog").setLevel(logging.ERROR)
+            self._observer = Observer()
+            self._observer.daemon = True
+            self._observer.start()
+        watch = self._observer.schedule(Handler(), folder, recursive=code)
+        if not code:
+            self._watches[folder] = watch
+
+    def _tell(self, folder: str, why: str) -> None:
+        """Says once that a folder's files are looked at every few seconds instead."""
+        if folder not in self._without_events:
+            self._without_events[folder] = why
+            print(
+                f"buildtool daemon: no events for {folder}: {why}; its files are looked at",
+                flush=True,
+            )
+
+
+def _size_and_time(path: str) -> tuple[int, int] | None:
+    try:
+        found = Path(path).stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+def _files(value: Any) -> dict[str, str]:
+    """Path and digest of every file that a request names."""
+    found: dict[str, str] = {}
+    items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    if isinstance(value, Mapping) and "sha256" in value and isinstance(value.get("path"), str):
+        return {value["path"]: str(value["sha256"])}
+    for item in items:
+        found |= _files(item)
+    return found
+
+
+def bare(value: Any) -> Any:
+    """A request without the digests in it: what stays the same when its files change."""
+    return _with_digests(value, dict.fromkeys(_files(value), ""))
+
+
+def _with_digests(value: Any, digests: Mapping[str, str]) -> Any:
+    """A request with other digests of its files."""
+    if isinstance(value, Mapping):
+        if "sha256" in value and value.get("path") in digests:
+            return {**value, "sha256": digests[value["path"]]}
+        return {name: _with_digests(item, digests) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_digests(item, digests) for item in value]
+    return value

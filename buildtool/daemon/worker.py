@@ -1,0 +1,325 @@
+"""What runs in a worker: requests from standard input, one after the other, answers on standard output.
+
+Between requests it imports what the first ones need, step by step; it stops as soon as a request is there.
+The one that has the lowest priority is also given requests to look ahead from (see `ahead`), with the CPU
+seconds that this may take. While a worker is at work a thread says so every second, so that one that was
+stopped is told from one that needs long.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import select
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from pkgutil import walk_packages
+from typing import Any
+
+from buildtool.api import subject
+from buildtool.base import wire
+from buildtool.base.cache.cache import Use, open_cache
+from buildtool.base.errors import (
+    BuildtoolError,
+    InternalError,
+    MachineError,
+    PlanError,
+    ToolError,
+    from_exception,
+)
+from buildtool.base.identity import code_digest
+from buildtool.base.session import Session
+from buildtool.target import registry
+
+MOST_BYTES = 4 << 30  # of address space: what needs more ends in an error, and not the machine
+BEAT_SECONDS = 1.0
+KEEP_SECONDS = 0.5  # of CPU time, after which what was made ahead is written to the cache
+PRELOADED = ("graph", "target", "plan", "emit", "plan.choose", "api.answers")
+_CHUNK = 1 << 18
+_AROUND = 1 << 20  # bytes that the message around an answer has at most
+
+
+class Speaker:
+    """Messages to the daemon, from any thread. `busy`: it says every second that the worker lives."""
+
+    def __init__(self) -> None:
+        self._replies = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)  # whatever a library prints must not get between the frames
+        self._lock = threading.Lock()
+        self.busy = threading.Event()
+        threading.Thread(target=self._beat, daemon=True).start()
+
+    def say(self, message: Mapping[str, Any]) -> None:
+        """Sends a message to the daemon."""
+        with self._lock:
+            used = {"protocol": wire.PROTOCOL, "cpu": time.process_time()}
+            wire.send(self._replies, {**used, **message})
+
+    def _beat(self) -> None:
+        never = threading.Event()
+        while self.busy.wait():
+            with contextlib.suppress(OSError, ValueError):
+                self.say({"beat": True})
+            never.wait(BEAT_SECONDS)
+
+
+class Service:
+    """The session and the cache of a worker."""
+
+    def __init__(self, speaker: Speaker) -> None:
+        self.code = code_digest()
+        self.cache = open_cache(self.code)
+        self._say = speaker.say
+        self.session = Session(
+            keeper=self.cache, progress=lambda text: self._say({"progress": {"text": text}})
+        )
+        self._ahead = _imports()
+        # what it looks ahead from, the CPU seconds to stop at, and those at which it kept what it had made
+        self._ahead_key, self._until, self._kept = "", 0.0, 0.0
+
+    def serve(self, message: Mapping[str, Any]) -> None:
+        """Answers a request."""
+        self._ahead, self._ahead_key = iter(()), ""
+        request, use = message.get("request"), Use(str(message.get("cache", "on")))
+        session = self.session
+        if use is not Use.ON:  # what is remembered would be used as well
+            session.forget()
+        session.keeper = None if use is Use.OFF else self.cache
+        if self.cache is not None:
+            self.cache.begin(subject(request) if isinstance(request, dict) else "", use)
+        registry.forget_others()
+        before = _inputs(request)
+        answer = _answer(request, session, message.get("environment"))
+        pure = answer.pop("pure", False) and before == _inputs(request) and not registry.asked_others()
+        # Their code may be another one when the next request comes, and this process has imported it.
+        leaving = registry.uses_others()
+        told = {"pure": pure, "inputs": before, "leaving": leaving, "rss": resident_bytes()}
+        self._say({"final": _frame(answer), "answered": "answer" in answer, **told})
+        if leaving:
+            return
+        if use is not Use.ON:
+            session.forget()
+        session.keeper = self.cache
+        if self.cache is not None:
+            self.cache.flush()
+        self._ahead = _imports()
+        code = code_digest()
+        if code != self.code:  # it would go on importing what other code has become
+            self._say({"code": code})
+
+    def look_ahead(self, message: Mapping[str, Any]) -> None:
+        """Prepares from now on what may be asked for after a request; goes on where it stopped for that."""
+        if message.get("key") != self._ahead_key:
+            registry.forget_others()
+            self.session.keeper = self.cache
+            self._ahead, self._ahead_key = self._points(message.get("ahead")), str(message.get("key"))
+        self._until = time.process_time() + float(message.get("seconds", 0.0))
+
+    @property
+    def is_over_budget(self) -> bool:
+        """Whether it has looked ahead for as long as it may."""
+        return bool(self._ahead_key) and time.process_time() >= self._until
+
+    def rested(self, *, left: bool) -> None:
+        """Says that it does nothing more; `left`: because it may not."""
+        self._keep()
+        self._say({"rested": self._ahead_key, "left": left, "rss": resident_bytes()})
+
+    def rest(self) -> bool:
+        """Does a piece of what may be asked for next; whether anything is left of that."""
+        try:
+            next(self._ahead)
+        except StopIteration:
+            return False
+        except Exception as error:  # whoever asks for it will hear of it
+            print(f"buildtool daemon: what is done ahead failed: {error!r}", file=sys.stderr, flush=True)
+            return False
+        if time.process_time() - self._kept > KEEP_SECONDS:
+            self._keep()  # it may be ended at any time
+        return True
+
+    def _keep(self) -> None:
+        """Writes what was made ahead to the cache."""
+        self._kept = time.process_time()
+        if self.cache is not None:
+            self.cache.flush()
+
+    def drop(self) -> None:
+        """Gives back memory."""
+        self.session.forget()
+        self._ahead, self._ahead_key = iter(()), ""
+        if self.cache is not None:
+            self.cache.forget()
+        self._say({"dropped": True, "rss": resident_bytes()})
+
+    def _points(self, request: Any) -> Iterator[None]:
+        from buildtool.daemon.ahead import points_ahead
+
+        if self.cache is not None:  # else nobody would find what is made here
+            yield from points_ahead(request, self.session)
+        yield from _imports()
+
+
+def _answer(request: Any, session: Session, environment: Any) -> dict[str, Any]:
+    """The final message: an answer or an error.
+
+    `pure`: it depends on the request alone; `crash`: on this process, so that the client had better see for
+    itself.
+    """
+    from buildtool.api import handle
+
+    try:
+        if not isinstance(request, dict):
+            raise ToolError("a message holds no request")
+        with _environment(environment):
+            return {"answer": handle(request, session), "pure": True}
+    except Exception as error:
+        told = from_exception(error)
+        if isinstance(told, InternalError):
+            print(told.trace, file=sys.stderr, flush=True)
+        fields = wire.error_message(told)["error"]
+        if isinstance(told, InternalError | MachineError):
+            return {"error": fields, "crash": True}
+        return {"error": fields, "pure": isinstance(told, PlanError)}
+
+
+def _frame(answer: Mapping[str, Any]) -> bytes:
+    """The frame for the client: the daemon hands it on as it is."""
+    try:
+        frame = wire.packed({"protocol": wire.PROTOCOL, **answer})
+        if len(frame) > wire.FRAME_LIMIT - _AROUND:
+            raise ToolError(f"an answer of {len(frame):,} bytes is too large for the daemon")
+    except BuildtoolError as error:
+        return wire.packed({**wire.error_message(error), "crash": True})
+    return frame
+
+
+def _imports() -> Iterator[None]:
+    """Imports what planning needs, a module a step.
+
+    Code that is edited while a worker lives has no effect on it then: nothing is imported later.
+    """
+    for room in PRELOADED:
+        package = import_module(f"buildtool.{room}")
+        yield
+        for found in walk_packages(package.__path__, f"buildtool.{room}."):
+            spec = find_spec(found.name)
+            is_python = spec is not None and str(spec.origin).endswith(".py")  # and no C library beside
+            if is_python and not found.name.startswith("buildtool.graph.onnx"):  # rarely needed
+                import_module(found.name)
+                yield
+
+
+def _inputs(request: Any) -> list[list[str]]:
+    """Path and digest of the files that a request's answer depends on, and that it gives no digest of.
+
+    "" is the digest of a file that cannot be read.
+    """
+    if not isinstance(request, dict):
+        return []
+    board = request.get("board")
+    path = board.get("path") if isinstance(board, dict) else board
+    files = [value for value in request.values() if isinstance(value, str) and os.path.isabs(value)]  # noqa: PTH117
+    if isinstance(path, str) and path.endswith(".toml"):
+        with contextlib.suppress(BuildtoolError, OSError, ValueError):
+            files += map(str, registry.board_chain(path)[1:])
+    return [[file, _digest(file)] for file in sorted(set(files))]
+
+
+def _digest(path: str) -> str:
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest() if Path(path).is_file() else ""
+    except (OSError, ValueError):
+        return ""
+
+
+@contextlib.contextmanager
+def _environment(given: Any) -> Iterator[None]:
+    """Within it the process has the caller's environment, where that counts."""
+    if not isinstance(given, dict) or not given:
+        yield
+        return
+    before, folder = dict(os.environ), tempfile.tempdir
+    try:
+        os.environ.clear()
+        os.environ.update({str(name): str(value) for name, value in given.items()})
+        tempfile.tempdir = None
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+        tempfile.tempdir = folder
+
+
+def resident_bytes() -> int:
+    """Memory that this process has now, in bytes; 0 where the system does not say."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _prepare_process() -> None:
+    """A worker ends with its daemon, and has a bound on its memory."""
+    with contextlib.suppress(Exception):  # Linux alone has it
+        import ctypes
+        import signal
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    with contextlib.suppress(Exception):
+        import resource
+
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        most = MOST_BYTES if hard == resource.RLIM_INFINITY else min(MOST_BYTES, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def main() -> int:
+    """Serves until standard input ends; 1 for a broken frame."""
+    _prepare_process()
+    parent = os.getppid()
+    speaker = Speaker()
+    service = Service(speaker)
+    decoder, busy = wire.Decoder(), True
+    try:
+        speaker.say({"ready": True, "code": service.code, "rss": resident_bytes()})
+        while os.getppid() == parent:
+            if busy and not select.select([0], [], [], 0)[0]:
+                over = service.is_over_budget
+                busy = not over and service.rest()
+                if not busy:
+                    service.rested(left=over)
+                continue
+            if not busy:
+                speaker.busy.clear()
+            data = os.read(0, _CHUNK)
+            speaker.busy.set()
+            if not data:
+                return 0
+            for message in decoder.feed(data):
+                if "drop" in message:
+                    service.drop()
+                    continue
+                busy = True
+                if "ahead" in message:
+                    service.look_ahead(message)
+                else:
+                    service.serve(message)
+    except ToolError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except (BrokenPipeError, KeyboardInterrupt):
+        pass
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

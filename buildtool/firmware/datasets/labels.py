@@ -1,0 +1,141 @@
+"""Labels of a data set: a class for each input, from .npy, .npz, text or CSV files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from buildtool.base.errors import UsageError
+from buildtool.base.files import File
+from buildtool.firmware.datasets.archive import Member, members
+from buildtool.firmware.datasets.arrays import Array, parsed
+
+MOST_BYTES = 1 << 28
+LABELS = ("labels", "label", "y", "y_test", "targets")  # names of an archive's array of labels
+_KINDS = "labels are a .npy or .npz file of whole numbers, or .txt or .csv with one for each input"
+
+
+def of_inputs(file: File, names: Sequence[str], classes: Sequence[str] = ()) -> tuple[int, ...]:
+    """The classes of inputs by a file: in their order, or by `names` where it is a table of two columns.
+
+    `classes`: the names of classes, for labels that are words. UsageError for a file that says otherwise.
+    """
+    suffix = file.path.lower().rpartition(".")[2]
+    if suffix == "csv":
+        return _of_table(file, names, classes)
+    if suffix in ("npy", "npz"):
+        with file.opened("the labels", MOST_BYTES) as data:
+            if suffix == "npz":
+                member = _only(members(data, file.path, "the labels"), file.path)
+                return of_array(member, len(names), file.path, classes)
+            array = parsed(data.read(), file.path, "the array of labels")
+        return of_array(array, len(names), file.path, classes)
+    return _numbered(lines(file), len(names), file.path, classes)
+
+
+def lines(file: File) -> list[str]:
+    """The lines of a text file that are not empty."""
+    return [line.strip() for line in text(file).splitlines() if line.strip()]
+
+
+def text(file: File) -> str:
+    """A file's text; UsageError where it is none."""
+    try:
+        return file.read("the labels", MOST_BYTES).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError("the labels are no text", path=file.path, hint=_KINDS) from None
+
+
+def of_array(array: Array | Member, count: int, path: str, classes: Sequence[str] = ()) -> tuple[int, ...]:
+    """The classes in an array of `count` whole numbers (or words, the names of classes)."""
+    shape = array.shape
+    hint = "labels.argmax(axis=1) if they are one-hot" if len(shape) == 2 and min(shape) > 1 else ""
+    if math.prod(shape) != count or hint:
+        raise _count(f"of shape {shape}", count, path, hint)
+    if isinstance(array, Member):
+        array = array.whole()
+    flat = array.reshape(-1)
+    if array.dtype.kind == "U":
+        return _numbered([str(word) for word in flat], count, path, classes)
+    whole = np.issubdtype(array.dtype, np.integer)
+    if not whole and np.issubdtype(array.dtype, np.floating) and np.isfinite(flat).all():
+        whole = bool(np.array_equal(np.round(flat.astype(np.float64)), flat))
+    if not whole:
+        raise UsageError("the labels are no whole numbers", path=path, hint=_KINDS)
+    return _checked([int(value) for value in flat], path)
+
+
+def _only(found: Mapping[str, Member], path: str) -> Member:
+    """The array of labels of an archive: by its name, or the only one there is."""
+    for name in LABELS:
+        if name in found:
+            return found[name]
+    if len(found) != 1:
+        text = f"the archive has the arrays {', '.join(found) or 'none'}: which of them are labels?"
+        raise UsageError(text, path=path, hint=f"name one of them '{LABELS[0]}'")
+    return next(iter(found.values()))
+
+
+def _numbered(words: Sequence[str], count: int, path: str, classes: Sequence[str]) -> tuple[int, ...]:
+    """Numbers, or names of classes, one for each input."""
+    if len(words) != count:
+        raise _count(f"{len(words):,}", count, path)
+    number = {name: index for index, name in enumerate(classes)}
+    found = []
+    for place, word in enumerate(words, 1):
+        if word in number:
+            found.append(number[word])
+        elif word.isascii() and word.isdecimal() and len(word) < 10:
+            found.append(int(word))
+        else:
+            wanted = "the name of a class" if classes else "a whole number"
+            raise UsageError(f"label {place:,}, '{word[:40]}', is not {wanted}", path=path, hint=_KINDS)
+    return _checked(found, path)
+
+
+def _of_table(file: File, names: Sequence[str], classes: Sequence[str]) -> tuple[int, ...]:
+    """Of a CSV file: labels in the inputs' order (one column), or by the inputs' names (two columns)."""
+    try:
+        rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text(file))) if any(row)]
+    except csv.Error as error:
+        raise UsageError(f"the labels are no table: {error}", path=file.path, hint=_KINDS) from None
+    widths = {len(row) for row in rows}
+    if widths == {1}:
+        words = [row[0] for row in rows]
+        return _numbered(_without_title(words, len(names)), len(names), file.path, classes)
+    if widths != {2}:
+        text_ = "the table of labels has neither one column (label) nor two (input's name, label)"
+        raise UsageError(text_, path=file.path, hint=_KINDS)
+    by_name = dict(row for row in rows)
+    if len(by_name) < len(rows):
+        twice = Counter(name for name, _ in rows).most_common(1)[0][0]
+        raise UsageError(f"the table of labels has two rows for '{twice}'", path=file.path)
+    missing = [name for name in names if name not in by_name]
+    if missing:
+        text_ = f"{len(missing):,} of {len(names):,} inputs have no label, such as '{missing[0]}'"
+        raise UsageError(
+            text_, path=file.path, hint="the first column has the inputs' names: folder/file.png"
+        )
+    return _numbered([by_name[name] for name in names], len(names), file.path, classes)
+
+
+def _without_title(words: list[str], count: int) -> list[str]:
+    return words[1:] if len(words) == count + 1 and not words[0].isdecimal() else words
+
+
+def _checked(found: list[int], path: str) -> tuple[int, ...]:
+    if found and min(found) < 0:
+        which = found.index(min(found)) + 1
+        raise UsageError(f"label {which:,} is below 0: {min(found)}", path=path, hint=_KINDS)
+    return tuple(found)
+
+
+def _count(have: str, count: int, path: str, hint: str = "") -> UsageError:
+    return UsageError(
+        f"the labels ({have}) do not match the {count:,} inputs", path=path, hint=hint or _KINDS
+    )

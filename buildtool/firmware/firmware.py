@@ -1,0 +1,209 @@
+"""Emitted sources to a linked image: compile, link, and read the image's sizes back."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from buildtool.base.errors import ToolError
+from buildtool.base.session import Session
+from buildtool.emit.sources import Sources, kernel_sources
+from buildtool.firmware.linkmap import MAP_FLAG
+from buildtool.firmware.objects import Compiler, Unit, compile_all, refuse_unless_made, run
+from buildtool.firmware.tools import harness
+from buildtool.graph.types import Graph
+from buildtool.plan.codec import digest
+from buildtool.plan.summary.view import to_json
+from buildtool.plan.types import Plan
+from buildtool.target.debugging import RENAMES
+from buildtool.target.library import kernel_includes
+from buildtool.target.link_errors import explain_link_failure
+from buildtool.target.plugin import Exported, Harness, TargetPlugin, VendorBuild
+from buildtool.target.scratch import scratch
+from buildtool.target.types import Target, Toolchain
+
+
+@dataclass(frozen=True)
+class Firmware:
+    """A linked image on disk, and what made it."""
+
+    elf: Path
+    compiler: str
+
+
+def write_files(files: dict[str, bytes], folder: Path) -> None:
+    """Writes files below `folder`, each one whole or not at all."""
+    for name, data in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(path.name + ".part")
+        part.write_bytes(data)
+        part.replace(path)
+
+
+@dataclass(frozen=True)
+class Objects:
+    """The objects of a test firmware, by who brings them; in the order of the link."""
+
+    network: tuple[Path, ...]
+    weights: tuple[Path, ...]
+    kernels: tuple[Path, ...]
+    others: tuple[Path, ...]
+
+    @property
+    def all(self) -> tuple[Path, ...]:
+        """Every object, in the order of the link."""
+        return (*self.network, *self.weights, *self.kernels, *self.others)
+
+
+def build_firmware(
+    sources: Sources,
+    plan: Plan,
+    target: Target,
+    plugin: TargetPlugin,
+    toolchain: Toolchain,
+    folder: Path,
+    flags: Sequence[str] = (),
+    tell: Callable[[str], None] = lambda _: None,
+    own_harness: Harness | None = None,
+) -> Firmware:
+    """Compiles and links the test firmware of a network below `folder`.
+
+    `flags` are given to every compilation and the link (-DNN_TRACE, sanitizers); `tell` hears of progress.
+    `own_harness`: its own C, where that is not the plugin's.
+    """
+    objects = compile_firmware(sources, plan, target, plugin, toolchain, folder, flags, tell, own_harness)
+    elf = folder / f"{sources.net}.elf"
+    tell(f"linking {elf.name}")
+    link(toolchain, objects.all, elf, target, flags)
+    return Firmware(elf, toolchain.identity)
+
+
+def compile_firmware(
+    sources: Sources,
+    plan: Plan,
+    target: Target,
+    plugin: TargetPlugin,
+    toolchain: Toolchain,
+    folder: Path,
+    flags: Sequence[str] = (),
+    tell: Callable[[str], None] = lambda _: None,
+    own_harness: Harness | None = None,
+) -> Objects:
+    """Compiles the test firmware of a network below `folder`, as `build_firmware` links it."""
+    emitted = folder / "src"
+    write_files(sources.files, emitted)
+    includes = kernel_includes(target)
+    renames = toolchain.renames
+    if renames:  # debuggers look for what is emitted in the folder that they are started in
+        renames = (*renames, f"{RENAMES}{emitted.resolve()}=.")
+    own_sources = own_harness or harness(plugin, target.board, toolchain)
+    all_flags = (*toolchain.cflags, *own_sources.flags, *flags)
+    compiler = Compiler(toolchain.cc, toolchain.identity, all_flags, renames)
+    own = (emitted, *map(Path, toolchain.includes), *includes)
+    network = [Unit(emitted / name, (emitted, *includes)) for name in sources.c_files]
+    weights = [Unit(emitted / f"{sources.net}_weights.S")]
+    kernels = [Unit(source, includes) for source in kernel_sources(plan, target)]
+    others = [
+        *(Unit(source, (*own, *own_sources.includes)) for source in own_sources.sources),
+        *(Unit(Path(source), own) for source in toolchain.objects),
+    ]
+    objects_folder = folder / "obj"
+    objects_folder.mkdir(parents=True, exist_ok=True)
+    made = iter(compile_all(compiler, [*network, *weights, *kernels, *others], objects_folder, tell))
+    taken = (tuple(itertools.islice(made, len(units))) for units in (network, weights, kernels, others))
+    return Objects(*taken)
+
+
+def link(
+    toolchain: Toolchain, objects: Sequence[Path], elf: Path, target: Target, flags: Sequence[str] = ()
+) -> None:
+    """Links objects; a memory that overflows is named, with what is missing.
+
+    The linker script and the linker's map are written beside the image. The objects have names below its
+    folder, as the map lists them.
+    """
+    folder = elf.parent.resolve()
+    command = [
+        toolchain.cc,
+        *toolchain.cflags,
+        *flags,
+        *(_below(path.resolve(), folder) for path in objects),
+        *link_flags(toolchain, folder),
+        *("-Xlinker", f"{MAP_FLAG}{map_of(elf).name}"),
+        *("-o", elf.name),
+    ]
+    try:
+        what = f"linking {elf.name}"
+        said = run(command, what, folder, lambda said: explain_link_failure(said, target.board))
+        refuse_unless_made(elf, what, toolchain.cc, said)
+    except ToolError:
+        elf.unlink(missing_ok=True)
+        raise
+
+
+def _below(path: Path, folder: Path) -> str:
+    """A path as it is called in `folder`; of another place as it is."""
+    return f"./{path.relative_to(folder)}" if path.is_relative_to(folder) else str(path)
+
+
+def map_of(elf: Path) -> Path:
+    """Where the linker's map of an image is."""
+    return elf.with_suffix(".map")
+
+
+def link_flags(toolchain: Toolchain, folder: Path) -> tuple[str, ...]:
+    """The flags of a link; the linker script that they name is written to `folder`."""
+    if toolchain.script is not None:
+        write_files({toolchain.script.name: toolchain.script.data}, folder)
+    return toolchain.link_flags(folder)
+
+
+def arena_map(net: str, name: str, plan: Plan, graph: Graph, session: Session) -> dict[str, bytes]:
+    """`net`_arena.json: what lies where in the arena of the network `name`, and in which steps."""
+    described = to_json(plan, graph, session)
+    shown: dict[str, object] = {
+        key: described[key] for key in ("arena_bytes", "alignment", "accounting", "buffers", "loads", "moves")
+    }
+    if plan.second_at:
+        shown["second_at"] = plan.second_at
+    text = json.dumps(
+        {"network": name, "plan": digest(plan), **shown},
+        indent=1,
+        sort_keys=True,
+    )
+    return {f"{net}_arena.json": (text + "\n").encode()}
+
+
+def for_other_tools(plugin: TargetPlugin, sources: Sources, plan: Plan, target: Target) -> dict[str, bytes]:
+    """What a family adds for its maker's tools: build files, and the kernels' sources."""
+    make = getattr(plugin, "build_files", None)
+    if make is None:
+        return {}
+    used = kernel_sources(plan, target)
+    kernels = {f"{path.parent.name}/{path.name}": path for path in used}
+    folders = dict.fromkeys([*kernel_includes(target), *sorted({path.parent for path in used})])
+    headers = {
+        f"{folder.name}/{path.name}": path for folder in folders for path in sorted(folder.glob("*.h"))
+    }
+    includes = tuple(sorted({name.partition("/")[0] for name in headers}))
+    copied = {f"kernels/{name}": path.read_bytes() for name, path in {**kernels, **headers}.items()}
+    exported = Exported(sources.net, target.board, sources.files, tuple(kernels), includes)
+    made: dict[str, bytes] = make(exported)
+    return {**copied, **made}
+
+
+def compiled_by_maker(
+    plugin: TargetPlugin, net: str, files: dict[str, bytes], tell: Callable[[str], None]
+) -> VendorBuild | None:
+    """What the maker's own compiler makes of a build's files; None where it is not here, or not needed."""
+    compile_ = getattr(plugin, "vendor_build", None)
+    if compile_ is None:
+        return None
+    with scratch() as name:
+        write_files(files, Path(name))
+        made: VendorBuild | None = compile_(net, Path(name), tell)
+        return made

@@ -1,0 +1,127 @@
+"""A linker's map: how many bytes of each output section come from each object; of ld.lld and GNU ld."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from buildtool.base.files import File
+
+MAP_FLAG = "-Map="  # of the linker, before the file
+_MOST_BYTES = 1 << 28  # of a map
+
+# ld.lld: "    40       40       4e     4         obj/000_net.o:(.text.net_init)"; an output section stands
+# one blank behind the numbers, an input section eight more, a symbol another eight.
+_LLD = re.compile(r" *([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+) +\d+ (.*)")
+_LLD_INPUT = re.compile(r" {8}(\S.*):\(([^)]*)\)$")
+# GNU ld: ".text  0x00000000  0xc436", " .text.net_init  0x00000040  0x4e obj/000_net.o".
+_GNU_OUTPUT = re.compile(r"(\S+)\s+0x([0-9a-f]+)\s+0x([0-9a-f]+)(?:\s|$)")
+_GNU_NAME = re.compile(r" ?[^\s*]\S* *")
+_GNU_INPUT = re.compile(r" (\S+)\s+0x([0-9a-f]+)\s+0x([0-9a-f]+) (\S.*)")
+# An absolute path at the beginning of a word, up to its last part.
+_ABSOLUTE = re.compile(rb"(?m)(?:(?<=[ \t(])|^)/(?:[^\n/()]*/)*([^\n/()]+)")
+
+
+class Share(NamedTuple):
+    """What a section of an object brings to a section of the image, in bytes, and from which address on.
+
+    `file`: the object's path; "<internal>" for constants that ld.lld has merged, whoever brought them.
+    """
+
+    output: str
+    section: str
+    file: str
+    bytes: int
+    address: int = -1
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether equal constants of several objects may lie here once."""
+        return re.search(r"\.cst\d+$", self.section) is not None
+
+
+def portable(table: bytes) -> bytes:
+    """A map without the paths of this machine: of libraries that it has, the last part of their names."""
+    return _ABSOLUTE.sub(rb"\1", table)
+
+
+class Output(NamedTuple):
+    """A section of the image as the map has it."""
+
+    name: str
+    address: int
+    bytes: int
+
+
+def map_text(elf: File, named: File | None) -> str:
+    """The map that a linker wrote with an image: the one that is named, or one beside it ("": none)."""
+    if named is not None:
+        return named.read("the map", _MOST_BYTES).decode("utf-8", "replace")
+    if elf.data is not None:
+        return ""
+    path = Path(elf.path)
+    for beside in (path.with_suffix(".map"), path.with_name(f"{path.name}.map")):
+        try:
+            if beside.is_file() and beside.stat().st_size <= _MOST_BYTES:
+                return beside.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+    return ""
+
+
+def contributions(text: str) -> list[Share]:
+    """What each object brings, from the text of a linker's map."""
+    return [line for line in _lines(text) if isinstance(line, Share) and line.bytes]
+
+
+def outputs(text: str) -> list[Output]:
+    """The sections of the image, from the text of a linker's map."""
+    return [line for line in _lines(text) if isinstance(line, Output)]
+
+
+def _lines(text: str) -> Iterator[Share | Output]:
+    lines = text.splitlines()
+    is_lld = bool(lines) and lines[0].split()[-3:] == ["Out", "In", "Symbol"]
+    return _lld(lines) if is_lld else _gnu(lines)
+
+
+def _lld(lines: list[str]) -> Iterator[Share | Output]:
+    output = ""
+    for line in lines[1:]:
+        columns = _LLD.match(line)
+        if columns is None:
+            continue
+        address, size, rest = int(columns[1], 16), int(columns[2], 16), columns[3]
+        if not rest.startswith(" "):
+            output = rest
+            yield Output(output, address, size)
+        elif (named := _LLD_INPUT.match(rest)) is not None:
+            yield Share(output, named[2], named[1], size, address)
+
+
+def _gnu(lines: list[str]) -> Iterator[Share | Output]:
+    output = ""
+    for line in _whole_lines(lines):
+        if not line.startswith(" "):
+            section = _GNU_OUTPUT.match(line)
+            output = section[1] if section else ""
+            if section:
+                yield Output(output, int(section[2], 16), int(section[3], 16))
+        elif (named := _GNU_INPUT.match(line)) is not None and not named[1].startswith("*"):
+            yield Share(output, named[1], named[4], int(named[3], 16), int(named[2], 16))
+
+
+def _whole_lines(lines: list[str]) -> Iterator[str]:
+    """The lines of GNU ld's memory map; a long name's line and the one behind it are one."""
+    begun, name = False, ""
+    for line in lines:
+        begun = begun or line.startswith("Linker script and memory map")
+        if name:
+            yield f"{name} {line.strip()}"
+            name = ""
+        elif begun and _GNU_NAME.fullmatch(line):
+            name = line.rstrip()
+        elif begun:
+            yield line

@@ -1,0 +1,251 @@
+"""Compiles C and assembly files to objects, which are a level of the cache.
+
+An entry's key has what the compiler is (buildtool/base/compiler.py), its flags, and the content of every
+file that the source's own text leads to. The entry has the other files that were read, which are the
+compiler's and the system's headers, with their digests: it counts while these are the same.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from buildtool.base.compiler import (
+    Identity,
+    are_so,
+    changed_since,
+    dependencies,
+    environment,
+    facts,
+    identify,
+    passed,
+)
+from buildtool.base.errors import ToolError
+from buildtool.base.session import Session, at_work
+from buildtool.firmware.includes import Reads, reads
+from buildtool.target.programs import level
+
+_LINES_SHOWN = 20  # of what a tool said
+# What objects and images begin with: ELF, LLVM's bitcode (-flto), Mach-O.
+_MADE = (b"\x7fELF", b"BC\xc0\xde", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe")
+
+OBJECTS = level("objects")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A file to compile: where it is, the folders it includes from, and its own flags."""
+
+    source: Path
+    includes: tuple[Path, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A compiler with the flags that every unit gets; `identity` is its name and version.
+
+    `renames`: flags that give folders of this machine other names in debug information (FLAG=FOLDER=NAME),
+    so that objects are the same wherever these folders are.
+    """
+
+    cc: str
+    identity: str
+    flags: tuple[str, ...]
+    renames: tuple[str, ...] = ()
+
+    def called(self, folder: Path) -> str:
+        """What debug information calls a folder; "" where it has no name but its own."""
+        pairs = (rename.partition("=")[2].rpartition("=")[::2] for rename in self.renames)
+        found = [(Path(place), name) for place, name in pairs if folder.is_relative_to(place)]
+        place, name = max(found, key=lambda pair: len(pair[0].parts), default=(folder, ""))
+        return f"{name}/{folder.relative_to(place).as_posix()}" if name else ""
+
+
+def compile_all(
+    compiler: Compiler, units: Sequence[Unit], folder: Path, tell: Callable[[str], None] = lambda _: None
+) -> list[Path]:
+    """Objects of `units` in `folder`, in order; raises ToolError with the compiler's words.
+
+    `tell` hears how many are done.
+    """
+    session, folder = at_work(), folder.absolute()  # compilers run in the folders of their sources
+    targets = [folder / f"{number:03d}_{unit.source.stem}.o" for number, unit in enumerate(units)]
+    known = _Known(session, compiler)
+    wanted = [(known.of(unit), unit, target) for unit, target in zip(units, targets, strict=True)]
+    missing = [one for one in wanted if not known.put(one[0], one[2])]
+    done = len(units) - len(missing)
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        for (question, unit, target), read in zip(
+            missing, pool.map(lambda one: _compile(compiler, *one[1:]), missing), strict=True
+        ):
+            if question and read is not None:
+                known.keep(question, unit, target, read)
+            done += 1
+            tell(f"compiled {done} of {len(units)} files")
+    return targets
+
+
+@dataclass(frozen=True)
+class _Question:
+    """What an object is made of: the parts of its key, and all that is read by name."""
+
+    parts: dict[str, Any]
+    identity: Identity
+    reads: Reads
+
+
+class _Known:
+    """The objects that are kept of a compiler's."""
+
+    def __init__(self, session: Session, compiler: Compiler) -> None:
+        self._session, self._compiler = session, compiler
+        self._began = time.time_ns()
+        self._identities: dict[tuple[str, ...], Identity | None] = {}
+
+    def of(self, unit: Unit) -> _Question | None:
+        """What stands for all that the object is made of; None where nothing is kept, or nobody can tell."""
+        if self._session.keeper is None:
+            return None
+        found = reads(unit.source, list(_include_folders(self._compiler, unit)))
+        # What is defined for networks is no part of what the compiler is: kernels do without most of it.
+        flags = (*self._compiler.flags, *unit.flags)
+        plain = tuple(flag for flag in flags if not flag.startswith("-DNN_"))
+        if plain not in self._identities:
+            self._identities[plain] = identify([self._compiler.cc, *plain], environment())
+        identity = self._identities[plain]
+        if found is None or identity is None:
+            return None
+        folders = [unit.source.parent, *unit.includes] if self._compiler.renames else []
+        parts = {
+            "compiler": f"{self._compiler.identity}, of digest {identity.digest}",
+            "flags": [flag for flag in (*self._compiler.flags, "", *unit.flags) if found.asks_for(flag)],
+            "files": [list(pair) for pair in found.files],
+            "folders": [self._compiler.called(folder.resolve()) or str(folder) for folder in folders],
+            "variables": [list(pair) for pair in passed().items()],
+        }
+        return _Question(parts, identity, found)
+
+    def put(self, question: _Question | None, target: Path) -> bool:
+        """Writes the object that is kept to `target`; whether there is one."""
+        if question is None:
+            return False
+        made = self._session.kept(OBJECTS, question.parts)
+        if made is None or not are_so(made[0]):
+            return False
+        target.write_bytes(made[1])
+        return True
+
+    def keep(self, question: _Question, unit: Unit, target: Path, read: list[str]) -> None:
+        """Keeps a new object, unless what it was made of has changed meanwhile."""
+        found = reads(unit.source, list(_include_folders(self._compiler, unit)))
+        if found is None or found != question.reads:
+            return
+        named = {str(path.resolve()) for path in found.paths}
+        paths = [os.path.join(unit.source.parent.absolute(), path) for path in read]  # noqa: PTH118
+        others = [path for path in paths if os.path.realpath(path) not in named]
+        try:
+            known = facts(question.identity, others)
+            if changed_since(known, self._began):
+                return
+        except OSError:
+            return
+        self._session.hold(OBJECTS, question.parts, (known, target.read_bytes()))
+
+
+def _include_folders(compiler: Compiler, unit: Unit) -> Iterator[Path]:
+    """Where the unit's headers may come from, but for the compiler's own and the source's folder."""
+    yield from unit.includes
+    flags = (*compiler.flags, *unit.flags)
+    for flag, after in itertools.zip_longest(flags, flags[1:], fillvalue=""):
+        if flag in ("-I", "-isystem", "-iquote", "-idirafter"):
+            yield Path(after)
+        elif flag.startswith("-I"):
+            yield Path(flag[2:])
+
+
+def _compile(compiler: Compiler, unit: Unit, target: Path) -> list[str] | None:
+    """Makes the object; the files that were read, None where the compiler does not list them."""
+    includes = [f"-I{folder.absolute()}" for folder in unit.includes]
+    rule = target.with_suffix(".d")
+    # the source is named relative to its own folder: no path of this machine gets into the object
+    command = [
+        compiler.cc,
+        *compiler.flags,
+        *unit.flags,
+        *compiler.renames,
+        *includes,
+        *("-MD", "-MF", str(rule)),
+        "-c",
+        unit.source.name,
+        "-o",
+        str(target),
+    ]
+    said = run(command, f"compiling {unit.source.name}", cwd=unit.source.parent)
+    refuse_unless_made(target, f"compiling {unit.source.name}", compiler.cc, said)
+    try:
+        listed = rule.read_bytes()
+        rule.unlink()
+    except OSError:
+        return None
+    return dependencies(listed)
+
+
+def refuse_unless_made(target: Path, what: str, program: str, said: str) -> None:
+    """ToolError where a compiler or linker that reported no failure made no object or image at `target`."""
+    try:
+        with target.open("rb") as file:
+            if file.read(4) in _MADE:
+                return
+    except FileNotFoundError:
+        pass
+    lines = said.strip().splitlines()[:_LINES_SHOWN]
+    text = f"{what} failed: {Path(program).name} reported success, but made no object file"
+    raise ToolError(
+        "\n".join([f"{text}; it printed:" if lines else text, *lines]),
+        hint="check the compiler, and core.cflags of the board's file: no flag may make it print or stop",
+    )
+
+
+Explain = Callable[[str], ToolError | None]
+
+
+def run(command: Sequence[str], what: str, cwd: Path | None = None, explain: Explain | None = None) -> str:
+    """Runs a tool with the variables that it needs; its output, or a ToolError with the beginning of that.
+
+    `explain` may know a better error for all that the tool said.
+    """
+    try:
+        done = subprocess.run(
+            command,
+            cwd=cwd,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, ValueError) as error:  # ValueError: a null character in an argument
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ToolError(f"{what}: cannot start {command[0]}: {reason}") from error
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip()
+        better = explain(said) if explain is not None else None
+        if better is not None:
+            raise better
+        lines = said.splitlines()
+        shown = lines[:_LINES_SHOWN] + (["..."] if len(lines) > _LINES_SHOWN else [])
+        how = f"exit {done.returncode}"
+        if done.returncode < 0:
+            how = f"signal {-done.returncode}, {signal.strsignal(-done.returncode)}"
+        text = f"{what} failed ({Path(command[0]).name} {how})"
+        raise ToolError("\n".join([f"{text}:" if shown else text, *shown]))
+    return done.stdout

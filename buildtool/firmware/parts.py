@@ -1,0 +1,169 @@
+"""What an image's memories are full of: symbol by symbol, with the file, the library and who brought it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import Any
+
+from buildtool.firmware.attribution import Piece, pieces
+from buildtool.firmware.debugfiles import DebugFiles
+from buildtool.firmware.linkmap import Share, contributions, outputs
+from buildtool.firmware.sizes import Placed, in_memories, open_elf, placed_sections
+from buildtool.firmware.symbols import Symbol, symbols
+from buildtool.schema.builds import SizePart
+from buildtool.target.types import Board
+
+NETWORK, KERNELS, APPLICATION = "network", "kernels", "application"
+CODE, CONSTANTS, VARIABLES, INITIAL = "code", "constants", "variables", "initial values"
+_OURS = re.compile(r"nn_[a-z0-9_]+")  # what the kernels' sources name
+_OWN_SECTIONS = (".nn_weights", ".nn_arena", ".nn_state")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of an image, each memory's largest first; `files_from`: what says which file they are of."""
+
+    parts: list[SizePart]
+    files_from: str
+
+
+def parts(data: bytes, board: Board, nets: Sequence[str], table: str = "") -> Parts:
+    """What each byte of an image is that takes memory; `nets`: networks that it says it has.
+
+    `table`: the linker's map ("": there is none). One of another image is not used. Added up by memory, the
+    parts are what `size_report` says; ToolError for what is no ELF file.
+    """
+    elf = open_elf(data)
+    sections = placed_sections(elf)
+    shares = _shares(table, sections)
+    named: dict[int, list[Symbol]] = {}
+    for symbol in symbols(elf):
+        named.setdefault(symbol.section, []).append(symbol)
+    if not shares:
+        named = _with_debug(elf, named, sections)
+    found: dict[int, list[Piece]] = {}
+    for section in sections:
+        of_map = shares.get((section.name, section.address), [])
+        content = _content(elf, section)
+        own = pieces(section.address, section.size, content, _naming(section, named), of_map)
+        assert sum(piece.end - piece.begin for piece in own) == section.size, section
+        found[section.index] = own
+    owners = _Owners(nets, [piece for own in found.values() for piece in own])
+    rows: dict[tuple[str, ...], int] = {}
+    for memory, section, is_copy in in_memories(sections, board):
+        for piece in found[section.index]:
+            owner = owners.of(section, piece)
+            kind = INITIAL if is_copy else _kind(section)
+            key = (memory, section.name, kind, owner, piece.library, piece.file, piece.symbol)
+            rows[key] = rows.get(key, 0) + piece.end - piece.begin
+    has_files = any(piece.file for own in found.values() for piece in own)
+    return Parts(_ordered(rows), "map" if shares else "symbols" if has_files else "")
+
+
+def _ordered(rows: Mapping[tuple[str, ...], int]) -> list[SizePart]:
+    places = {memory: place for place, memory in enumerate(dict.fromkeys(key[0] for key in rows))}
+    found = []
+    for key, size in sorted(rows.items(), key=lambda row: (places[row[0][0]], -row[1], row[0])):
+        memory, section, kind, owner, library, file, symbol = key
+        part: SizePart = {
+            "memory": memory,
+            "section": section,
+            "kind": kind,
+            "owner": owner,
+            "library": library,
+            "file": file,
+            "symbol": symbol,
+            "bytes": size,
+        }
+        found.append(part)
+    return found
+
+
+def _shares(table: str, sections: Sequence[Placed]) -> dict[tuple[str, int], list[Share]]:
+    """Section -> what the map has of it; nothing where the map is of another image."""
+    there = {(one.name, one.address): one.bytes for one in outputs(table)} if table else {}
+    if not sections or any(there.get((s.name, s.address)) != s.size for s in sections):
+        return {}
+    by_name: dict[str, list[Share]] = {}
+    for share in contributions(table):
+        by_name.setdefault(share.output, []).append(share)
+    return {(s.name, s.address): by_name.get(s.name, []) for s in sections}
+
+
+def _with_debug(
+    elf: Any, named: Mapping[int, list[Symbol]], sections: Sequence[Placed]
+) -> dict[int, list[Symbol]]:
+    """Symbols of code with the files that debug information says."""
+    files = DebugFiles(elf)
+    code = {section.index for section in sections if section.is_code}
+    return {
+        index: [replace(s, file=files.file(s.address) or s.file) for s in every] if index in code else every
+        for index, every in named.items()
+    }
+
+
+def _naming(section: Placed, named: Mapping[int, Sequence[Symbol]]) -> list[Symbol]:
+    """The symbols of a section. Beside code, a local one of no size marks a place and names no bytes."""
+    return [s for s in named.get(section.index, ()) if s.size or s.is_global or section.is_code]
+
+
+def _content(elf: Any, section: Placed) -> bytes:
+    """A section's bytes, none of one that takes memory only."""
+    if not section.is_stored or section.index < 0:
+        return b""
+    try:
+        return bytes(elf.get_section(section.index).data())
+    except Exception:  # of a damaged section pyelftools raises whatever it comes to
+        return b""
+
+
+def _kind(section: Placed) -> str:
+    if section.is_code:
+        return CODE
+    return CONSTANTS if section.is_stored and not section.is_writable else VARIABLES
+
+
+class _Owners:
+    """Who brings a piece: a network, its kernels, or the application with all that it links.
+
+    Known by the names of symbols and sections; and by names of files, whose other symbols are static ones: a
+    network's file is called as the network, a kernel's as its public function.
+    """
+
+    def __init__(self, nets: Sequence[str], every: Sequence[Piece]) -> None:
+        self._nets = tuple(nets)
+        self._symbols = {piece.symbol for piece in every}
+        said: dict[tuple[str, str], set[str]] = {}
+        for piece in every:
+            if piece.file:
+                said.setdefault((piece.library, piece.file), set()).add(self._by_name(piece.symbol))
+        self._files = {file: self._of_file(file[1], owners) for file, owners in said.items()}
+
+    def of(self, section: Placed, piece: Piece) -> str:
+        """The owner of a piece of a section."""
+        by_name = self._by_name(piece.symbol)
+        if by_name != APPLICATION:
+            return by_name
+        if section.name in _OWN_SECTIONS:
+            return NETWORK
+        return self._files.get((piece.library, piece.file), APPLICATION)
+
+    def _by_name(self, symbol: str) -> str:
+        """Of a symbol, or of an object's section in brackets, whose last part is often a symbol's name."""
+        for name in (symbol, *symbol.strip("()").split(".")):
+            if any(name == net or name.startswith(f"{net}_") for net in self._nets):
+                return NETWORK
+            if _OURS.fullmatch(name):
+                return NETWORK if name in ("nn_weights", "nn_arena", "nn_state") else KERNELS
+        return APPLICATION
+
+    def _of_file(self, file: str, owners: set[str]) -> str:
+        stem = PurePosixPath(file).name.partition(".")[0]
+        if any(stem in (net, f"{net}_weights") for net in self._nets):
+            return NETWORK
+        if _OURS.fullmatch(stem) and (KERNELS in owners or stem in self._symbols):
+            return KERNELS
+        return APPLICATION

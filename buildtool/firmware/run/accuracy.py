@@ -1,0 +1,113 @@
+"""Top-1, confusion matrix, precision and recall, from predictions and labels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from buildtool.base.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from buildtool.graph.types import Graph, Tensor
+    from buildtool.schema.datasets import Accuracy, ClassFigures, Top1
+
+
+def scores(graph: Graph, wanted: str) -> tuple[int | None, str]:
+    """The output whose largest value is the class, or None and why there is none.
+
+    UsageError where `wanted` names none of the outputs, or one that has no value for each class.
+    """
+    outputs = {graph.tensors[t].name: t for t in graph.outputs}
+    if wanted:
+        if wanted not in outputs:
+            text = f"the network has no output '{wanted}'"
+            raise UsageError(text, option="scores", hint=did_you_mean(wanted, outputs))
+        if why := _no_classes(graph.tensors[outputs[wanted]]):
+            raise UsageError(f"the output '{wanted}' {why}", option="scores")
+        return outputs[wanted], ""
+    fitting = [t for t in graph.outputs if not _no_classes(graph.tensors[t])]
+    if len(fitting) == 1:
+        return fitting[0], ""
+    if fitting:
+        names = ", ".join(f"'{graph.tensors[t].name}'" for t in fitting)
+        return None, f"several outputs could be of classes ({names}): --scores names one"
+    first = graph.tensors[graph.outputs[0]]
+    return None, f"the output '{first.name}' {_no_classes(first)}"
+
+
+def _no_classes(tensor: Tensor) -> str:
+    """Why a tensor has no value for each class; "" where it may have."""
+    if tensor.elements < 2:
+        return "is a single value, not one for each class"
+    if sum(n != 1 for n in tensor.shape) > 1:
+        return f"has the shape {tensor.shape}: it has no single row of values, one for each class"
+    return ""
+
+
+def check_labels(labels: Sequence[int], classes: Sequence[str], tensor: Tensor, path: str) -> None:
+    """UsageError for labels and names beyond the classes that an output has."""
+    if len(classes) > tensor.elements:
+        text = f"there are {len(classes):,} classes, and the output '{tensor.name}' has {tensor.elements:,}"
+        raise UsageError(text, path=path)
+    wrong = next((label for label in labels if label >= tensor.elements), None)
+    if wrong is not None:
+        text = (
+            f"there is the label {wrong}, and the classes of '{tensor.name}' are 0 to {tensor.elements - 1}"
+        )
+        raise UsageError(text, path=path, hint="labels begin with 0" if wrong == tensor.elements else "")
+
+
+def prediction(values: np.ndarray) -> int:
+    """The class with the largest value; of several that are equal, the first."""
+    return int(values.reshape(-1).argmax())
+
+
+def accuracy(
+    tensor: Tensor,
+    labels: Sequence[int],
+    classes: Sequence[str],
+    reference: Sequence[int],
+    firmware: Mapping[int, int],
+) -> Accuracy:
+    """Of predictions by the reference (one for each label) and by the firmware (by position)."""
+    whole = len(firmware) == len(labels)
+    used = [firmware[i] for i in range(len(labels))] if whole else list(reference)
+    pairs = Counter(zip(labels, used, strict=True))
+    return {
+        "output": tensor.name,
+        "of": "firmware" if whole else "reference",
+        "firmware": _top1([(labels[i], found) for i, found in firmware.items()]) if firmware else None,
+        "reference": _top1(list(zip(labels, reference, strict=True))),
+        "classes": _classes(pairs, classes),
+        "confusion": [
+            {"label": label, "predicted": found, "inputs": n} for (label, found), n in sorted(pairs.items())
+        ],
+    }
+
+
+def _top1(pairs: Sequence[tuple[int, int]]) -> Top1:
+    correct = sum(label == found for label, found in pairs)
+    return {"inputs": len(pairs), "correct": correct, "top1": correct / len(pairs)}
+
+
+def _classes(pairs: Counter[tuple[int, int]], names: Sequence[str]) -> list[ClassFigures]:
+    """Every class that is a label or a prediction."""
+    labels, predicted = Counter[int](), Counter[int]()
+    for (label, found), n in pairs.items():
+        labels[label] += n
+        predicted[found] += n
+    return [
+        {
+            "label": one,
+            "name": names[one] if one < len(names) else str(one),
+            "inputs": labels[one],
+            "predicted": predicted[one],
+            "correct": pairs[one, one],
+            "precision": pairs[one, one] / predicted[one] if predicted[one] else None,
+            "recall": pairs[one, one] / labels[one] if labels[one] else None,
+        }
+        for one in sorted(labels.keys() | predicted.keys())
+    ]

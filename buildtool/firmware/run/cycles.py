@@ -1,0 +1,187 @@
+"""Estimates of cycles: the blocks of code that ran, timed by a model of the core, and what that leaves out.
+
+    cycles = pipeline + words + branches + code + data
+
+`pipeline`: a block's cycles by the model, times how often it ran. `words`: what loads and stores of several
+words take beyond the one that the model counts, and `branches` what taken ones do, by the board's file.
+`code`, `data`: waiting for memories whose speed the file gives. Each part of an operator is a whole number,
+and all sums are exact.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import msgpack
+
+from buildtool.base.errors import ToolError
+from buildtool.base.modes import Level as Real
+from buildtool.base.session import Level
+from buildtool.firmware.run.levels import reality
+from buildtool.target.blocks import OUTSIDE, BlockTime, Executed, Work
+from buildtool.target.registry import plugin
+from buildtool.target.speeds import Pipeline
+
+if TYPE_CHECKING:
+    from buildtool.base.session import Session
+    from buildtool.schema.runs import CycleEstimate, CycleParts
+    from buildtool.target.plugin import Timer
+    from buildtool.target.types import Board
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The cycles of an operator, or of several."""
+
+    pipeline: int = 0
+    words: int = 0
+    branches: int = 0
+    code: int = 0
+    data: int = 0
+
+    @property
+    def cycles(self) -> int:
+        """All of them."""
+        return self.pipeline + self.words + self.branches + self.code + self.data
+
+    def __add__(self, other: Parts) -> Parts:
+        return Parts(
+            self.pipeline + other.pipeline,
+            self.words + other.words,
+            self.branches + other.branches,
+            self.code + other.code,
+            self.data + other.data,
+        )
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The estimate of a run: by the operators' positions, and `OUTSIDE`; `skipped`: see BlockTime."""
+
+    identity: str
+    parts: dict[int, Parts]
+    taken: int
+    skipped: tuple[str, ...]
+
+    @property
+    def total(self) -> Parts:
+        """Of the whole run."""
+        return sum(self.parts.values(), Parts())
+
+
+def find_timer(board: Board) -> Timer | str:
+    """The model of a board's core; where there is none, why."""
+    level = reality(board).level
+    if level in (Real.HOST, Real.MODEL):
+        return f"images for board '{board.name}' run on this machine, not on the board's core"
+    find = getattr(plugin(board), "timer", None)
+    if board.pipeline is None or find is None:
+        return f"the file of board '{board.name}' names no model of its core's pipeline: LLVM has none"
+    try:
+        found: Timer = find(board)
+    except ToolError as error:
+        return "; ".join([error.text, *(str(hint) for hint in error.hints)])
+    return found
+
+
+def timed(executed: Executed, board: Board, timer: Timer, session: Session) -> Timing:
+    """The cycles of a run whose blocks were counted; raises ToolError where the model cannot be asked."""
+    times = block_times(executed.blocks, timer, session)
+    pipeline = board.pipeline or Pipeline(timer.identity)
+    parts = {who: _parts(work, times, pipeline) for who, work in executed.work.items()}
+    taken = sum(ran.taken for work in executed.work.values() for ran in work.ran)
+    skipped = {name for time in times for name in time.skipped}
+    return Timing(timer.identity, parts, taken, tuple(sorted(skipped)))
+
+
+def _parts(work: Work, times: Sequence[BlockTime], core: Pipeline) -> Parts:
+    pipeline = sum((ran.times * times[ran.block].cycles for ran in work.ran), Fraction())
+    return Parts(
+        pipeline=int(pipeline + Fraction(1, 2)),
+        words=sum(ran.times * sum(map(core.beyond, times[ran.block].words)) for ran in work.ran),
+        branches=core.taken_branch_cycles * sum(ran.taken for ran in work.ran),
+        code=sum(wait.code for wait in work.waited),
+        data=sum(wait.data for wait in work.waited),
+    )
+
+
+def block_times(blocks: Sequence[bytes], timer: Timer, session: Session) -> list[BlockTime]:
+    """As `Timer.time`; what is known is kept, in the session by block, and by the keeper as a whole."""
+    unique = sorted(set(blocks))
+    digest = hashlib.sha256(msgpack.packb(unique)).hexdigest()
+    level = Level("blocktimes", _packed, lambda data: _unpacked(data, len(unique)))
+    parts = {"timer": timer.identity, "blocks": digest}
+    found = session.keep(level, parts, lambda: _asked(unique, timer, session))
+    times = dict(zip(unique, found, strict=True))
+    return [times[block] for block in blocks]
+
+
+def _asked(blocks: Sequence[bytes], timer: Timer, session: Session) -> list[BlockTime]:
+    known: dict[bytes, BlockTime] = session.remember("block times", timer.identity, dict)
+    new = [block for block in blocks if block not in known]
+    if new:
+        session.tell(f"timing {len(new)} blocks of code by {timer.identity}")
+        known.update(zip(new, timer.time(new), strict=True))
+    return [known[block] for block in blocks]
+
+
+def _packed(times: list[BlockTime]) -> bytes:
+    plain = [
+        [time.cycles.numerator, time.cycles.denominator, list(time.skipped), list(time.words)]
+        for time in times
+    ]
+    data: bytes = msgpack.packb(plain, use_bin_type=True)
+    return data
+
+
+def _unpacked(data: bytes, count: int) -> list[BlockTime]:
+    found = [
+        BlockTime(Fraction(n, d), tuple(map(str, skipped)), tuple(map(int, words)))
+        for n, d, skipped, words in msgpack.unpackb(data)
+    ]
+    if len(found) != count:
+        raise ValueError("times of other blocks")
+    return found
+
+
+def in_ms(cycles: int, board: Board) -> float | None:
+    """Milliseconds at the board's clock; None where that is not known."""
+    return cycles / board.clock_hz * 1000 if board.clock_hz else None
+
+
+def parts_answer(parts: Parts) -> CycleParts:
+    """The keys of an answer."""
+    return {
+        "pipeline": parts.pipeline,
+        "words": parts.words,
+        "branches": parts.branches,
+        "code": parts.code,
+        "data": parts.data,
+    }
+
+
+def estimate(timing: Timing, executed: Executed, board: Board) -> CycleEstimate:
+    """What the estimate of a run is made of."""
+    waits: dict[str, list[int]] = {memory.name: [0, 0] for memory in board.memories if memory.speed}
+    for work in executed.work.values():
+        for wait in work.waited:
+            waits[wait.memory][0] += wait.code
+            waits[wait.memory][1] += wait.data
+    assert board.pipeline is not None
+    roles = dict.fromkeys((board.code, board.data, board.arena, board.weights))
+    return {
+        "model": timing.identity,
+        "skipped": list(timing.skipped),
+        "source": board.pipeline.source,
+        "clock_hz": board.clock_hz,
+        "taken_branches": timing.taken,
+        "taken_branch_cycles": board.pipeline.taken_branch_cycles,
+        "parts": parts_answer(timing.total),
+        "between": timing.parts.get(OUTSIDE, Parts()).cycles,
+        "waits": [{"memory": name, "code": code, "data": data} for name, (code, data) in waits.items()],
+        "ideal": [name for name in roles if board.memory(name).speed is None],
+    }

@@ -1,0 +1,119 @@
+"""What it takes to run a network's test firmware under a debugger: files, the server, what to say to it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from buildtool.base.errors import ToolError
+from buildtool.firmware.depends import Origins
+from buildtool.firmware.firmware import arena_map, map_of
+from buildtool.firmware.linkmap import portable
+from buildtool.firmware.run.execute import built, input_file, linked
+from buildtool.firmware.run.inputs import sequences
+from buildtool.firmware.run.levels import BOARD, named, reality
+from buildtool.firmware.run.subject import subject
+from buildtool.firmware.run.validation import inputs_of
+from buildtool.firmware.stack.report import stack_report
+from buildtool.plan.codec import to_bytes
+from buildtool.target.debugging import called
+from buildtool.target.registry import plugin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from buildtool.api.requests import Debug
+    from buildtool.base.session import Session
+    from buildtool.emit.sources import Sources
+    from buildtool.firmware.firmware import Firmware
+    from buildtool.plan.choose.pipeline import Planned
+    from buildtool.schema.runs import DebugAnswer
+    from buildtool.target.types import DebugServer
+
+INPUT = "input.bin"
+OUTPUTS = ("output.bin", "report.txt")
+
+
+def debugging(request: Debug, session: Session) -> DebugAnswer:
+    """The answer to a `debug` request; nothing is started."""
+    made, sources = subject(request, session)
+    board = made.target.board
+    server = _server(made, request.port)
+    inputs = inputs_of(request.inputs, made)
+    files = {INPUT: input_file(made.graph, inputs, sequences(made.graph, len(inputs), 0))}
+    with _image(request, made, sources) as firmware:
+        if request.made is None:
+            files |= _built(made, sources, firmware)
+        image = f"{sources.net}.elf" if request.made is None else str(firmware.elf)
+        stacks = stack_report(firmware.elf.read_bytes(), board, [sources.net])
+    command = list(server.command)
+    if server.image >= 0:
+        command[server.image] = image
+    return {
+        "net": sources.net,
+        "board": board.name,
+        **named(BOARD if board.own_emulator is None else reality(board)),
+        "compiler": firmware.compiler,
+        "port": request.port,
+        "image": image,
+        "files": files,
+        "outputs": list(OUTPUTS),
+        "server": command,
+        "debuggers": list(server.debuggers),
+        "sources": _sources(made),
+        "commands": _commands(sources.net, server, request.port),
+        "stacks": stacks,
+    }
+
+
+def _server(made: Planned, port: int) -> DebugServer:
+    """What the board's plugin knows of debuggers; ToolError where it knows nothing."""
+    board = made.target.board
+    find = getattr(plugin(board), "debug_server", None)
+    if find is None:
+        raise ToolError(f"the plugin of board '{board.name}' knows no server for debuggers")
+    found: DebugServer = find(board, port)
+    return found
+
+
+@contextmanager
+def _image(request: Debug, made: Planned, sources: Sources) -> Iterator[Firmware]:
+    """The image of the request, or one that is built here."""
+    if request.made is None:
+        with built(made, sources) as firmware:
+            yield firmware
+        return
+    with linked(made, sources, request.made.elf) as firmware:
+        yield firmware
+
+
+def _built(made: Planned, sources: Sources, firmware: Firmware) -> dict[str, bytes]:
+    """The files of a build that a debugger, or whoever sits before it, wants to read."""
+    net = sources.net
+    return {
+        **sources.files,
+        **arena_map(net, made.model.name, made.plan, made.graph, made.session),
+        f"{net}.plan": to_bytes(made.plan),
+        f"{net}.elf": firmware.elf.read_bytes(),
+        f"{net}.map": portable(map_of(firmware.elf).read_bytes()),
+    }
+
+
+def _sources(made: Planned) -> list[str]:
+    """Where the folders are that debug information calls by other names, in the language of GDB."""
+    folders = Origins.of(made.choice, made.target).folders(made.choice.cmsis_nn)
+    return [
+        f"set substitute-path {called(name)} {_quoted(str(place.resolve()))}"
+        for name, place in folders.items()
+    ]
+
+
+def _commands(net: str, server: DebugServer, port: int) -> list[str]:
+    """What a debugger has to hear besides: where the server is, and where to stop."""
+    connect = [f"target extended-remote 127.0.0.1:{port}", *server.connected] if server.command else []
+    return [*connect, f"break {net}_invoke"]
+
+
+def _quoted(path: str) -> str:
+    """A path as a word of the debugger's language."""
+    return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,106 @@
+"""A run on a board on the desk: its flash is written, then it answers over a wire."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from buildtool.base.errors import Hint, ToolError, UsageError, suggest
+from buildtool.firmware.flashing.files import files as flash_files
+from buildtool.target.choice import wire_of
+from buildtool.target.registry import plugin
+from buildtool.target.scratch import scratch
+from buildtool.target.types import Desk, Flashing
+
+if TYPE_CHECKING:
+    from buildtool.api.requests import OnDesk
+    from buildtool.plan.choose.pipeline import Planned
+    from buildtool.target.types import Board, RunRequest, RunResult
+
+FLASH_SECONDS = 300.0
+SHOWN_LINES = 12  # of what a tool said
+
+
+def run_on_desk(made: Planned, image: Path, request: RunRequest, wanted: OnDesk) -> RunResult:
+    """Runs the image over the wire that the request chose; ToolError, ProgramError."""
+    board = made.target.board
+    if not (wanted.is_emulated or wanted.is_flashed):
+        made.session.tell(f"flashing {board.name}")
+        with flashable(board, image, wanted.tool) as how:
+            flash(how, image)
+    made.session.tell(f"waiting for {board.name}")
+    run = _method(board, "run_on_board", "on")
+    desk = Desk(wire_of(made.choice, board), wanted.port, wanted.is_emulated)
+    result: RunResult = run(board, image, request, desk)
+    return result
+
+
+def flashing(board: Board, image: Path, tool: str) -> Flashing:
+    """How an image comes into the board's flash, as its plugin knows; UsageError where it knows nothing."""
+    found: Flashing = _method(board, "flashing", "board")(board, image, tool)
+    return found
+
+
+def takes_binary(how: Flashing, image: Path) -> bool:
+    """Whether the tool takes the image's .bin file, which need not be there or be of this image."""
+    return str(image.with_suffix(".bin")) in how.command
+
+
+@contextmanager
+def flashable(board: Board, image: Path, tool: str) -> Iterator[Flashing]:
+    """As `flashing`, with what the tool takes there until the context ends."""
+    how = flashing(board, image, tool)
+    if not takes_binary(how, image):
+        yield how
+        return
+    with scratch() as name:
+        copy = Path(name) / image.name
+        for file, data in flash_files(image.read_bytes(), board, image.stem).items():
+            (copy.parent / file).write_bytes(data)
+        yield flashing(board, copy, tool)
+
+
+def flash(how: Flashing, image: Path) -> None:
+    """Flashes a board; ToolError where the tool is missing or fails, with the line to run by hand."""
+    line = shlex.join(how.command)
+    if not how.is_there:
+        hints = [
+            Hint(how.install),
+            Hint(
+                "or write it with --out: buildtool flash; run the line that it says, then validate --flashed"
+            ),
+        ]
+        raise ToolError(f"the program {how.tool} that flashes the board was not found", hint=hints)
+    try:
+        done = subprocess.run(
+            how.command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=FLASH_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise ToolError(f"{how.tool} did not end within {FLASH_SECONDS:g} s: {line}") from None
+    except OSError as error:
+        raise ToolError(f"{how.tool} cannot be started: {error.strerror}", path=how.command[0]) from None
+    if done.returncode:
+        said = done.stdout.decode("utf-8", "replace").strip().splitlines()[-SHOWN_LINES:]
+        text = "".join(f"\n    {one}" for one in said)
+        raise ToolError(
+            f"{how.tool} ended with exit status {done.returncode}:{text}",
+            hint="check the cable, the board's power, and that no other program has the probe",
+        )
+
+
+def _method(board: Board, name: str, option: str) -> Any:
+    found = getattr(plugin(board), name, None)
+    if found is None:
+        text = f"board '{board.name}' is no board on a desk"
+        hint = suggest(on=None) if option == "on" else "choose a board that has a flash"
+        raise UsageError(text, option=option, hint=hint)
+    return found

@@ -1,0 +1,320 @@
+"""Runs a network's test firmware on inputs, and reads back what it says.
+
+The firmware is one that is built here, or the linked image that a build made.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from buildtool.base.errors import ToolError, UsageError, suggest
+from buildtool.firmware.firmware import Firmware, build_firmware
+from buildtool.firmware.run.desk import run_on_desk
+from buildtool.firmware.run.identity import MOST_IMAGE_BYTES, check_image
+from buildtool.firmware.run.levels import reality
+from buildtool.firmware.stack.report import refuse_unless_enough
+from buildtool.firmware.tools import toolchain
+from buildtool.target.blocks import Executed
+from buildtool.target.choice import answers_by_files, wire_of
+from buildtool.target.plugin import Harness, ProgramError
+from buildtool.target.registry import asked
+from buildtool.target.registry import plugin as find_plugin
+from buildtool.target.scratch import scratch
+from buildtool.target.types import Issues, Reality, RunRequest, RunResult
+
+if TYPE_CHECKING:
+    from buildtool.api.requests import OnDesk
+    from buildtool.base.files import File
+    from buildtool.emit.sources import Sources
+    from buildtool.firmware.run.compare import Array
+    from buildtool.graph.types import Graph
+    from buildtool.plan.choose.pipeline import Planned
+
+TIMEOUT = 600.0  # seconds for all inputs of one run
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run of the test firmware gave.
+
+    `outputs` and `traces`: one entry an input set, tensor index -> raw bytes. `computed`: tensor
+    index -> bytes computed in one invoke, repetitions included (of a trace build). `partial`: of
+    the tensors that no one needs as a whole, 1 for every byte that was computed, 0 for the others.
+    `arena_high_water`, `stack_high_water` in bytes (stack: None where it cannot be measured). `reality`:
+    what the image ran on. `cycles`, `total_cycles`, `no_cycles`, `executed`: see RunResult.
+    """
+
+    outputs: list[dict[int, bytes]]
+    traces: list[dict[int, bytes]]
+    computed: dict[int, int]
+    partial: dict[int, bytes]
+    arena_high_water: int
+    stack_high_water: int | None
+    counts: dict[int, int]
+    total_instructions: int | None
+    compiler: str
+    reality: Reality
+    cycles: dict[int, int] = field(default_factory=dict)
+    total_cycles: int | None = None
+    no_cycles: str = ""
+    issues: dict[int, Issues] = field(default_factory=dict)
+    executed: Executed | None = None
+
+
+@contextmanager
+def linked(planned: Planned, sources: Sources, elf: File) -> Iterator[Firmware]:
+    """The image `elf` that a build made, once it is known to be this network's and this plan's."""
+    data, board = elf.read("the image", MOST_IMAGE_BYTES), planned.target.board
+    over_wire = not answers_by_files(planned.choice, board)
+    found = check_image(data, planned.plan, sources.image, elf.path, over_wire=over_wire)
+    if elf.data is None:
+        yield Firmware(Path(elf.path), found.compiler)
+        return
+    with scratch() as name:
+        path = Path(name) / f"{sources.net}.elf"
+        path.write_bytes(data)
+        path.chmod(0o755)
+        yield Firmware(path, found.compiler)
+
+
+@contextmanager
+def built(
+    planned: Planned,
+    sources: Sources,
+    flags: Sequence[str] = (),
+    *,
+    trace: bool = False,
+    harness: Harness | None = None,
+    emulated: bool = False,
+) -> Iterator[Firmware]:
+    """A test firmware made here, there until the context ends.
+
+    `trace`: one that hands out every tensor as soon as it is computed; `harness`: its own C, where that is
+    not the plugin's; `emulated`: one for the machine that stands in for the board, where there is one.
+    """
+    board, target = planned.target.board, planned.target
+    if emulated and not wire_of(planned.choice, board):
+        target = replace(target, board=board.in_emulator())
+    with scratch() as name:
+        folder = Path(name)
+        tools = toolchain(planned.choice, target)
+        extra = [*flags, *(["-DNN_TRACE"] if trace else [])]
+        family, tell = find_plugin(board), planned.session.tell
+        made = build_firmware(sources, planned.plan, target, family, tools, folder, extra, tell, harness)
+        if not planned.choice.debug and not extra:
+            refuse_unless_enough(made.elf.read_bytes(), target.board, sources.net)
+        yield made
+
+
+def execute(
+    planned: Planned,
+    firmware: Firmware,
+    inputs: Sequence[Sequence[Array]],
+    *,
+    trace: bool = False,
+    count: bool = False,
+    blocks: bool = False,
+    desk: OnDesk | None = None,
+    resets: Sequence[bool] | None = None,
+    timeout: float = TIMEOUT,
+    ran: Callable[[int], None] | None = None,
+) -> Outcome:
+    """Runs the test firmware on every set of inputs; `trace`: it was built to hand out its tensors.
+
+    `count`: instructions of every operator; `blocks`: and which code they ran.
+    `desk`: over a wire, in place of the emulator's files; then cycles are counted, and no instructions.
+    `resets`: before which inputs the state is reset, if there is any (None: before each).
+    `timeout`: seconds for all of them; `ran` hears how many have been run, in place of the session.
+    """
+    board = planned.target.board
+    if desk is not None and desk.is_emulated and board.is_stand_in:
+        text = f"the emulator of board '{board.name}' is another machine: it has none of the board's ports"
+        raise UsageError(text, option="wire", hint=suggest(wire=None))
+    outputs = ("output.bin", "report.txt", *(("trace.bin",) if trace else ()))
+    each = max(1, sum(planned.graph.tensors[t].size for t in planned.graph.outputs))
+    what = f"on {board.name}{', every tensor' if trace else ''}{', counting' if count else ''}"
+
+    def written(size: int) -> None:
+        if ran is not None:
+            ran(min(size // each, len(inputs)))
+            return
+        done = min(size // each + 1, len(inputs))
+        planned.session.tell(f"running input {done} of {len(inputs)} {what}")
+
+    files = {"input.bin": input_file(planned.graph, inputs, resets)}
+    counts = count and desk is None
+    request = RunRequest(
+        files, outputs, timeout=timeout, count=counts, blocks=blocks and counts, written=written
+    )
+    try:
+        if desk is not None:
+            result = run_on_desk(planned, firmware.elf, request, desk)
+        else:
+            family = find_plugin(board)
+            result = asked(board.family, "run", lambda: family.run(board, firmware.elf, request), RunResult)
+            missing = [file for file in outputs if file not in result.files]
+            if missing:
+                raise ToolError(f"the target plugin '{board.family}': run gives no file '{missing[0]}'")
+    except ProgramError as error:
+        raise _placed(error, planned) from None
+    runs_on = result.reality or reality(board)
+    return read_outcome(planned.graph, result, len(inputs), firmware.compiler, runs_on)
+
+
+def input_file(
+    graph: Graph, inputs: Sequence[Sequence[Array]], resets: Sequence[bool] | None = None
+) -> bytes:
+    """The test firmware's input.bin: every set's inputs, back to back.
+
+    Of a network with state, behind four bytes that say whether it is reset before; `resets`: see `execute`.
+    """
+    raw = [b"".join(np.ascontiguousarray(array).tobytes() for array in one) for one in inputs]
+    if not graph.states:
+        return b"".join(raw)
+    heads = [reset.to_bytes(4, "little") for reset in resets or [True] * len(raw)]
+    return b"".join(head + one for head, one in zip(heads, raw, strict=True))
+
+
+def _placed(error: ProgramError, planned: Planned) -> ToolError:
+    """A failed run with the operator, and its kernel, that was being computed."""
+    stack = planned.target.board.stack_bytes
+    hint = f"the board's file gives the stack {stack:,} bytes" if "stack overflow" in error.text else ""
+    if error.running is None or error.running >= len(planned.graph.ops):
+        return ToolError(error.text, path=error.path, hint=hint or error.hints)
+    op, kernel = planned.graph.ops[error.running], planned.plan.kernels[error.running]
+    text = f"{error.text}\n    while kernel '{kernel}' computed {op.kind}"
+    return ToolError(text, path=error.path, operator=op.place, hint=hint or error.hints)
+
+
+def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str, runs_on: Reality) -> Outcome:
+    """Reads the files that the test firmware wrote."""
+    report = _report(result.files["report.txt"].decode("ascii", "replace"))
+    if report.get("sets") != sets:
+        raise ToolError(f"the firmware ran {report.get('sets')} of {sets} inputs:\n{result.text[-2000:]}")
+    if not report.get("guard_ok"):
+        raise ToolError(
+            "the network wrote outside its arena", hint="this is an error in buildtool: please report it"
+        )
+    traces, computed, partial = _traces(result.files.get("trace.bin", b""), sets, graph)
+    return Outcome(
+        _outputs(graph, result.files["output.bin"], sets),
+        traces,
+        computed,
+        partial,
+        report["arena_high_water"],
+        report.get("stack_high_water") or None,
+        result.counts,
+        result.total_instructions,
+        compiler,
+        runs_on,
+        result.cycles,
+        result.total_cycles,
+        result.no_cycles,
+        result.issues,
+        result.executed,
+    )
+
+
+def _report(text: str) -> dict[str, int]:
+    pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
+    try:
+        found = {name: int(value) for name, _, value in pairs}
+    except ValueError:
+        raise _cut_off("report") from None
+    if found.get("sets") and not {"arena_high_water", "guard_ok"} <= found.keys():
+        raise _cut_off("report")
+    return found
+
+
+def _cut_off(what: str) -> ToolError:
+    hint = "check that the folder for temporary files (TMPDIR) is not full"
+    return ToolError(f"the firmware's {what} is cut off or damaged", hint=hint)
+
+
+def _outputs(graph: Graph, data: bytes, sets: int) -> list[dict[int, bytes]]:
+    found, place = [], 0
+    for _ in range(sets):
+        one = {}
+        for t in graph.outputs:
+            size = graph.tensors[t].size
+            one[t] = data[place : place + size]
+            place += size
+        found.append(one)
+    if place != len(data):
+        raise ToolError(f"the firmware wrote {len(data)} bytes of output, {place} were expected")
+    return found
+
+
+Record = tuple[int, int, bytes]  # tensor, offset in it, data
+
+
+def _records(data: bytes) -> list[Record]:
+    records: list[Record] = []
+    place = 0
+    while place < len(data):
+        if place + 12 > len(data):
+            raise _cut_off("trace")
+        tensor, offset, size = struct.unpack_from("<III", data, place)
+        if place + 12 + size > len(data):
+            raise _cut_off("trace")
+        records.append((tensor, offset, data[place + 12 : place + 12 + size]))
+        place += 12 + size
+    return records
+
+
+def _traces(
+    data: bytes, sets: int, graph: Graph
+) -> tuple[list[dict[int, bytes]], dict[int, int], dict[int, bytes]]:
+    """Every traced tensor of each set, put together; bytes computed of each in one set; partial ones.
+
+    Each set has as many records, of the same parts. Parts computed again must come out the same.
+    """
+    records = _records(data)
+    each, rest = divmod(len(records), sets)
+    if rest or any(t >= len(graph.tensors) for t, _, _ in records):
+        text = f"the trace is incomplete or damaged: it has {len(records)} records for {sets} inputs"
+        raise ToolError(text)
+    found = [_assembled(records[i * each : (i + 1) * each], graph) for i in range(sets)]
+    if any(masks != found[0][1] for _, masks in found):
+        raise ToolError("the invokes did not all compute the same parts of the tensors")
+    computed: dict[int, int] = {}
+    for tensor, _, part in records[:each]:
+        computed[tensor] = computed.get(tensor, 0) + len(part)
+    return [values for values, _ in found] if data else [], computed, found[0][1]
+
+
+def _assembled(records: Sequence[Record], graph: Graph) -> tuple[dict[int, bytes], dict[int, bytes]]:
+    """Tensors put together; and where a tensor is partial, which bytes were computed.
+
+    A streamed plan hands out some hundred thousand parts of a few bytes each: hence no arrays here.
+    """
+    values: dict[int, bytearray] = {}
+    known: dict[int, bytearray] = {}  # 1 where a byte was computed
+    for t, offset, part in records:
+        if t not in values:
+            values[t], known[t] = bytearray(graph.tensors[t].size), bytearray(graph.tensors[t].size)
+        value, mask, end = values[t], known[t], offset + len(part)
+        if end > len(value):
+            raise ToolError("a traced part lies outside its tensor", tensor=graph.tensors[t].name)
+        if 1 in mask[offset:end] and not _agree(value[offset:end], mask[offset:end], part):
+            raise ToolError(
+                "a part that was computed twice differs between the two times", tensor=graph.tensors[t].name
+            )
+        value[offset:end] = part
+        mask[offset:end] = b"\1" * len(part)
+    partial = {t: bytes(mask) for t, mask in known.items() if 0 in mask}
+    return {t: bytes(value) for t, value in values.items()}, partial
+
+
+def _agree(value: bytearray, mask: bytearray, part: bytes) -> bool:
+    """Whether a part has the values that are known already."""
+    if value == part:
+        return True
+    return all(have == made for have, is_known, made in zip(value, mask, part, strict=True) if is_known)

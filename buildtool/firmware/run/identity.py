@@ -1,0 +1,152 @@
+"""Which networks a linked image holds, by which plans they run, and whether its weights are a model's.
+
+The emitted C leaves a line of text in section .nn_identity (kernels/include/nn_identity.h), the weights
+are there as they were emitted. An image that is not what the caller takes it for is refused before it
+runs: what it would give is not an answer about the model.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from buildtool.base.errors import BuildtoolError, ToolError, suggest
+from buildtool.firmware.sizes import open_elf
+
+if TYPE_CHECKING:
+    from buildtool.emit.image import WeightImage
+    from buildtool.plan.types import Plan
+
+MOST_IMAGE_BYTES = 1 << 30
+SECTION = ".nn_identity"
+TEST_FIRMWARE = "buildtool test firmware 1"
+OVER_WIRE = f"{TEST_FIRMWARE} over a wire"
+_NETWORK = re.compile(
+    "buildtool network (?P<net>[a-z0-9_]+) plan (?P<plan>[0-9a-f]+) layout (?P<layout>[0-9a-f]+)"
+    " compiler (?P<compiler>.*)"
+)
+_CRC = struct.Struct("<I")
+_CRC_AT, _LAYOUT_AT = 16, 32  # in the weight image's header (kernels/include/nn_image.h)
+
+
+@dataclass(frozen=True)
+class Linked:
+    """A network in an image: `plan` and `layout` are digests in hexadecimal."""
+
+    net: str
+    plan: str
+    layout: str
+    compiler: str
+
+    def __str__(self) -> str:
+        return f"'{self.net}' (plan {self.plan}, layout {self.layout})"
+
+
+def networks(data: bytes) -> tuple[Linked, ...]:
+    """What the image (an ELF file's bytes) says that it holds; ToolError if it is not an ELF file."""
+    return tuple(Linked(**found.groupdict()) for line in _lines(data) if (found := _NETWORK.fullmatch(line)))
+
+
+def check_image(
+    data: bytes, plan: Plan, weights: WeightImage, path: str, *, over_wire: bool = False
+) -> Linked:
+    """The network in the image that runs by `plan` on `weights`; `over_wire`: the firmware answers so.
+
+    ToolError, with what was expected and what was found, for an image that holds no such network, has
+    other weights, or is not a test firmware, which reads inputs and writes outputs.
+    """
+    from buildtool.plan.codec import digest
+
+    try:
+        found = _planned(data, digest(plan), weights.layout.hex())
+        _check_weights(data, weights)
+        _check_firmware(_lines(data), over_wire)
+    except BuildtoolError as error:
+        raise error.at(path=path) from None
+    return found
+
+
+def _check_firmware(lines: list[str], over_wire: bool) -> None:
+    """ToolError where the image is no test firmware, or one of the other kind."""
+    if (OVER_WIRE if over_wire else TEST_FIRMWARE) in lines:
+        return
+    if OVER_WIRE in lines:
+        raise ToolError(
+            "the image answers over a wire, and not by files",
+            hint=[suggest(on="board"), suggest("in an emulator", wire="serial")],
+        )
+    if TEST_FIRMWARE in lines:
+        raise ToolError("the image answers by files, and not over a wire", hint="build it with --wire serial")
+    raise ToolError(
+        "the image is not a test firmware: it reads no inputs and writes no outputs",
+        hint="the .elf of 'buildtool build', or of NetworkFirmware in SCons",
+    )
+
+
+def _lines(data: bytes) -> list[str]:
+    section = open_elf(data).get_section_by_name(SECTION)
+    text = section.data() if section is not None else b""
+    return [line.decode("ascii", "replace") for line in text.split(b"\0") if line]
+
+
+def _planned(data: bytes, plan: str, layout: str) -> Linked:
+    there = networks(data)
+    for linked in there:
+        if (linked.plan, linked.layout) == (plan, layout):
+            return linked
+    if not there:
+        raise ToolError(
+            "the image holds no network of buildtool's",
+            hint="link the emitted C file of the network, and keep section .nn_identity",
+        )
+    raise ToolError(
+        f"the image was not built from this plan: expected plan {plan}, layout {layout}; "
+        f"found {', '.join(map(str, there))}",
+        hint="give the .plan that was emitted with the image, and the model it was emitted for",
+    )
+
+
+def _check_weights(data: bytes, weights: WeightImage) -> None:
+    """The image's weights are these, by the header that stands before them."""
+    if any(weights.data in section for section in _contents(data)):
+        return
+    expected = _CRC.unpack_from(weights.data, _CRC_AT)[0]
+    others = [crc for section in _contents(data) for crc in _checksums(section, weights.layout)]
+    if expected in others:
+        raise ToolError("the image's weights are damaged: their CRC-32 is the model's, their bytes are not")
+    if not others:
+        raise ToolError(
+            "the image holds no weights of this network",
+            hint="link the emitted NAME_weights.S with it",
+        )
+    found = ", ".join(f"{crc:08x}" for crc in others)
+    raise ToolError(
+        f"the image holds other weights than the model: expected CRC-32 {expected:08x}, found {found}",
+        hint="build the image again from this model (if the build finds nothing to do: touch the model)",
+    )
+
+
+def _contents(data: bytes) -> list[bytes]:
+    """The bytes of every section that is loaded."""
+    return [bytes(section.data()) for section in open_elf(data).iter_sections() if _is_loaded(section)]
+
+
+def _is_loaded(section: Any) -> bool:
+    return bool(section["sh_flags"] & 2) and section["sh_type"] != "SHT_NOBITS"
+
+
+def _checksums(section: bytes, layout: bytes) -> list[int]:
+    """The payload's CRC-32 of every weight image of this layout in the section."""
+    # numpy comes with it, which the report of an image's sizes need not wait for
+    from buildtool.emit.image import HEADER_BYTES, MAGIC
+
+    found = []
+    place = section.find(MAGIC)
+    while place >= 0:
+        header = section[place : place + HEADER_BYTES]
+        if header[_LAYOUT_AT:].startswith(layout):
+            found.append(_CRC.unpack_from(header, _CRC_AT)[0])
+        place = section.find(MAGIC, place + 1)
+    return found

@@ -1,0 +1,269 @@
+"""Who says what a run's tensors must be: LiteRT's reference kernels if installed, else our own executor.
+
+LiteRT ends its whole process where a check of its own fails. So it runs in a child process, whose death costs
+the reference and not the command: this module is what the child runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, TYPE_CHECKING, Any
+
+from buildtool.base.errors import BuildtoolError, Hint, ToolError, suggest
+from buildtool.base.identity import home
+from buildtool.base.modes import Reference
+from buildtool.firmware.run.compare import NOT_INSTALLED, Array, Referrer, referrer
+from buildtool.plan.models import is_onnx, tflite_file
+
+if TYPE_CHECKING:
+    from buildtool.api.requests import Named
+    from buildtool.graph.types import Graph
+    from buildtool.plan.models import Model
+    from buildtool.schema.runs import ReferenceAnswer
+
+_OWN = "buildtool's own executor"
+_ASKED = "--reference litert compares with LiteRT's reference kernels"
+_ONNX = "LiteRT reads no ONNX; --reference litert takes the .tflite file that is written of it"
+_ABSENT = f"for LiteRT's reference kernels: {NOT_INSTALLED}"
+_INSTEAD = suggest("buildtool's own executor", reference="numpy")
+_LAST_WORDS = 200  # characters of what LiteRT says before it dies
+PATIENCE_SECONDS = 1800.0  # for one answer: its kernels need minutes for the largest networks, not this
+
+
+class Judge:
+    """Computes what each set of inputs must give. `hear` comes first, then `refer` any number of times.
+
+    Asked for nobody in particular (`Reference.AUTO`), it takes LiteRT, and from an input on that LiteRT does
+    not compute, our executor; `told` says who computed what. Asked for LiteRT, that is a ToolError.
+    """
+
+    def __init__(self, which: Reference, child: _Child | None, why: str) -> None:
+        self._which, self._child, self._why = which, child, why
+        self._version = ""
+        self._own: Referrer | None = None
+        self._graph: Graph
+        self._since_reset: list[Sequence[Array]] = []  # inputs, of a network with state
+        self._by_litert = self._by_own = 0
+
+    def hear(self, model: Model, source: Graph, graph: Graph, *, every: bool) -> None:
+        """The network. `graph`: `source` (the file's), rewritten; `every`: all its tensors are asked for."""
+        self._graph = graph
+        if self._child is None:
+            return
+        file = tflite_file(model, source)
+        try:
+            self._version = self._child.start(file, source, graph, None if every else graph.outputs)
+        except ToolError as error:
+            self._version = self._child.version
+            self._without_litert(error)
+
+    def refer(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
+        """Tensor index -> the value it must have; `reset`: the state is reset before."""
+        if self._child is not None:
+            try:
+                found = self._child.refer(inputs, reset)
+                self._refuse_gaps(found)
+            except ToolError as error:
+                self._without_litert(error)
+            else:
+                self._by_litert += 1
+                if self._graph.states:
+                    self._since_reset = [*([] if reset else self._since_reset), inputs]
+                return found
+        self._by_own += 1
+        return self._by_our_own(inputs, reset)
+
+    def told(self) -> ReferenceAnswer:
+        """Who judged, for an answer."""
+        litert = " ".join(["LiteRT", *filter(None, [self._version])]) + "'s reference kernels"
+        is_litert = self._by_litert > 0 or self._child is not None
+        text = litert if is_litert else _OWN
+        if is_litert and self._by_own:
+            text += f" ({self._by_own:,} of {self._by_litert + self._by_own:,} inputs: {_OWN})"
+        return {
+            "name": "litert" if is_litert else "numpy",
+            "version": self._version if is_litert else "",
+            "text": text,
+            "inputs_by_own_executor": self._by_own,
+            "why": self._why,
+        }
+
+    def _refuse_gaps(self, found: Mapping[int, Array]) -> None:
+        """ToolError where LiteRT has no such output: it would go without comparison."""
+        for t in self._graph.outputs:
+            if t not in found:
+                raise ToolError("LiteRT has no such output", tensor=self._graph.tensors[t].name)
+
+    def _without_litert(self, error: ToolError) -> None:
+        """From now on our executor judges; the error where LiteRT was asked for."""
+        if self._which is Reference.LITERT:
+            raise error
+        named = "LiteRT" if not self._version else f"LiteRT {self._version}"
+        self._why = error.text.replace("LiteRT", named, 1)
+        self._child = None
+
+    def _by_our_own(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
+        if self._own is None:
+            self._own = referrer(Reference.NUMPY, b"", self._graph, self._graph)
+            for earlier in [] if reset else self._since_reset:
+                self._own(earlier, False)
+        return self._own(inputs, reset)
+
+
+@contextlib.contextmanager
+def judging(which: Reference, model: Named) -> Iterator[Judge]:
+    """A judge, whose child loads LiteRT while the caller goes on.
+
+    ToolError where LiteRT is asked for and not installed.
+    """
+    if which is Reference.NUMPY:
+        yield Judge(which, None, _ASKED)
+    elif which is Reference.AUTO and is_onnx(model if isinstance(model, str) else model.path):
+        yield Judge(which, None, _ONNX)
+    elif importlib.util.find_spec("ai_edge_litert") is None:
+        if which is Reference.LITERT:
+            raise ToolError(
+                "LiteRT is not installed",
+                option="reference",
+                hint=[Hint(NOT_INSTALLED), _INSTEAD],
+            )
+        yield Judge(which, None, _ABSENT)
+    else:
+        with tempfile.TemporaryFile() as words, contextlib.ExitStack() as ending:
+            child, why = None, ""
+            try:
+                child = _Child(words)
+                ending.callback(child.close)
+            except OSError as error:  # no more processes, or no memory for one
+                why = f"LiteRT's process cannot be started: {error.strerror}"
+                if which is Reference.LITERT:
+                    raise ToolError(why, hint=_INSTEAD) from None
+            yield Judge(which, child, why)
+
+
+class _Child:
+    """A process in which LiteRT runs. Raises ToolError for what LiteRT refuses, and where it dies."""
+
+    def __init__(self, words: IO[bytes]) -> None:
+        self.version = ""
+        self._words = words
+        paths = [home(), *filter(None, [os.environ.get("PYTHONPATH")])]
+        self._process = subprocess.Popen(
+            # -P: the folder the build runs in must not shadow Python's modules.
+            [sys.executable, "-P", "-m", "buildtool.firmware.run.judge"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=words,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+        )
+
+    def start(self, model: bytes, source: Graph, graph: Graph, wanted: Sequence[int] | None) -> str:
+        """LiteRT's version, once it has read the network; `wanted`: the tensors that are asked for."""
+        self.version = self._answer()
+        self._ask((model, source, graph, wanted))
+        self._answer()
+        return self.version
+
+    def refer(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
+        """As a `Referrer`."""
+        self._ask((inputs, reset))
+        found: Mapping[int, Array] = self._answer()
+        return found
+
+    def close(self) -> None:
+        """Ends it."""
+        process = self._process
+        for stream in (process.stdin, process.stdout):
+            with contextlib.suppress(OSError):
+                if stream is not None:
+                    stream.close()
+        process.kill()  # it keeps nothing that would have to be put in order
+        process.wait()
+
+    def _ask(self, message: object) -> None:
+        stream = self._process.stdin
+        assert stream is not None
+        with contextlib.suppress(OSError):  # it is dead: then there is no answer either
+            pickle.dump(message, stream, protocol=5)
+            stream.flush()
+
+    def _answer(self) -> Any:
+        assert self._process.stdout is not None
+        is_late = threading.Event()
+
+        def end() -> None:
+            is_late.set()
+            self._process.kill()
+
+        ending = threading.Timer(PATIENCE_SECONDS, end)
+        ending.daemon = True
+        ending.start()
+        try:
+            is_right, found = pickle.load(self._process.stdout)
+        except (EOFError, OSError, pickle.UnpicklingError):
+            how = self._end()
+            said = f"said nothing for {PATIENCE_SECONDS:g} s and {how}" if is_late.is_set() else how
+            raise ToolError(f"LiteRT {said}", hint=_INSTEAD) from None
+        finally:
+            ending.cancel()
+        if not is_right:
+            raise ToolError(found, hint=_INSTEAD)
+        return found
+
+    def _end(self) -> str:
+        """How the process ended, and the last that it said."""
+        status = self._process.wait()
+        how = f"ended with status {status}" if status >= 0 else f"was ended by signal {-status}"
+        self._words.seek(0)
+        lines = self._words.read().decode("utf-8", "replace").split("\n")
+        said = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return f"{how}: {said[:_LAST_WORDS]}" if said else how
+
+
+def _serve(source: IO[bytes], sink: IO[bytes]) -> None:
+    """The child: LiteRT's version, then an answer to the network and to each set of inputs."""
+
+    def answer(is_right: bool, found: object) -> None:
+        pickle.dump((is_right, found), sink, protocol=5)
+        sink.flush()
+
+    try:
+        import ai_edge_litert.interpreter
+    except ImportError as error:
+        return answer(False, f"LiteRT cannot be loaded: {' '.join(str(error).split())}")
+    answer(True, str(getattr(ai_edge_litert, "__version__", "")))
+    refer: Referrer | None = None
+    wanted: Sequence[int] | None = None
+    while True:
+        try:
+            message = pickle.load(source)
+        except EOFError:
+            return None
+        try:
+            if refer is None:
+                model, file, graph, wanted = message
+                refer = referrer(Reference.LITERT, model, file, graph)
+                answer(True, None)
+                continue
+            found = refer(*message)
+            answer(True, {t: found[t] for t in (found if wanted is None else wanted) if t in found})
+        except BuildtoolError as error:
+            answer(False, error.text)
+
+
+def _main() -> None:
+    with os.fdopen(os.dup(1), "wb") as sink:
+        os.dup2(2, 1)  # what libraries print is no answer
+        _serve(sys.stdin.buffer, sink)
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,40 @@
+"""How real a run is, as answers say it: the level, and a few words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from buildtool.base.modes import Level
+from buildtool.target.registry import plugin
+from buildtool.target.types import Reality
+
+if TYPE_CHECKING:
+    from buildtool.schema.boards import LevelAnswer
+    from buildtool.target.plugin import VendorBuild
+    from buildtool.target.types import Board
+
+HOST = Reality(Level.HOST, "host")
+EMULATED = Reality(Level.EMULATOR, "emulated")
+BOARD = Reality(Level.BOARD, "on the board")
+
+
+def reality(board: Board) -> Reality:
+    """What runs a board's images where no board is connected: its plugin knows, or its file."""
+    own = getattr(plugin(board), "reality", None)
+    if own is not None:
+        found: Reality = own(board)
+        return found
+    return HOST if board.emulator is not None and board.emulator.kind == "native" else EMULATED
+
+
+def built(board: Board, own: VendorBuild | None) -> Reality:
+    """What a build made: programs that a compiler of the chip's own instruction set made, or less."""
+    there = reality(board)
+    if own is not None:
+        return Reality(Level.COMPILED, "compiled by the vendor's tool")
+    return there if there.level in (Level.HOST, Level.MODEL) else Reality(Level.COMPILED, "compiled")
+
+
+def named(found: Reality) -> LevelAnswer:
+    """The keys of an answer."""
+    return {"level": str(found.level), "level_text": found.text}

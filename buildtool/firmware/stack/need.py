@@ -1,0 +1,257 @@
+"""The stack that a function of a linked image needs: its own frame, and the deepest of those it calls.
+
+It is an upper bound that holds whatever the input: every call that the code could make counts. What an
+application's own functions take that are called back (a yield hook, a row source, a loader) does not, and
+neither do interrupts.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+from buildtool.base.errors import ToolError
+from buildtool.firmware.stack import riscv, thumb, xtensa
+from buildtool.firmware.stack.body import Body, Code
+
+# The functions of emitted code that call what the application has set: hooks, row sources, loaders.
+_CALLS_BACK = re.compile(
+    r".*_(init|invoke)|region_\d+|between_regions|abandon|reset_state|load(ed|_channels)?"
+)
+_WEIGHTS = "_weights"  # ends the name of a weight image's symbol
+_THUMB = 1  # the lowest bit of an address of Thumb code
+
+
+class Stacks:
+    """Answers for one linked image of a core that is known: Arm's M profile, RV32, or Xtensa's call0.
+
+    `vector_bytes`: of a RISC-V vector register; 0 without.
+    """
+
+    def __init__(self, elf: Any, vector_bytes: int = 0) -> None:
+        self._machine = elf["e_machine"]
+        if not is_known(elf):
+            raise ToolError(f"the stack of code for {self._machine} is not known")
+        self._vector_bytes = vector_bytes
+        self._entry = self._plain(elf["e_entry"])  # nobody calls it, but it may lie at a number of use
+        self._sections = [
+            (int(s["sh_addr"]), s.data())
+            for s in elf.iter_sections()
+            if s["sh_flags"] & 2 and s["sh_type"] == "SHT_PROGBITS"
+        ]
+        table = elf.get_section_by_name(".symtab")
+        symbols = list(table.iter_symbols()) if table is not None else []
+        self._literals = _literal_ranges(symbols)
+        self.functions: dict[str, int] = {}
+        self._sizes: dict[int, int] = {}
+        self._names: dict[int, str] = {}
+        self._objects: dict[int, int] = {}
+        for symbol in symbols:
+            if symbol["st_info"]["type"] == "STT_FUNC" and symbol["st_shndx"] != "SHN_UNDEF":
+                address = self._plain(symbol["st_value"])
+                if symbol["st_info"]["bind"] != "STB_LOCAL" or symbol.name not in self.functions:
+                    self.functions[symbol.name] = address
+                self._sizes[address] = max(self._sizes.get(address, 0), symbol["st_size"])
+                self._names[address] = symbol.name
+            elif symbol["st_info"]["type"] == "STT_OBJECT":
+                self._objects[symbol["st_value"]] = symbol["st_size"]
+        self._weights = sorted(
+            (int(s["st_value"]), int(s["st_value"] + s["st_size"]))
+            for s in symbols
+            if s["st_info"]["type"] == "STT_OBJECT"
+            and s.name.endswith(_WEIGHTS)
+            and f"{s.name.removesuffix(_WEIGHTS)}_invoke" in self.functions
+        )
+        self._bodies: dict[int, Body] = {}
+        self._needs: dict[int, int | None] = {}
+        self._open: dict[int, bool] = {}
+
+    def _plain(self, address: int) -> int:
+        return address & ~_THUMB if self._machine == "EM_ARM" else address
+
+    def need(self, name: str) -> int | None:
+        """Bytes of stack that a call of the function `name` takes; None where that cannot be told."""
+        return self._need(self.functions[name], ())
+
+    def size(self, name: str) -> int:
+        """Bytes of code of the function `name`."""
+        return self._sizes[self.functions[name]]
+
+    def frame(self, name: str) -> int:
+        """Bytes of stack that the function `name` takes itself."""
+        return self._body(self.functions[name]).frame
+
+    def reached(self, name: str) -> dict[str, int]:
+        """Every function that a call of `name` may run, itself included, and the bytes of its code."""
+        found: dict[str, int] = {}
+        waiting: list[tuple[int, tuple[int, ...]]] = [
+            (self.functions[name], ())
+        ]  # with the path of calls to it
+        while waiting:
+            address, path = waiting.pop()
+            if address not in self._sizes or self._names[address] in found:
+                continue
+            found[self._names[address]] = self._sizes[address]
+            body, path = self._body(address), (*path, address)
+            further = {*body.calls, *body.tails, *(self._pointed(path) if body.is_indirect else ())}
+            waiting += [(target, path) for target in sorted(further)]
+        return found
+
+    def _need(self, address: int, path: tuple[int, ...]) -> int | None:
+        if address in self._needs:
+            return self._needs[address]
+        if address in path:
+            return None  # recursion
+        if address not in self._sizes:
+            return 0 if not self._inside(address) else None
+        body = self._body(address)
+        path = (*path, address)
+        called = [self._need(target, path) for target in sorted(body.calls)]
+        if body.is_indirect:
+            pointed = (t for t in sorted(self._pointed(path)) if not self._reaches(t, path))
+            called += [self._need(target, path) for target in pointed]
+        tails = [self._need(target, path) for target in sorted(body.tails)]
+        whole = None
+        if not body.unknown and None not in called and None not in tails:
+            whole = max(body.frame + max((n for n in called if n), default=0), *(n or 0 for n in tails), 0)
+        if len(path) == 1 or not self._is_open(address):
+            self._needs[address] = whole
+        return whole
+
+    def _reaches(self, address: int, goals: tuple[int, ...]) -> bool:
+        """Whether a function is one of `goals` or calls one: then a number that looks like it is another."""
+        seen, waiting = set[int](), [address]
+        while waiting:
+            at = waiting.pop()
+            if at in goals:
+                return True
+            if at not in seen and at in self._sizes:
+                seen.add(at)
+                waiting += (*self._body(at).calls, *self._body(at).tails)
+        return False
+
+    def _is_open(self, address: int) -> bool:
+        """Whether a function, or one that it calls, calls what its callers point to."""
+        if address not in self._open:
+            self._open[address] = False  # while its callees are looked at: recursion ends there
+            body = self._body(address)
+            near = [target for target in (*body.calls, *body.tails) if target in self._sizes]
+            self._open[address] = body.is_indirect or any(map(self._is_open, near))
+        return self._open[address]
+
+    def _inside(self, address: int) -> bool:
+        return any(start <= address < start + len(data) for start, data in self._sections)
+
+    def _body(self, address: int) -> Body:
+        if address not in self._bodies:
+            self._bodies[address] = self._read(address)
+        return self._bodies[address]
+
+    def _read(self, address: int) -> Body:
+        size = self._sizes[address]
+        for start, data in self._sections:
+            if start <= address < start + len(data):
+                part = bytes(data[address - start : address - start + size])
+                literals = _within(self._literals, address, address + size)
+                code = Code(address, part, literals)
+                if self._machine == "EM_ARM":
+                    return thumb.read_body(code)
+                if self._machine == "EM_XTENSA":
+                    return xtensa.read_body(code, self._word)
+                return riscv.read_body(code, self._vector_bytes)
+        return Body(unknown=True)
+
+    def _word(self, address: int) -> int | None:
+        for start, data in self._sections:
+            if start <= address <= start + len(data) - 4:
+                return int.from_bytes(data[address - start : address - start + 4], "little")
+        return None
+
+    def _pointed(self, path: tuple[int, ...]) -> set[int]:
+        """Whom the last function of a path of calls may call by address.
+
+        That address, or the table that it is in, was computed by a function of the path. Where none is found,
+        every function that constant data point to counts; but an application's functions, which the network's
+        own code calls back, are not among them.
+        """
+        found = set[int]()
+        for address in path:
+            taken = self._body(address).taken
+            found |= self._among_functions(taken)
+            for value in taken:
+                found |= self._table(value)
+        if not found and not _CALLS_BACK.fullmatch(self._names[path[-1]]):
+            found = self._in_constants
+        return found
+
+    @cached_property
+    def _in_constants(self) -> set[int]:
+        """The functions that constant data point to: weights do not, whatever their values are."""
+        found = set[int]()
+        for start, data in self._sections:
+            end = start + len(data)
+            if self._has_code(start, data):
+                continue
+            place = start
+            for low, high in [*_within(self._weights, start, end), (end, end)]:
+                found |= self._in_data(place, data[place - start : low - start])
+                place = high
+        return found
+
+    def _table(self, address: int) -> set[int]:
+        """The functions that the constants at an address point to: of the whole object that begins there."""
+        for start, data in self._sections:
+            if start <= address < start + len(data) and not self._has_code(start, data):
+                size = self._objects.get(address, 4)
+                part = data[address - start : address - start + size]
+                return self._in_data(address, part)
+        return set()
+
+    def _has_code(self, start: int, data: bytes) -> bool:
+        return any(start <= address < start + len(data) for address in self._sizes)
+
+    def _in_data(self, start: int, data: bytes) -> set[int]:
+        """The functions that words of constants point to; none for a table beside code, as of interrupts."""
+        if self._has_code(start, data):
+            return set()
+        places = range(-start % 4, len(data) - 3, 4)
+        return self._among_functions(int.from_bytes(data[at : at + 4], "little") for at in places)
+
+    def _among_functions(self, values: Iterable[int]) -> set[int]:
+        if self._machine == "EM_ARM":
+            values = (value & ~_THUMB for value in values if value & _THUMB)
+        return {value for value in values if value in self._sizes and value != self._entry}
+
+
+def is_known(elf: Any) -> bool:
+    """Whether the stack of an image's code can be told."""
+    return elf["e_machine"] in ("EM_ARM", "EM_RISCV", "EM_XTENSA") and elf.elfclass == 32
+
+
+def _literal_ranges(symbols: list[Any]) -> list[tuple[int, int]]:
+    """Ranges of data in Arm code: from a mapping symbol $d to the next one of code."""
+    marks = sorted(
+        (int(s["st_value"]), s.name[:2] == "$d")
+        for s in symbols
+        if s.name[:2] in ("$t", "$d", "$a") and (len(s.name) == 2 or s.name[2] == ".")
+    )
+    found = []
+    ends = [*marks[1:], (1 << 32, False)] if marks else []
+    for (start, is_data), (end, _) in zip(marks, ends, strict=True):
+        if is_data and end > start:
+            found.append((start, end))
+    return found
+
+
+def _within(ranges: list[tuple[int, int]], low: int, high: int) -> tuple[tuple[int, int], ...]:
+    first = max(0, bisect.bisect_left(ranges, (low, 0)) - 1)
+    found = []
+    for start, end in ranges[first:]:
+        if start >= high:
+            break
+        if end > low:
+            found.append((max(start, low), min(end, high)))
+    return tuple(found)

@@ -1,0 +1,172 @@
+"""RV32 code with compressed instructions: which ones move the stack pointer, call and jump."""
+
+from __future__ import annotations
+
+from buildtool.firmware.stack.body import Body, Code, signed
+
+RA, SP = 1, 2
+_VLENB = 0xC22  # the CSR that holds the bytes of a vector register
+_STACK_ALIGNMENT = 16
+_MASK = 0xFFFFFFFF
+
+
+def read_body(code: Code, vector_bytes: int) -> Body:
+    """What the function does with the stack pointer, and whom it calls.
+
+    `vector_bytes`: of a vector register, which frames that spill some are multiples of.
+    """
+    reader = _Reader(code, vector_bytes)
+    at = code.address
+    while at < code.end:
+        half = code.half(at)
+        if half & 3 == 3:
+            reader.full(at, code.word(at))
+            at += 4
+        else:
+            reader.compressed(at, half)
+            at += 2
+    return reader.body
+
+
+class _Reader:
+    """Reads one instruction after the other; knows the constants that registers were given."""
+
+    def __init__(self, code: Code, vector_bytes: int) -> None:
+        self.code, self.vector_bytes = code, vector_bytes
+        self.body = Body()
+        self.known: dict[int, int] = {0: 0}
+
+    def _set(self, register: int, value: int | None) -> None:
+        if register == 0:
+            return
+        if value is None:
+            self.known.pop(register, None)
+        else:
+            self.known[register] = value & _MASK
+            self.body.taken.add(value & _MASK)
+
+    def _moved(self, by: int | None) -> None:
+        """The stack pointer was moved by so many bytes; upwards is the way out."""
+        if by is None:
+            self.body.unknown = True
+        elif by < 0:
+            self.body.frame -= by
+
+    def _jump(self, link: int, target: int) -> None:
+        if link:
+            self.body.calls.add(target)
+        elif target not in self.code:
+            self.body.tails.add(target)
+
+    def _jump_to_register(self, link: int, register: int, offset: int = 0) -> None:
+        if not link and register == RA:
+            return  # a return
+        known = self.known.get(register)
+        if known is None:
+            self.body.is_indirect = True
+        else:
+            self._jump(link, known + offset & _MASK)
+
+    def compressed(self, at: int, code: int) -> None:
+        """An instruction of 16 bits."""
+        group, register = code >> 13 << 2 | code & 3, code >> 7 & 31
+        number = signed((code >> 12 & 1) << 5 | code >> 2 & 31, 6)
+        if group == 0b01101 and register == SP:  # c.addi16sp
+            bits = (code >> 12 & 1) << 9 | (code >> 3 & 3) << 7 | (code >> 5 & 1) << 6
+            self._moved(signed(bits | (code >> 2 & 1) << 5 | (code >> 6 & 1) << 4, 10))
+        elif group == 0b00001 and register == SP:  # c.addi
+            self._moved(number)
+        elif group == 0b00001:
+            self._set(register, self._sum(register, number))
+        elif group == 0b01001:  # c.li
+            self._set(register, number)
+        elif group == 0b01101:  # c.lui
+            self._set(register, number << 12)
+        elif group == 0b00010:  # c.slli
+            self._set(register, self._shifted(register, number & 31))
+        elif group in (0b00101, 0b10101):  # c.jal, c.j
+            self._jump(RA if group == 0b00101 else 0, at + _compressed_offset(code))
+        elif group == 0b10010 and code >> 2 & 31 == 0 and register:  # c.jr, c.jalr
+            self._jump_to_register(RA if code >> 12 & 1 else 0, register)
+        elif group == 0b10010 and register != SP:  # c.mv, c.add
+            other = self.known.get(code >> 2 & 31)
+            own = self.known.get(register, 0) if code >> 12 & 1 == 0 else self.known.get(register)
+            base = 0 if code >> 12 & 1 == 0 else own
+            self._set(register, None if other is None or base is None else base + other)
+        elif group == 0b10010 and code >> 12 & 1:  # c.add sp, rM
+            by = self.known.get(code >> 2 & 31)
+            self._moved(None if by is None else signed(by, 32))
+        elif group & 3 == 0 and group >> 2 in (1, 2):  # c.lw and its like
+            self._set(8 + (code >> 2 & 7), None)
+        elif group & 3 == 1 and group >> 2 == 4:  # c.srli, c.sub and their like
+            self._set(8 + (code >> 7 & 7), None)
+        elif group == 0b01010:  # c.lwsp
+            self._set(register, None)
+
+    def _sum(self, register: int, number: int) -> int | None:
+        known = self.known.get(register)
+        return None if known is None else known + number
+
+    def _shifted(self, register: int, by: int) -> int | None:
+        known = self.known.get(register)
+        return None if known is None else known << by
+
+    def full(self, at: int, code: int) -> None:
+        """An instruction of 32 bits."""
+        opcode, target, kind, first = code & 0x7F, code >> 7 & 31, code >> 12 & 7, code >> 15 & 31
+        number = signed(code >> 20, 12)
+        if opcode == 0x13 and kind == 0 and target == first == SP:  # addi sp, sp, n
+            self._moved(number)
+        elif opcode == 0x13 and kind == 7 and target == first == SP:  # andi sp, sp, -n
+            self._moved(min(0, number + _STACK_ALIGNMENT))
+        elif opcode == 0x33 and target == first == SP:  # add, sub
+            self._moved(self._by_register(code))
+        elif opcode == 0x6F:  # jal
+            bits = (code >> 31) << 20 | (code >> 12 & 0xFF) << 12 | (code >> 20 & 1) << 11
+            self._jump(target, at + signed(bits | (code >> 21 & 0x3FF) << 1, 21))
+        elif opcode == 0x67:  # jalr
+            self._jump_to_register(target, first, number)
+        elif opcode == 0x63:  # branches
+            bits = (code >> 31) << 12 | (code >> 7 & 1) << 11 | (code >> 25 & 0x3F) << 5
+            self._jump(0, at + signed(bits | (code >> 8 & 15) << 1, 13))
+        elif opcode == 0x03:  # loads
+            self._loaded_from(first, number)
+            self._set(target, None)
+        elif opcode not in (0x23, 0x27, 0x63, 0x57, 0x0F):  # all but stores, vectors, fences
+            self._set(target, self._value(at, code))
+
+    def _loaded_from(self, register: int, offset: int) -> None:
+        known = self.known.get(register)
+        if known is not None:
+            self.body.taken.add(known + offset & _MASK)
+
+    def _by_register(self, code: int) -> int | None:
+        by = self.known.get(code >> 20 & 31)
+        if by is None:
+            return None
+        return -signed(by, 32) if code >> 25 == 0x20 else signed(by, 32)
+
+    def _value(self, at: int, code: int) -> int | None:
+        """What an instruction gives a register, where it can be told."""
+        opcode, kind, first = code & 0x7F, code >> 12 & 7, code >> 15 & 31
+        number = signed(code >> 20, 12)
+        if opcode == 0x37:  # lui
+            return code & 0xFFFFF000
+        if opcode == 0x17:  # auipc
+            return at + (code & 0xFFFFF000)
+        if opcode == 0x13 and kind == 0:  # addi
+            return self._sum(first, number)
+        if opcode == 0x13 and kind == 1:  # slli
+            return self._shifted(first, number & 31)
+        if opcode == 0x73 and kind == 2 and code >> 20 == _VLENB:  # csrr rD, vlenb
+            return self.vector_bytes or None
+        a, b = self.known.get(first), self.known.get(code >> 20 & 31)
+        if opcode == 0x33 and a is not None and b is not None:
+            return {(0, 0): a + b, (0, 0x20): a - b, (0, 1): a * b}.get((kind, code >> 25))
+        return None
+
+
+def _compressed_offset(code: int) -> int:
+    """Of c.j and c.jal."""
+    places = ((12, 11), (11, 4), (10, 9), (9, 8), (8, 10), (7, 6), (6, 7), (5, 3), (4, 2), (3, 1), (2, 5))
+    return signed(sum((code >> source & 1) << to for source, to in places), 12)

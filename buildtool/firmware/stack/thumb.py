@@ -1,0 +1,124 @@
+"""Thumb-2 code (ARMv7-M, ARMv8-M): which instructions move the stack pointer, call and jump."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from buildtool.firmware.stack.body import Body, Code, signed
+
+SP = 13
+_STACK_ALIGNMENT = 8  # of the stack pointer at a function's entry (AAPCS)
+
+
+def read_body(code: Code) -> Body:
+    """What the function does with the stack pointer, and whom it calls."""
+    body, reader = Body(), _Reader(code)
+    for address, first, second in _instructions(code):
+        reader.read(body, address, first, second)
+    for low, high in code.literals:
+        body.taken |= {code.word(at) for at in range(low, high - 3, 4)}
+    return body
+
+
+def _instructions(code: Code) -> Iterator[tuple[int, int, int]]:
+    """(address, first half, second half; -1 for instructions of 16 bits)."""
+    at = code.address
+    while at < code.end:
+        skipped = next((high for low, high in code.literals if low <= at < high), 0)
+        if skipped:
+            at = skipped
+            continue
+        first = code.half(at)
+        wide = first >> 11 >= 0b11101
+        yield at, first, code.half(at + 2) if wide else -1
+        at += 4 if wide else 2
+
+
+class _Reader:
+    """Reads one instruction after the other; knows the constants that registers were given."""
+
+    def __init__(self, code: Code) -> None:
+        self.code = code
+        self.constants: dict[int, int] = {}
+        self.alignments: dict[int, int] = {}  # register -> what its value was aligned to
+
+    def read(self, body: Body, address: int, first: int, second: int) -> None:
+        if second < 0:
+            self._narrow(body, address, first)
+        elif first >> 11 == 0b11110 and second & 0x8000:
+            self._branch(body, address, first, second)
+        else:
+            self._wide(body, first, second)
+
+    def _narrow(self, body: Body, address: int, code: int) -> None:
+        if code & 0xFE00 == 0xB400:  # push
+            body.frame += 4 * (code & 0x1FF).bit_count()
+        elif code & 0xFF80 == 0xB080:  # sub sp, #n
+            body.frame += 4 * (code & 0x7F)
+        elif code & 0xFF87 == 0x4685:  # mov sp, rM: back to a frame pointer, or to an aligned address
+            aligned = self.alignments.get(code >> 3 & 15, 0)
+            body.frame += max(0, aligned - _STACK_ALIGNMENT)
+        elif code & 0xFF07 == 0x4700 and code >> 3 & 15 != 14:  # bx, blx: all but bx lr
+            body.is_indirect = True
+        elif code & 0xF800 == 0xE000:  # b
+            self._jump(body, address + 4 + 2 * signed(code & 0x7FF, 11))
+        elif code & 0xF800 == 0x2000:  # movs rD, #n
+            self.constants[code >> 8 & 7] = code & 0xFF
+
+    def _jump(self, body: Body, target: int) -> None:
+        if target not in self.code:
+            body.tails.add(target)
+
+    def _branch(self, body: Body, address: int, first: int, second: int) -> None:
+        sign, j1, j2 = first >> 10 & 1, second >> 13 & 1, second >> 11 & 1
+        if second & 0x5000 == 0:  # b<condition>, or a system instruction
+            if first >> 7 & 7 != 7:
+                high = sign << 19 | j2 << 18 | j1 << 17 | (first & 0x3F) << 11 | second & 0x7FF
+                self._jump(body, address + 4 + 2 * signed(high, 20))
+            return
+        i1, i2 = 1 ^ j1 ^ sign, 1 ^ j2 ^ sign
+        offset = sign << 23 | i1 << 22 | i2 << 21 | (first & 0x3FF) << 11 | second & 0x7FF
+        target = address + 4 + 2 * signed(offset, 24)
+        if second & 0x4000 and second & 0x1000:  # bl
+            body.calls.add(target)
+        elif second & 0x1000:  # b.w
+            self._jump(body, target)
+
+    def _wide(self, body: Body, first: int, second: int) -> None:
+        target = second >> 8 & 15
+        if first == 0xE92D:  # push.w
+            body.frame += 4 * second.bit_count()
+        elif first == 0xF84D and second & 0x0F00 == 0x0D00:  # str rT, [sp, #-n]!
+            body.frame += second & 0xFF
+        elif first == 0xE96D or (first & 0xFFBF == 0xED2D and second & 0x0E00 == 0x0A00):  # strd, vpush
+            body.frame += 4 * (second & 0xFF)
+        elif first & 0xFBEF in (0xF1AD, 0xF2AD) and second & 0x8000 == 0 and target == SP:  # sub sp, sp, #n
+            number = (first >> 10 & 1) << 11 | (second >> 12 & 7) << 8 | second & 0xFF
+            body.frame += number if first & 0x0200 else _expanded(number)
+        elif first & 0xFFEF == 0xEBAD and target == SP:  # sub sp, sp, rM
+            known = self.constants.get(second & 15)
+            body.frame += known or 0
+            body.unknown |= known is None
+        elif first & 0xFBF0 in (0xF240, 0xF2C0):  # movw, movt
+            number = (first & 15) << 12 | (first >> 10 & 1) << 11 | (second >> 12 & 7) << 8 | second & 0xFF
+            top = first & 0x0080
+            value = self.constants.get(target, 0) & 0xFFFF | number << 16 if top else number
+            self.constants[target] = value
+            body.taken.add(value)
+        elif first & 0xFBEF == 0xF04F:  # mov rD, #n
+            number = (first >> 10 & 1) << 11 | (second >> 12 & 7) << 8 | second & 0xFF
+            self.constants[target] = _expanded(number)
+        elif first == 0xF36F and (second >> 12 & 7) << 2 | second >> 6 & 3 == 0:  # bfc rD, #0, #n
+            self.alignments[target] = 1 << (second & 31) + 1
+        elif first & 0xFBE0 == 0xF020:  # bic rD, rN, #n
+            number = (first >> 10 & 1) << 11 | (second >> 12 & 7) << 8 | second & 0xFF
+            self.alignments[target] = _expanded(number) + 1
+
+
+def _expanded(number: int) -> int:
+    """ThumbExpandImm: what the 12 bits of a modified constant stand for."""
+    low = number & 0xFF
+    if number >> 10 == 0:
+        return (low, low << 16 | low, low << 24 | low << 8, low * 0x01010101)[number >> 8 & 3]
+    turns, value = number >> 7, 0x80 | number & 0x7F
+    return (value >> turns | value << 32 - turns) & 0xFFFFFFFF

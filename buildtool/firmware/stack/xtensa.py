@@ -1,0 +1,178 @@
+"""Xtensa code with the call0 ABI: which instructions move the stack pointer, call and jump."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from buildtool.firmware.stack.body import Body, Code, signed
+
+SP = 1
+_MASK = 0xFFFFFFFF
+_NARROW = 8  # instructions of 16 bits have the lowest four bits from here on
+
+# Groups of three-register instructions, by the bits 16-19, whose destination is in the bits 12-15: the
+# values of bits 20-23 that have it there.
+_TO_R = {
+    0: {1, 2, 3, 6, *range(8, 16)},  # and, or, xor, neg, add, sub and their like
+    1: set(range(15)) - {6},  # shifts, 16-bit products
+    2: set(range(16)),  # products, quotients
+    3: set(range(2, 12)),  # minima, conditional moves
+    4: set(range(16)),  # extui
+    5: set(range(16)),
+}
+_TO_T = {(3, 0), (1, 6), (0, 4)}  # rsr, xsr, nsau and their like
+_LOADS = {0, 1, 2, 9, 11}  # of the group of loads and stores, and of movi, addi, addmi:
+_MOVI, _ADDI, _ADDMI = 10, 12, 13
+
+
+def read_body(code: Code, word: Callable[[int], int | None]) -> Body:
+    """What the function does with the stack pointer, and whom it calls.
+
+    Instructions are read along branches and jumps: behind a jump the assembler may fill up with what is
+    none. `word`: the constant at an address of the image, which instructions load relative to themselves. An
+    image of the windowed ABI is not understood: its functions are unknown.
+    """
+    reader = _Reader(code, word)
+    seen: set[int] = set()
+    while reader.waiting:
+        at = reader.waiting.pop()
+        reader.known.clear()
+        while at in code and at not in seen:
+            seen.add(at)
+            at = reader.read(at)
+    return reader.body
+
+
+class _Reader:
+    """Reads one instruction after the other; knows the constants that registers were given."""
+
+    def __init__(self, code: Code, word: Callable[[int], int | None]) -> None:
+        self.code, self.word = code, word
+        self.body = Body()
+        self.known: dict[int, int] = {}
+        self.frames: set[int] = set()  # registers that were given the stack pointer: it comes back from them
+        self.waiting = [code.address]  # where instructions begin
+
+    def read(self, at: int) -> int:
+        """Reads an instruction; where the next one is, -1 behind the end of a path."""
+        bits = int.from_bytes(self.code.data[at - self.code.address :][:3], "little")
+        if bits & 15 >= _NARROW:
+            self._narrow(at, bits & 0xFFFF)
+            return -1 if bits & 0xFFFF == 0xF00D else at + 2  # ret.n
+        self._full(at, bits)
+        ends = bits & 0x3F == 6 or (bits & 0xFFF00F == 0 and bits >> 4 & 15 in (8, 10))  # j; ret, jx
+        return -1 if ends else at + 3
+
+    def _jump(self, target: int) -> None:
+        if target in self.code:
+            self.waiting.append(target)
+        else:
+            self.body.tails.add(target & _MASK)
+
+    def _set(self, register: int, value: int | None = None) -> None:
+        """Notes what a register was given; the stack pointer may be given nothing here."""
+        if register == SP:
+            self.body.unknown = True
+        self.known.pop(register, None)
+        if value is not None:
+            self.known[register] = value & _MASK
+
+    def _move(self, to: int, source: int) -> None:
+        if to == SP:
+            self.body.unknown |= source not in self.frames and source != SP
+        else:
+            self._set(to, self.known.get(source))
+            if source == SP:
+                self.frames.add(to)
+
+    def _add(self, to: int, source: int, number: int | None) -> None:
+        """`to` = `source` + `number`, which may not be known."""
+        if to == source == SP:
+            if number is None:
+                self.body.unknown = True
+            else:
+                self.body.frame += max(0, -number)
+            return
+        known = self.known.get(source)
+        self._set(to, None if known is None or number is None else known + number)
+
+    def _constant(self, register: int) -> int | None:
+        known = self.known.get(register)
+        return None if known is None else signed(known, 32)
+
+    def _narrow(self, at: int, bits: int) -> None:
+        """An instruction of 16 bits."""
+        group, t, s, r = bits & 15, bits >> 4 & 15, bits >> 8 & 15, bits >> 12
+        if group == 8:  # l32i.n
+            self._set(t)
+        elif group == 10:  # add.n
+            first, second = (t, s) if t == SP else (s, t)
+            self._add(r, first, self._constant(second))
+        elif group == 11:  # addi.n
+            self._add(r, s, t or -1)
+        elif group == 12 and t < 8:  # movi.n
+            number = (t & 7) << 4 | r
+            self._set(s, number - 128 if number >= 96 else number)
+        elif group == 12:  # beqz.n, bnez.n
+            self._jump(at + 4 + ((t & 3) << 4 | r))
+        elif group == 13 and r == 0:  # mov.n
+            self._move(t, s)
+
+    def _full(self, at: int, bits: int) -> None:
+        """An instruction of 24 bits."""
+        group, t, s, r = bits & 15, bits >> 4 & 15, bits >> 8 & 15, bits >> 12 & 15
+        if group == 0:
+            self._registers(bits, t, s, r)
+        elif group == 1:  # l32r
+            self._literal(t, (at + 3 & ~3) + signed(bits >> 8 | 0xFFFF0000, 32) * 4)
+        elif group == 2:
+            self._load_or_add(t, s, r, bits >> 16, bits)
+        elif group == 5:  # call0; those of windows are others
+            self.body.unknown |= t & 3 != 0
+            self.body.calls.add((at & ~3) + 4 * signed(bits >> 6, 18) + 4 & _MASK)
+        elif group == 6:
+            self._branch(at, bits, t)
+        elif group == 7:
+            self._jump(at + 4 + signed(bits >> 16, 8))
+
+    def _literal(self, register: int, address: int) -> None:
+        value = self.word(address & _MASK)
+        self._set(register, value)
+        if value is not None:
+            self.body.taken.add(value)
+
+    def _load_or_add(self, t: int, s: int, r: int, number: int, bits: int) -> None:
+        if r == _MOVI:
+            self._set(t, signed(number | (bits >> 8 & 15) << 8, 12))
+        elif r in (_ADDI, _ADDMI):
+            self._add(t, s, signed(number, 8) * (256 if r == _ADDMI else 1))
+        elif r in _LOADS:
+            self._set(t)
+
+    def _branch(self, at: int, bits: int, t: int) -> None:
+        kind = t & 3
+        if kind == 0:  # j
+            self._jump(at + 4 + signed(bits >> 6, 18))
+        elif kind == 1:  # compared with zero
+            self._jump(at + 4 + signed(bits >> 12, 12))
+        elif t == 3:  # entry
+            self.body.unknown = True
+        else:
+            self._jump(at + 4 + signed(bits >> 16, 8))
+
+    def _registers(self, bits: int, t: int, s: int, r: int) -> None:
+        first, second = bits >> 16 & 15, bits >> 20
+        if bits >> 12 == 0:  # ret, jx, callx
+            self.body.is_indirect |= t in (10, 12)
+            self.body.unknown |= t >> 2 == 3 and t != 12
+        elif (first, second) == (0, 2) and s == t:  # mov
+            self._move(r, s)
+        elif first == 0 and second in (8, 12) and r == s:  # add, sub
+            by = self._constant(t)
+            self._add(r, s, None if by is None else by if second == 8 else -by)
+        elif first == 3 and second in (8, 9) and r == s:
+            pass  # a marker: a conditional move to itself
+        elif second in _TO_R.get(first, ()):
+            self._set(r)
+        elif (first, second) in _TO_T:
+            self._set(t)

@@ -1,0 +1,10 @@
+"""`python3 -m buildtool.fronts.bazel` prints buildtool.bzl, the file to put beside the WORKSPACE file."""
+
+from __future__ import annotations
+
+import sys
+
+from buildtool.fronts.bazel.starlark import RULES
+
+if __name__ == "__main__":
+    sys.stdout.write((RULES / "buildtool.bzl").read_text(encoding="utf-8"))

@@ -1,0 +1,231 @@
+"""The answers to `describe`, a board each, as BUILD files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from buildtool.client import Client, options
+from buildtool.fronts.bazel import labels
+from buildtool.fronts.bazel.compilers import builtin_folders, names_as_given
+from buildtool.fronts.bazel.starlark import Code, call, load, value
+
+if TYPE_CHECKING:
+    from buildtool.client.answers import DescribeAnswer, Place, Slot, SourceGroup
+
+NET = "any_network_name"  # stands for a network's name in the question, and {net} for it in what is written
+FILES = "board_files"  # where the files of boards that are not buildtool's own are linked to
+
+
+class Boards:
+    """The boards of a workspace. `code`: the repository that has the tool's own code."""
+
+    def __init__(self, code: str) -> None:
+        self._code = f"@{code}//:"
+        self._folders = labels.packages()
+        self._client = Client()
+        self._names: dict[str, str] = {}  # as asked for -> as its targets are called
+        self._build: list[str] = []
+        self._toolchains: list[str] = []
+        self._native: list[str] = []
+
+    def add(self, asked: str, path: str, toolchain: str) -> None:
+        """Asks about a board: a name, or a label whose file is at `path`."""
+        if asked in self._names:
+            return
+        request = {"kind": "describe", "board": path or asked, "model": f"{NET}.tflite", "name": NET}
+        answer: Any = self._client.request(request | ({"toolchain": toolchain} if toolchain else {}))
+        name = self._names[asked] = self._plain(answer["board"], asked)
+        self._build.append(self._board(name, path or asked, answer))
+        if answer["script"] is None:
+            self._native.append(name)
+        else:
+            self._toolchains.append(self._toolchain(name, answer))
+
+    def options(self) -> str:
+        """What the macro has to know of the table of options, and of the boards."""
+        found = options.of("emit", options.Group.PLANNING, options.Group.BUILT)
+        files = [o.name for o in found if o.suffixes is not None]
+        texts = {o.name: o.help for o in found if o.suffixes is None}
+        flags = {o.name: o.flagged for o in found}
+        return "".join(
+            [
+                '"""Written by buildtool: options of planning, boards, endings of models."""\n',
+                f"OPTIONS = {value(texts)}\n",
+                f"FILE_OPTIONS = {value({name: options.BY_NAME[name].help for name in files})}\n",
+                f"FLAGS = {value(flags)}\n",
+                f"MODEL_SUFFIXES = {value(options.MODEL_SUFFIXES)}\n",
+                f"BOARDS = {value(self._names)}\n",
+            ]
+        )
+
+    def build(self) -> str:
+        """The package //boards."""
+        rules = load("//:library.bzl", "buildtool_board", "buildtool_sources")
+        setting = call("constraint_setting", name="board")
+        return "\n".join([rules, setting, *self._build, *self._currents()])
+
+    def toolchains(self) -> str:
+        """The package //toolchains."""
+        return "\n".join([load("//:toolchain.bzl", "buildtool_cc_toolchain"), *self._toolchains])
+
+    # ---- parts ---------------------------------------------------------------------------------------
+
+    def _plain(self, name: str, asked: str) -> str:
+        """A name for targets: the board's own, unless Bazel or another board has something against it."""
+        if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", name) and name not in self._names.values():
+            return name
+        digest = hashlib.sha256(asked.encode(errors="surrogateescape")).hexdigest()[:8]
+        return f"{re.sub(r'[^a-zA-Z0-9]+', '_', name).strip('_')}_{digest}"
+
+    def _board(self, name: str, given: str, answer: DescribeAnswer) -> str:
+        network = answer["network"]
+        assert network is not None  # it was asked for with a model
+        groups = {group["name"]: group for group in answer["groups"]}
+        own = groups["network"]["sources"]
+        argument, files = self._given(name, given, answer)
+        native = answer["script"] is None
+        parts = [
+            call("constraint_value", name=f"{name}.constraint", constraint_setting=":board"),
+            call("config_setting", name=f"is_{name}", constraint_values=[f":{name}.constraint"]),
+            call(
+                "platform",
+                name=name,
+                parents=["@local_config_platform//:host"] if native else None,
+                constraint_values=[f":{name}.constraint"],
+            ),
+            call(
+                "buildtool_board",
+                name=f"{name}.board",
+                board=argument,
+                files=files,
+                emitted=_templates(network["emitted"]),
+                sources=_templates(source["file"]["path"] for source in own if not source["reads"]),
+                reading=_templates(source["file"]["path"] for source in own if source["reads"]),
+                reads=_templates(place["path"] for source in own for place in source["reads"]),
+                weights=_template(network["weights"]),
+                plan=_template(network["plan"]),
+                validate=[_word(word) for word in answer["commands"]["validate"]],
+                copts=_flags(answer),
+                kernels=f":{name}.kernels",
+                native=native or None,
+            ),
+        ]
+        for group in answer["groups"]:
+            if group["name"] != "network":
+                parts += self._group(name, group, answer)
+        return "".join(parts)
+
+    def _given(self, name: str, given: str, answer: DescribeAnswer) -> tuple[str, list[str]]:
+        """What --board is followed by, and the files that it needs: labels."""
+        paths = [self._path(answer, place) for place in answer["depends"]]
+        inside = [self._code + linked for path in paths if (linked := labels.linked(path, self._folders))]
+        outside = [path for path in paths if not labels.linked(path, self._folders)]
+        if not outside:
+            return given, sorted(set(inside))
+        top = Path(os.path.commonpath([path.parent for path in outside]))
+        links = {path: f"{FILES}/{name}/{path.relative_to(top).as_posix()}" for path in outside}
+        for path, link in links.items():
+            Path(link).parent.mkdir(parents=True, exist_ok=True)
+            if not Path(link).is_symlink():
+                Path(link).symlink_to(path)
+        main = links.get(Path(given).resolve(), "")
+        return (f"{{own}}/{main}" if main else given), sorted({*inside, *(f"//:{x}" for x in links.values())})
+
+    def _group(self, name: str, group: SourceGroup, answer: DescribeAnswer) -> list[str]:
+        """A group as a library; sources that need an emitted header are listed beside one of headers."""
+        sources = [self._label(answer, source["file"]) for source in group["sources"]]
+        own = [place for place in group["includes"] if place["root"] in answer["roots"]]
+        includes = [
+            f"{labels.CODE}/{labels.needed(self._path(answer, place), self._folders)}" for place in own
+        ]
+        library = f"{name}.{group['name']}"
+        found = []
+        if not group["shared"]:
+            found.append(call("filegroup", name=f"{library}_sources", srcs=sources))
+            sources = []
+        found.append(
+            call(
+                "buildtool_sources",
+                name=library,
+                srcs=sources,
+                code=f"{self._code}code",
+                hdrs=[f"{self._code}headers"],
+                includes=list(dict.fromkeys(includes)),
+                copts=_flags(answer),
+                alwayslink=group["name"] in answer["image"] or None,
+            )
+        )
+        return found
+
+    def _currents(self) -> Iterable[str]:
+        """Names for what belongs to the board of the platform."""
+        first = self._native[0] if self._native else ""
+        for part in ("board", "kernels", "startup", "harness", "harness_sources"):
+            choices = {f":is_{name}": f":{name}.{part}" for name in self._names.values()}
+            if first:
+                choices["//conditions:default"] = f":{first}.{part}"
+            said = "the platform is of no board: say --platforms=@buildtool//boards:NAME"
+            chosen = Code(f"select({value(choices)}, no_match_error = {value(said)})")
+            yield call("alias", name=part if part != "board" else "current", actual=chosen)
+
+    def _toolchain(self, name: str, answer: DescribeAnswer) -> str:
+        tools, script = answer["tools"], answer["script"]
+        assert script is not None
+        target = Path("toolchains", f"{name}.ld")
+        target.parent.mkdir(exist_ok=True)
+        target.write_bytes(script["data"])
+        return call(
+            "buildtool_cc_toolchain",
+            name=name,
+            cc=tools["cc"],
+            ar=tools["ar"],
+            compile_flags=[
+                *(self._portable(word, answer["roots"]) for word in tools["cflags"]),
+                *names_as_given(tools["cc"]),
+            ],
+            link_flags=[*tools["ldflags"], f"{script['flag']}./{{own}}/{target.as_posix()}"],
+            script=f":{target.name}",
+            code=f"{self._code}code",
+            headers=f"{self._code}headers",
+            folders=builtin_folders(tools["cc"], tools["cflags"], answer["roots"].values()),
+            board=f"//boards:{name}.constraint",
+        )
+
+    def _portable(self, word: str, roots: Mapping[str, str]) -> str:
+        """A flag whose folder lies in the tool's own code, below the repository that has it."""
+        for root in roots.values():
+            at = word.find(root)
+            if at >= 0:
+                below = labels.needed(Path(word[at:]), self._folders)
+                return f"{word[:at]}{labels.CODE}/{below}"
+        return word
+
+    def _path(self, answer: DescribeAnswer, place: Place) -> Path:
+        return Path(answer["roots"].get(place["root"], ""), place["path"])
+
+    def _label(self, answer: DescribeAnswer, place: Place) -> str:
+        return self._code + labels.needed(self._path(answer, place), self._folders)
+
+
+def _flags(answer: DescribeAnswer) -> list[str]:
+    """What any compiler needs beside its own flags."""
+    tools = answer["tools"]
+    return [*tools["exact"], *(f"-D{name}" for name in tools["defines"])]
+
+
+def _template(name: str) -> str:
+    return name.replace(NET, "{net}")
+
+
+def _templates(names: Iterable[str]) -> list[str]:
+    return [_template(name) for name in names]
+
+
+def _word(word: str | Slot) -> str:
+    """A word of a command; {slot} is what the build puts in."""
+    return word if isinstance(word, str) else f"{{{word['slot']}}}"

@@ -1,0 +1,41 @@
+"""The program that the actions run, and the switch between a process for each action and a worker."""
+
+ToolInfo = provider(
+    doc = "How the tool is run.",
+    fields = {"code": "Its files: a depset.", "package": "The repository that has them.", "python": "Its Python."},
+)
+WorkerInfo = provider(doc = "Whether actions may run in a worker.", fields = ["on"])
+
+# $PWD is the folder in which Bazel runs actions; only what is linked there is read.
+_SCRIPT = """#!/bin/sh
+export PYTHONPATH="$PWD/{code}" PYTHONDONTWRITEBYTECODE=1 BUILDTOOL_DAEMON=off BUILDTOOL_CACHE=off
+exec {python} -P -m buildtool.fronts.bazel.worker --errors-only "$@"
+"""
+
+def quoted(word):
+    """A word as a shell takes it."""
+    return "'" + word.replace("'", "'\\''") + "'"
+
+def _tool(ctx):
+    script = ctx.actions.declare_file(ctx.label.name + ".sh")
+    folder = ctx.attr.code.label.workspace_root
+    text = _SCRIPT.format(code = folder, python = quoted(ctx.attr.python))
+    ctx.actions.write(script, text, is_executable = True)
+    return [
+        DefaultInfo(executable = script, files = depset([script])),
+        ToolInfo(code = ctx.attr.code.files, package = ctx.attr.code.label.workspace_name, python = ctx.attr.python),
+    ]
+
+buildtool_tool = rule(
+    implementation = _tool,
+    executable = True,
+    attrs = {
+        "code": attr.label(mandatory = True),
+        "python": attr.string(mandatory = True),
+    },
+)
+
+def _worker_flag(ctx):
+    return [WorkerInfo(on = ctx.build_setting_value)]
+
+worker_flag = rule(implementation = _worker_flag, build_setting = config.bool(flag = True))

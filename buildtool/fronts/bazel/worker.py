@@ -1,0 +1,252 @@
+"""A persistent worker for Bazel: `buildtool-worker --persistent_worker`.
+
+Bazel sends WorkRequests to standard input and reads WorkResponses from standard output, as JSON (one
+document behind the other) or as protocol buffers (each after its length). A request's arguments are a
+command line of buildtool.
+The worker answers from its own session and the cache, never from the user's daemon. With --errors-only it
+keeps what goes to standard output to itself: Bazel would show it of every action.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import io
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from io import BufferedIOBase
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from buildtool.base.session import Session
+
+MOST_BYTES = 64 << 20  # of a request
+_CHUNK = 1 << 20
+_VARINT_BYTES = 10
+_ERRORS_ONLY = "--errors-only"
+
+
+@dataclass(frozen=True)
+class Work:
+    """A request: a command line, and the number that its answer has. `cancel`: of the request so numbered."""
+
+    arguments: tuple[str, ...]
+    number: int = 0
+    cancel: bool = False
+
+
+class BadWorkError(Exception):
+    """Bytes that are no request."""
+
+
+Run = Callable[[Sequence[str]], int]  # runs a command line; its exit status
+
+
+def serve(
+    stream: BufferedIOBase, out: BufferedIOBase, run: Run, *, json_lines: bool, errors_only: bool = False
+) -> int:
+    """Answers requests until the stream ends."""
+    requests = _json_requests(stream) if json_lines else _proto_requests(stream)
+    try:
+        for work in requests:
+            if work.cancel:  # requests run one after the other: the one that is meant has been answered
+                continue
+            status, text = _run(run, work.arguments, errors_only)
+            answer = _json_answer if json_lines else _proto_answer
+            out.write(answer(status, text, work.number))
+            out.flush()
+    except BadWorkError as error:
+        print(f"buildtool-worker: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _run(run: Run, arguments: Sequence[str], errors_only: bool) -> tuple[int, str]:
+    """The exit status of a command line, and what it wrote."""
+    said = io.StringIO()
+    out = io.StringIO() if errors_only else said
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(said):
+        try:
+            status = run(arguments)
+        except SystemExit as ended:
+            status = ended.code if isinstance(ended.code, int) else 1
+    return status, said.getvalue()
+
+
+# ---- JSON --------------------------------------------------------------------------------------------
+
+
+def _json_requests(stream: BufferedIOBase) -> Iterator[Work]:
+    """Documents one behind the other: Bazel puts nothing between them, and writes no line's end."""
+    decoder = json.JSONDecoder()
+    letters = codecs.getincrementaldecoder("utf-8")("replace")
+    text = ""
+    while data := stream.read1(_CHUNK):
+        text = (text + letters.decode(data)).lstrip()
+        while text:
+            if not text.startswith("{") or len(text) > MOST_BYTES:
+                raise BadWorkError("a request is too long, or not JSON")
+            try:
+                found, end = decoder.raw_decode(text)
+            except (ValueError, RecursionError):
+                break  # the rest of it is still to come
+            text = text[end:].lstrip()
+            yield _work(found)
+    if text:
+        raise BadWorkError("a request is not JSON")
+
+
+def _work(found: object) -> Work:
+    if not isinstance(found, Mapping):
+        raise BadWorkError("a request is not a map")
+    arguments, number = found.get("arguments", []), found.get("requestId", 0)
+    right = isinstance(arguments, list) and all(isinstance(word, str) for word in arguments)
+    if not right or not isinstance(number, int):
+        raise BadWorkError("a request has no list of arguments")
+    return Work(tuple(arguments), number, bool(found.get("cancel", False)))
+
+
+def _json_answer(status: int, text: str, number: int) -> bytes:
+    return (json.dumps({"exitCode": status, "output": text, "requestId": number}) + "\n").encode()
+
+
+# ---- protocol buffers --------------------------------------------------------------------------------
+# WorkRequest: arguments = 1 (strings), inputs = 2, request_id = 3, cancel = 4.
+# WorkResponse: exit_code = 1, output = 2, request_id = 3.
+
+
+def _proto_requests(stream: BufferedIOBase) -> Iterator[Work]:
+    while True:
+        length = _read_varint(stream)
+        if length is None:
+            return
+        if length > MOST_BYTES:
+            raise BadWorkError("a request is too long")
+        data = stream.read(length)
+        if len(data) < length:
+            raise BadWorkError("the stream ends within a request")
+        yield _proto_work(data)
+
+
+def _read_varint(stream: BufferedIOBase) -> int | None:
+    value = shift = 0
+    while True:
+        byte = stream.read(1)
+        if not byte:
+            if shift:
+                raise BadWorkError("the stream ends within a length")
+            return None
+        value |= (byte[0] & 0x7F) << shift
+        shift += 7
+        if not byte[0] & 0x80:
+            return value
+        if shift >= 7 * _VARINT_BYTES:
+            raise BadWorkError("a length has too many bytes")
+
+
+def _proto_work(data: bytes) -> Work:
+    arguments: list[str] = []
+    number, cancel = 0, False
+    for field, value in _fields(data):
+        if field == 1 and isinstance(value, bytes):
+            arguments.append(value.decode("utf-8", "surrogateescape"))
+        elif field == 3 and isinstance(value, int):
+            number = value if value < 1 << 31 else value - (1 << 64)
+        elif field == 4:
+            cancel = bool(value)
+    return Work(tuple(arguments), number, cancel)
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Number and value of each field: a whole number, or bytes."""
+    stream = io.BytesIO(data)
+    while (tag := _read_varint(stream)) is not None:
+        kind = tag & 7
+        if kind == 0:
+            yield tag >> 3, _read_varint(stream) or 0
+            continue
+        size = {1: 8, 5: 4}.get(kind)
+        if kind == 2:
+            size = _read_varint(stream)
+        if size is None:
+            raise BadWorkError("a field of an unknown kind")
+        value = stream.read(size) if size <= len(data) else b""
+        if len(value) < size:
+            raise BadWorkError("a field ends beyond its request")
+        yield tag >> 3, value
+
+
+def _proto_answer(status: int, text: str, number: int) -> bytes:
+    output = text.encode("utf-8", "replace")
+    body = b"\x08" + _varint(status) + b"\x12" + _varint(len(output)) + output
+    if number:
+        body += b"\x18" + _varint(number)
+    return _varint(len(body)) + body
+
+
+def _varint(value: int) -> bytes:
+    value &= (1 << 64) - 1  # as negative numbers are written
+    found = bytearray()
+    while value >= 0x80:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*found, value])
+
+
+def main() -> int:
+    """The console script: a worker with --persistent_worker, else one command line."""
+    from buildtool.api import kept_session
+    from buildtool.fronts.cli import main as cli
+
+    os.environ["BUILDTOOL_DAEMON"] = "off"
+    words = [word for word in sys.argv[1:] if word != _ERRORS_ONLY]
+    errors_only = len(words) < len(sys.argv) - 1
+
+    def run(arguments: Sequence[str], session: Session | None = None) -> int:
+        return cli.run([_once_encoded(word) for word in arguments], session)
+
+    if "--persistent_worker" not in words:
+        with contextlib.redirect_stdout(io.StringIO()) if errors_only else contextlib.nullcontext():
+            return run(_expanded(words))
+    session = kept_session()
+    replies = io.BufferedWriter(io.FileIO(os.dup(1), "wb"))
+    requests = io.BufferedReader(io.FileIO(os.dup(0), "rb"))
+    os.dup2(2, 1)  # whatever else is printed must not get between the answers
+    json_lines = "--worker_protocol=proto" not in words
+    return serve(
+        requests,
+        replies,
+        lambda given: run(given, session),
+        json_lines=json_lines,
+        errors_only=errors_only,
+    )
+
+
+def _once_encoded(word: str) -> str:
+    """A word as it was meant: Bazel takes the bytes of a name for letters, and writes each as UTF-8."""
+    try:
+        return word.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return word
+
+
+def _expanded(words: Sequence[str]) -> list[str]:
+    """The words, those of a file in place of its @FILE: Bazel gives a worker's arguments in one."""
+    found: list[str] = []
+    for word in words:
+        if word.startswith("@"):
+            try:
+                with open(word[1:], encoding="utf-8") as file:  # noqa: PTH123
+                    found += file.read().splitlines()
+            except (OSError, UnicodeDecodeError) as error:
+                sys.exit(f"{word[1:]}: error: cannot read the file of arguments: {error}")
+        else:
+            found.append(word)
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,232 @@
+"""Puts a network into a folder beside those that are there, and rewrites the files that name all of them.
+
+What a folder holds is known by its sources.json alone. A file that is not listed there is somebody else's,
+and is never written over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import buildtool
+from buildtool.base.errors import UsageError
+from buildtool.base.outfiles import refuse_another, write_changed
+from buildtool.base.plain import Mismatch, from_plain
+from buildtool.fronts.bundles.array import array
+from buildtool.fronts.bundles.cmake import cmake
+from buildtool.fronts.bundles.make import make
+from buildtool.fronts.bundles.readme import readme
+from buildtool.fronts.bundles.sections import sections
+from buildtool.fronts.bundles.types import Folder
+from buildtool.schema import SCHEMA
+from buildtool.schema.builds import BundleAnswer, BundledNetwork
+
+LISTING = "sources.json"
+COMMON = (LISTING, "sources.mk", "CMakeLists.txt", "nn_sections.ld", "README.md")
+_LOCKED = "networks"  # there in every folder, and no file of anybody else's
+
+
+def put(answer: BundleAnswer, out: Path) -> tuple[list[str], list[str]]:
+    """Writes a network's files into `out`; the names of those that changed, and of those that were removed.
+
+    UsageError where the folder has networks that do not go with it, or files of somebody else.
+    """
+    with _alone(out):
+        known = _known(out)
+        if (old := known.get(answer["net"])) is not None:
+            refuse_another(old["network"], answer["network"]["network"], out, answer["net"])
+        others = {net: network for net, network in known.items() if net != answer["net"]}
+        _refuse_another_core(answer, others, out)
+        _refuse_other_kernels(answer, others, out)
+        networks = {**others, answer["net"]: answer["network"]}
+        files = {**texts(networks), **_own(answer)}
+        _refuse_foreign(files, known, out)
+        changed = write_changed(files, out)
+        gone = _listed(known) - _listed(networks)
+        return changed, [name for name in sorted(gone) if _remove(out, name)]
+
+
+def texts(networks: Mapping[str, BundledNetwork]) -> dict[str, bytes]:
+    """The files that name all networks of a folder; the listing comes first."""
+    folder = Folder(networks)
+    return {
+        LISTING: _listing(folder),
+        "sources.mk": make(folder),
+        "CMakeLists.txt": cmake(folder),
+        "nn_sections.ld": sections(folder),
+        "README.md": readme(folder),
+    }
+
+
+def _own(answer: BundleAnswer) -> dict[str, bytes]:
+    network = answer["network"]
+    image = answer["files"][network["weights"]]
+    return {**answer["files"], network["array"]: array(answer["net"], image)}
+
+
+def _listing(folder: Folder) -> bytes:
+    """sources.json: what a program reads that makes project files of the folder."""
+    common = folder.any
+    listed: dict[str, Any] = {
+        "schema": SCHEMA,
+        "buildtool": buildtool.__version__,
+        "board": common["board"],
+        "core": common["core"],
+        "exact": common["exact"],
+        "defines": common["defines"],
+        "include": list(dict.fromkeys(name for _, network in folder.each for name in network["include"])),
+        "include_kernels": folder.all("include_kernels"),
+        "sources": sorted({*folder.all("kernels"), *folder.all("sources")}),
+        "assembly": [network["assembly"] for _, network in folder.each],
+        "arrays": [network["array"] for _, network in folder.each],
+        "licenses": folder.licenses,
+        "networks": dict(folder.each),
+    }
+    return (json.dumps(listed, indent=1) + "\n").encode()
+
+
+# ---- what is there -----------------------------------------------------------------------------------
+
+
+def _known(out: Path) -> dict[str, BundledNetwork]:
+    """The networks of a folder, none where it has no listing; UsageError for one that cannot be read."""
+    path = out / LISTING
+    again = "write to another folder, or remove this one and write its networks anew"
+    try:
+        read: Any = json.loads(path.read_bytes())
+        networks = read["networks"]
+        schema = read["schema"]
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise UsageError(f"cannot read: {error.strerror}", path=str(path)) from None
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise UsageError("this is no listing of a folder of networks", path=str(path), hint=again) from None
+    if schema != SCHEMA or not _is_well_formed(networks):
+        what = "the folder was written by another version of buildtool, or its listing was changed"
+        raise UsageError(what, path=str(path), hint=again)
+    found: dict[str, BundledNetwork] = networks
+    return found
+
+
+def _is_well_formed(networks: Any) -> bool:
+    """Whether the networks are as they are written here, and no file of theirs lies outside the folder."""
+    if not isinstance(networks, dict) or not networks:
+        return False
+    try:
+        for network in networks.values():
+            from_plain(network, BundledNetwork, "network")
+    except Mismatch:
+        return False
+    return all(_is_inside(name) for network in networks.values() for name in network["files"])
+
+
+def _is_inside(name: Any) -> bool:
+    if not isinstance(name, str) or not name or "\0" in name or "\\" in name:
+        return False
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts
+
+
+def _listed(networks: Mapping[str, BundledNetwork]) -> set[str]:
+    """All files of these networks, and what describes them."""
+    own = {name for network in networks.values() for name in network["files"]}
+    return own | set(COMMON) if networks else own
+
+
+# ---- what does not go together -----------------------------------------------------------------------
+
+
+def _refuse_another_core(answer: BundleAnswer, others: Mapping[str, BundledNetwork], out: Path) -> None:
+    """UsageError where the flags of the networks differ: a program is compiled for one core."""
+    new = answer["network"]
+    for net, network in others.items():
+        if _core(network) != _core(new):
+            raise UsageError(
+                f"the folder has the network '{net}' for the core of '{network['board']}', "
+                f"and '{answer['net']}' is for that of '{new['board']}'",
+                path=str(out),
+                hint="give each core a folder of its own",
+            )
+
+
+def _core(network: BundledNetwork) -> tuple[list[str], ...]:
+    return network["core"], network["defines"], network["exact"]
+
+
+def _refuse_other_kernels(answer: BundleAnswer, others: Mapping[str, BundledNetwork], out: Path) -> None:
+    """UsageError where a file that another network shares is not what this network needs."""
+    for net, network in others.items():
+        for name in network["files"]:
+            if name in answer["files"] and not _holds(out / name, answer["files"][name]):
+                raise UsageError(
+                    f"the network '{net}' in this folder goes with another {name}, of another version of "
+                    "buildtool or changed by hand",
+                    path=str(out),
+                    hint="remove the folder, and write all of its networks anew",
+                )
+
+
+def _refuse_foreign(files: Mapping[str, bytes], known: Mapping[str, BundledNetwork], out: Path) -> None:
+    """UsageError for a file that is there and was not written here."""
+    listed = _listed(known)
+    for name, data in files.items():
+        path = out / name
+        if name not in listed and (path.exists() or path.is_symlink()) and not _holds(path, data):
+            raise UsageError(
+                "this file is not one of a folder of networks, and would be lost",
+                path=str(path),
+                hint="write to an empty folder",
+            )
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    try:
+        return path.read_bytes() == data
+    except OSError:
+        return False
+
+
+def _remove(out: Path, name: str) -> bool:
+    """Removes a file that no network needs any more, and the folders that are empty then."""
+    path = out / name
+    try:
+        path.unlink()
+    except OSError:
+        return False
+    for folder in path.relative_to(out).parents[:-1]:
+        with contextlib.suppress(OSError):
+            (out / folder).rmdir()
+    return True
+
+
+@contextlib.contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """No two networks are put into a folder at the same time, where the system can see to that."""
+    locked = out / _LOCKED
+    made = [folder for folder in (locked, *locked.parents) if not folder.exists()]
+    handle = -1
+    try:
+        locked.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(ImportError):
+            import fcntl
+            import os
+
+            handle = os.open(locked, os.O_RDONLY)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+    except OSError as error:
+        raise UsageError(f"cannot write: {error.strerror}", path=str(out)) from None
+    except ValueError:  # a null character
+        raise UsageError("cannot write: this is not a path", path=repr(str(out))) from None
+    try:
+        yield
+    finally:
+        if handle >= 0:
+            os.close(handle)
+        for folder in made:  # inner ones first; empty only where nothing was written
+            with contextlib.suppress(OSError):
+                folder.rmdir()

@@ -1,0 +1,323 @@
+"""The figures of an answer that was kept as JSON, or of a locked plan, by names that `diff` compares.
+
+`buildtool plan`, `profile`, `validate`, `build` and `sizes` print such answers with `--json`; `buildtool plan
+--out` writes a locked plan.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from buildtool.base.errors import BuildtoolError, UsageError
+from buildtool.fronts.changes.embedded import data_of
+from buildtool.fronts.changes.floors import FIGURES as SHARES
+from buildtool.fronts.changes.floors import PERCENT, shares
+from buildtool.fronts.changes.sizetree import LEVELS, Part
+
+MOST_BYTES = 1 << 26  # of a file
+_HEAD_BYTES = 1 << 12  # that show whether a file can be one of these
+MOST = 1 << 63  # of a figure
+_HINT = (
+    "a report, an answer that `buildtool plan|profile|validate|build|sizes --json` printed, or a locked plan"
+)
+_SPACE = b"\xef\xbb\xbf \t\r\n"
+_BEGINNINGS = (b"{", b"<", b"")  # of JSON, of a report's page, of an empty file
+Number = int | float
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A total: its name in `--fail-if`, and its unit ("" for a plain number).
+
+    `key`: of the answer; "" for what is added up.
+    """
+
+    name: str
+    unit: str
+    key: str
+
+
+COST = "cost"
+STATE = "state"  # most networks have none
+VARIABLES = "variables"
+KINDS = ("code", "constants", VARIABLES)  # of an image's parts
+OWNERS = ("network", "kernels", "application")  # who brought what is stored
+_OF_DATA_SETS = ("inputs", "inputs_run", "inputs_equal", "elements_different")
+HIGHER_IS_BETTER = (*SHARES, *_OF_DATA_SETS[:3])
+# In the order of the tables. Which of them a file has depends on the command that wrote it.
+METRICS = (
+    Metric("ram", "bytes", "arena_bytes"),
+    Metric(STATE, "bytes", "state_bytes"),
+    Metric("weights", "bytes", "flash_bytes"),
+    Metric("stack", "bytes", "stack_high_water"),
+    Metric("macs", "", "macs"),
+    Metric("f", "", "f"),
+    Metric(COST, "", "cost"),  # its unit is the answer's
+    Metric("instructions", "", "instructions"),
+    Metric("cycles", "", "cycles"),
+    Metric("ms", "estimated", "estimated_ms"),
+    Metric("run_ms", "", "run_ms"),
+    *(Metric(name, "", f"data set {name}") for name in (*SHARES, *_OF_DATA_SETS)),  # shares in per cent
+    *(Metric(name, "bytes", "") for name in (*KINDS, *map("flash.{}".format, OWNERS))),  # of an image's parts
+)
+MEMORY = "memory."  # begins the names of what an image takes of a memory
+
+
+@dataclass(frozen=True)
+class Row:
+    """A layer or a region by its name: numbers by column, and words such as its kernel."""
+
+    name: str
+    numbers: Mapping[str, Number]
+    words: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a file says: whose answer it is, totals by metric, layers and regions in their order.
+
+    `rows_of`: which command names the layers and regions, "" where there are none; those of two commands are
+    not the same things. `parts`: of an image, as schema.builds.SizePart has them.
+    """
+
+    path: str
+    about: str
+    totals: Mapping[str, Number]
+    units: Mapping[str, str]
+    layers: tuple[Row, ...]
+    regions: tuple[Row, ...]
+    rows_of: str = ""
+    parts: tuple[Part, ...] = ()
+
+
+def read(path: str) -> Figures:
+    """The figures of a file; UsageError for one that is none of those above."""
+    text = data(path)
+    content = _content(path, text)
+    if content.get("format") is not None:
+        return _locked(path, text)
+    if "error" in content:
+        raise UsageError("the command that wrote it failed: it has an error and no answer", path=path)
+    return of_answer(path, content)
+
+
+def of_answer(path: str, content: Mapping[str, Any]) -> Figures:
+    """The figures of an answer's plain values; UsageError for one that has none. `path`: where it is from."""
+    try:
+        return _answer(path, content)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise _strange(path) from None
+
+
+def data(path: str) -> bytes:
+    """The bytes of a file that may hold an answer, read once: it may be a pipe that somebody writes to.
+
+    Reads no further than its beginning where that shows another kind of file. Raises UsageError for a file
+    that cannot be read, or is too large.
+    """
+    try:
+        with _reading(path) as file:
+            found = file.read(_HEAD_BYTES)
+            if found.lstrip(_SPACE)[:1] in _BEGINNINGS:
+                found += file.read(MOST_BYTES + 1 - len(found))
+    except OSError as error:
+        what = f"cannot read the file: {error.strerror}"
+        raise UsageError(what, path=path, hint="check the path") from None
+    except ValueError:  # a null character
+        raise UsageError("cannot read the file: this is not a path", path=repr(path)) from None
+    if len(found) > MOST_BYTES:
+        raise UsageError(f"the file has more than {MOST_BYTES:,} bytes", path=path)
+    return found
+
+
+def _reading(path: str) -> BinaryIO:
+    """Opens a file for reading. Raises UsageError for a pipe that nobody writes to: a read would wait."""
+    if not Path(path).is_fifo():
+        return Path(path).open("rb")
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    os.set_blocking(handle, True)  # a read waits for a writer that is there, and ends where there is none
+    file = os.fdopen(handle, "rb")
+    if not file.peek(1):
+        file.close()
+        raise UsageError(
+            "nothing writes to this pipe", path=path, hint="start its writer first, or name a file"
+        )
+    return file
+
+
+def _content(path: str, data: bytes) -> dict[str, Any]:
+    try:
+        content = json.loads(data_of(data).decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        raise UsageError("not a JSON file", path=path, hint=_HINT) from None
+    if not isinstance(content, dict):
+        raise _strange(path)
+    return content
+
+
+def _strange(path: str) -> UsageError:
+    return UsageError("it is no answer of buildtool's that can be compared", path=path, hint=_HINT)
+
+
+def _answer(path: str, content: Mapping[str, Any]) -> Figures:
+    totals: dict[str, Number] = {}
+    units: dict[str, str] = {}
+    own = _own_units(content)
+    content = _of_data_set(content) if "fed" in content else _with_run(content)
+    for metric in METRICS:
+        value = content.get(metric.key) if metric.key else None
+        if value is not None:
+            totals[metric.name], units[metric.name] = _number(value), own.get(metric.name, metric.unit)
+    for memory in content.get("sizes") or ():
+        name = MEMORY + str(memory["memory"])
+        totals[name], units[name] = _number(memory["used"]), "bytes"
+    for stack in content.get("stacks") or ():
+        if stack["needed"] is not None:
+            totals["stack"], units["stack"] = _number(stack["needed"]), "bytes"
+    parts = tuple(map(_part, content.get("parts") or ()))
+    for name, size in _added(parts):
+        totals[name] = totals.get(name, 0) + size
+        units[name] = "bytes"
+    if not totals:
+        raise KeyError("no figure")
+    profiled, planned = tuple(_profiled(content)), tuple(_planned(content))
+    reported = tuple(_reported(content))
+    regions = tuple(_regions(content))
+    rows_of = "report" if reported else "profile" if profiled else "plan" if planned else ""
+    layers = reported or profiled or planned
+    return Figures(path, _about(content), totals, units, layers, regions, rows_of, parts)
+
+
+def _with_run(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An answer with the time that was measured, and with what a report's run has counted as its own."""
+    seconds, run = content.get("seconds"), content.get("run")
+    if seconds is not None:
+        return {**content, "run_ms": 1000 * _number(seconds)}
+    if isinstance(run, Mapping):
+        names = ("instructions", "cycles", "cycles_are")
+        return {**content, **{name: run[name] for name in names}, "run_ms": run["milliseconds"]}
+    return content
+
+
+def _of_data_set(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An answer on a data set with what its firmware has as its own, and METRICS' keys of data sets."""
+    run, accuracy = content.get("firmware") or {}, content.get("accuracy")
+    found: dict[str, Any] = {name: run.get(name) for name in ("arena_bytes", "stack_high_water")}
+    numbers = {"inputs": content.get("inputs"), "inputs_run": run.get("inputs")}
+    numbers |= {name: run.get(name) for name in ("inputs_equal", "elements_different")}
+    if accuracy is not None:
+        numbers |= {name: round(100 * _number(share), 9) for name, share in shares(accuracy).items()}
+    names = {key: content.get(key) for key in ("model", "board")}
+    return {**names, **found, **{f"data set {name}": value for name, value in numbers.items()}}
+
+
+def _own_units(content: Mapping[str, Any]) -> dict[str, str]:
+    """What figures are in, or are, where the answer says that."""
+    how = str(content.get("cycles_are") or "")
+    of = f"{PERCENT} of the {(content.get('accuracy') or {}).get('of')}"  # the two may differ
+    return {
+        COST: str(content.get("cost_unit", "")),
+        "cycles": how,
+        "run_ms": how,
+        **dict.fromkeys(SHARES, of),
+    }
+
+
+def _part(part: Mapping[str, Any]) -> Part:
+    size = _number(part["bytes"])
+    if not isinstance(size, int):
+        raise TypeError("not a whole number")
+    return {**{name: str(part[name]) for name in ("kind", *LEVELS)}, "bytes": size}
+
+
+def _added(parts: Sequence[Part]) -> Iterator[tuple[str, int]]:
+    """Totals that a part counts to: what it is, and of what is stored who brought it."""
+    if parts:
+        yield from ((metric.name, 0) for metric in METRICS if not metric.key)
+    for part in parts:
+        kind, owner, size = part["kind"], part["owner"], part["bytes"]
+        assert isinstance(size, int)
+        if kind in KINDS:
+            yield str(kind), size
+        if kind != VARIABLES and owner in OWNERS:
+            yield f"flash.{owner}", size
+
+
+def _numbers(row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Number]:
+    return {name: _number(row[name]) for name in names if row.get(name) is not None}
+
+
+def _profiled(content: Mapping[str, Any]) -> Iterator[Row]:
+    """The layers of a profile."""
+    for layer in content.get("per_operator") or ():
+        numbers = _numbers(layer, ("ram_alive", "macs", "calls", "instructions", "cycles", "estimated_ms"))
+        yield Row(str(layer["name"]), numbers, {"kernel": str(layer["kernel"])})
+
+
+def _planned(content: Mapping[str, Any]) -> Iterator[Row]:
+    """The operators of a plan: the regions that they are in have the figures."""
+    if "regions" not in content:
+        return
+    for operator in content.get("operators") or ():
+        words = {name: str(operator[name]) for name in ("kernel", "form")}
+        yield Row(str(operator["name"]), {}, words)
+
+
+def _reported(content: Mapping[str, Any]) -> Iterator[Row]:
+    """The layers of a report: all figures that it has of them."""
+    for layer in content.get("layers") or ():
+        names = ("ram_alive", "weight_bytes", "macs", "calls", "cost", "instructions", "cycles")
+        words = {name: str(layer[name]) for name in ("kernel", "form")}
+        yield Row(str(layer["name"]), _numbers(layer, names), words)
+
+
+def _regions(content: Mapping[str, Any]) -> Iterator[Row]:
+    """The regions of a plan by the names of their first and last operators: each layer shifts positions."""
+    names = {one["position"]: str(one["name"]) for one in content.get("operators") or ()}
+    for region in content.get("regions") or ():
+        ops = region["operators"]
+        first, last = (names.get(op, str(op)) for op in (ops[0], ops[-1]))
+        name = f"{first} - {last}" if len(ops) > 1 else first
+        numbers = _numbers(region, ("live_bytes", "calls", "macs", "cost"))
+        yield Row(name, numbers, {"runs": "streamed" if region["streamed"] else "whole"})
+
+
+def _number(value: object) -> Number:
+    """A number that arithmetic can take: JSON's have any number of digits, and Python reads NaN."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError("no number")
+    if not abs(value) < MOST:  # nor is NaN
+        raise ValueError("too large")
+    return value
+
+
+def _about(content: Mapping[str, Any]) -> str:
+    """Whose figures they are: the network and the board, as far as the answer names them."""
+    words = [str(content[key]) for key in ("model", "net") if isinstance(content.get(key), str)][:1]
+    board = content.get("board")
+    return " on ".join([*words, *([board] if isinstance(board, str) else [])])
+
+
+def _locked(path: str, data: bytes) -> Figures:
+    from buildtool.plan.locked import from_text
+
+    try:
+        locked = from_text(data)
+    except BuildtoolError as error:
+        raise error.at(path=path) from None
+    plan = locked.plan
+    totals: dict[str, Number] = {
+        "ram": plan.arena_bytes,
+        "macs": plan.macs,
+        "f": plan.f,
+        "cost": plan.cost,
+    }
+    units = {"ram": "bytes", COST: str(plan.cost_unit)}
+    pairs = zip(locked.operators, plan.kernels, strict=False)
+    layers = tuple(Row(name, {}, {"kernel": kernel}) for name, kernel in pairs)
+    return Figures(path, f"a plan for {locked.board}", totals, units, layers, (), "locked plan")

@@ -1,0 +1,78 @@
+"""How much a figure may grow: `ram+2%`, `weights+4K`, `memory.flash+0`; what it must reach: `top1<70%`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from buildtool.base.errors import UsageError, did_you_mean
+from buildtool.fronts.changes import floors
+from buildtool.fronts.changes.compare import Change
+from buildtool.fronts.changes.figures import HIGHER_IS_BETTER, MEMORY, METRICS
+from buildtool.fronts.changes.floors import Floor
+
+_RULE = re.compile(r"([A-Za-z][\w.-]*)\+([0-9]+(?:\.[0-9]+)?)(%|[KM]?)")
+_UNITS = {"": 1, "K": 1024, "M": 1024 * 1024}
+_HELP = "write a figure, + and how much it may grow: ram+2%, weights+4K, f+0.05"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A figure's name and the most that it may grow: per cent of what was before, or its own unit."""
+
+    text: str
+    name: str
+    most: float
+    is_percent: bool
+
+
+def parse(text: str) -> Limit | Floor:
+    """The limit that a text says; UsageError for other texts and unknown figures."""
+    if "<" in text:
+        return floors.parse(text)
+    match = _RULE.fullmatch(text)
+    if match is None:
+        raise UsageError(f"'{text}' is no limit", option="fail_if", hint=_HELP)
+    name, number, unit = match.groups()
+    known = [metric.name for metric in METRICS]
+    if name not in known and not name.startswith(MEMORY):
+        hint = did_you_mean(name, [*known, f"{MEMORY}NAME"])
+        raise UsageError(f"'{text}': there is no figure '{name}'", option="fail_if", hint=hint)
+    if name in HIGHER_IS_BETTER:
+        hint = f"{name}<70%" if name in floors.FIGURES else "elements_different+0"
+        raise UsageError(f"'{text}': more of '{name}' is no worse", option="fail_if", hint=hint)
+    is_percent = unit == "%"
+    return Limit(text, name, float(number) * (1 if is_percent else _UNITS[unit]), is_percent)
+
+
+def exceeded(limits: Sequence[Limit | Floor], totals: Sequence[Change]) -> list[str]:
+    """The limits (their texts) that are exceeded; UsageError for a figure that one of the files lacks."""
+    by_name = {change.name: change for change in totals}
+    found = []
+    for limit in limits:
+        change = by_name.get(limit.name)
+        if isinstance(limit, Floor):
+            if _is_below(limit, change):
+                found.append(limit.text)
+            continue
+        if change is None or change.growth is None:
+            have = [name for name, one in by_name.items() if one.growth is not None]
+            hint = "both have: " + ", ".join(have) if have else "the files are of different commands"
+            what = f"'{limit.text}': not both files have '{limit.name}'"
+            raise UsageError(what, option="fail_if", hint=hint)
+        assert change.before is not None
+        most = limit.most * change.before / 100 if limit.is_percent else limit.most
+        if change.growth > most:
+            found.append(limit.text)
+    return found
+
+
+def _is_below(floor: Floor, change: Change | None) -> bool:
+    """Whether the second file's share is below what it must reach; UsageError where it has none."""
+    if change is None or change.after is None:
+        hint = "buildtool validate MODEL --board B --data FILE --json, with labels"
+        raise UsageError(
+            f"'{floor.text}': the second file has no '{floor.name}'", option="fail_if", hint=hint
+        )
+    return change.after / 100 < floor.least

@@ -1,0 +1,136 @@
+"""What a report shows besides its plan: what differs from an earlier one, and what a run has counted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from buildtool.base.errors import UsageError
+from buildtool.fronts.changes import figures
+from buildtool.fronts.changes.compare import Change, RowChange, changes
+
+if TYPE_CHECKING:
+    from buildtool.fronts.changes.figures import Figures
+    from buildtool.schema.builds import BuildAnswer
+    from buildtool.schema.reports import (
+        Differences,
+        FigureChange,
+        ReportAnswer,
+        ReportImage,
+        ReportLayer,
+        ReportRun,
+        RowDifference,
+    )
+
+_HINT = "what `buildtool profile MODEL --board B --json` printed, for the same network and options"
+
+
+def read(path: str) -> Figures:
+    """The figures of an earlier report (.html or .json), answer or locked plan."""
+    return figures.read(path)
+
+
+def compared(answer: ReportAnswer, earlier: Figures) -> ReportAnswer:
+    """The report with what differs from an earlier one."""
+    found = changes(earlier, figures.of_answer("", answer))
+    about = f"{earlier.about} ({Path(earlier.path).name})"
+    differences: Differences = {
+        "about": about,
+        "totals": [_figure(change) for change in found.totals],
+        "regions": [row for row in map(_row, found.regions) if row["numbers"] or row["words"]],
+        "layers": [row for row in map(_row, found.layers) if row["numbers"] or row["words"]],
+    }
+    return {**answer, "against": differences}
+
+
+def _figure(change: Change) -> FigureChange:
+    return {"name": change.name, "unit": change.unit, "before": change.before, "after": change.after}
+
+
+def _is_in_both(change: Change) -> bool:
+    """What only one of them has counted is no difference."""
+    return change.growth is not None
+
+
+def _row(row: RowChange) -> RowDifference:
+    return {
+        "name": row.name,
+        "how": row.how,
+        "numbers": [_figure(change) for change in row.numbers if row.how != "changed" or _is_in_both(change)],
+        "words": list(row.words),
+    }
+
+
+# ---- counted layers ------------------------------------------------------------------------------------
+
+
+def read_profile(path: str) -> Mapping[str, Any]:
+    """The answer to `profile` that a file has; UsageError for another file."""
+    try:
+        content = json.loads(figures.data(path).decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        raise UsageError("not a JSON file", path=path, hint=_HINT) from None
+    if not isinstance(content, dict) or not isinstance(content.get("per_operator"), list):
+        raise UsageError("it is no answer of `buildtool profile`", path=path, hint=_HINT)
+    return content
+
+
+def with_counts(answer: ReportAnswer, profile: Mapping[str, Any], path: str = "") -> ReportAnswer:
+    """The report with the instructions and cycles of a profile; UsageError where its layers are not these.
+
+    `path`: the profile's file ("": it was made now).
+    """
+    rows = profile["per_operator"]
+    try:
+        same = [(str(row["name"]), str(row["kernel"]), int(row["macs"])) for row in rows] == [
+            (layer["name"], layer["kernel"], layer["macs"]) for layer in answer["layers"]
+        ]
+        layers = (
+            [_counted(layer, row) for layer, row in zip(answer["layers"], rows, strict=True)] if same else []
+        )
+        run: ReportRun = {
+            "how": f"{profile['level_text']}, {profile['compiler']}",
+            "instructions": _whole(profile["instructions"]),
+            "cycles": _whole(profile["cycles"]),
+            "cycles_are": str(profile["cycles_are"]),
+            "milliseconds": _milliseconds(profile),
+        }
+    except (LookupError, TypeError, ValueError):
+        raise UsageError("it is no answer of `buildtool profile`", path=path, hint=_HINT) from None
+    if not same:
+        raise UsageError("the profile is of another network or of another plan", path=path, hint=_HINT)
+    return {**answer, "layers": layers, "run": run}
+
+
+def with_image(answer: ReportAnswer, made: BuildAnswer) -> ReportAnswer:
+    """The report with what the linked firmware of its plan is made of."""
+    image: ReportImage = {"compiler": made["compiler"], "sizes": made["sizes"], "parts": made["parts"]}
+    return {**answer, "linked": image}
+
+
+def _counted(layer: ReportLayer, row: Mapping[str, Any]) -> ReportLayer:
+    return {
+        **layer,
+        "instructions": _whole(row["instructions"]),
+        "cycles": _whole(row["cycles"]),
+    }
+
+
+def _milliseconds(profile: Mapping[str, Any]) -> float | None:
+    """What the run took, or would take by the estimate of its cycles; TypeError for what is no number."""
+    seconds, estimated = profile["seconds"], profile["estimated_ms"]
+    found = estimated if seconds is None else 1e3 * seconds
+    if found is not None and not (isinstance(found, float) and 0 <= found < figures.MOST):
+        raise TypeError("no time")
+    return found
+
+
+def _whole(value: object) -> int | None:
+    """A count of the file's; TypeError for what is none."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < figures.MOST:
+        raise TypeError("no count")
+    return value

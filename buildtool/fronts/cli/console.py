@@ -1,0 +1,247 @@
+"""Standard output and standard error as they may be: closed, full, of few characters, read by nobody."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from buildtool import __version__
+from buildtool.base.errors import BuildtoolError, InternalError, MachineError, from_exception, to_data
+from buildtool.fronts.texts.table import WIDTH
+from buildtool.options.arguments import columns
+from buildtool.options.spelling import spelled, spelled_name
+from buildtool.schema import SCHEMA
+
+PATIENCE_SECONDS = 1.0  # before it is said what takes so long
+LEAST_WIDTH = 40  # narrower terminals break lines themselves
+
+
+def prepare() -> None:
+    """Before anything is opened: no file may take the number of a stream that is closed.
+
+    Characters that a stream's encoding lacks are written as Python escapes them.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # it gets the lowest number that is free: this one
+    if sys.stderr is None:
+        sys.stderr = io.TextIOWrapper(io.FileIO(2, "w", closefd=False), write_through=True)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def width() -> int:
+    """Characters of a line: of the terminal, or as COLUMNS says; else what tables have by themselves."""
+    return max(columns() or WIDTH, LEAST_WIDTH)
+
+
+def is_coloured(stream: Any) -> bool:
+    """Whether texts for a stream are in colours: on terminals that have them, or where that is asked for.
+
+    NO_COLOR and FORCE_COLOR decide, in this order, where they are set and not empty (FORCE_COLOR=0: no).
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    if forced := os.environ.get("FORCE_COLOR"):
+        return forced not in ("0", "false")
+    return _is_terminal(stream)
+
+
+def _is_terminal(stream: Any) -> bool:
+    """Whether people read a stream at a terminal that can go back and change colours."""
+    try:
+        return stream is not None and stream.isatty() and os.environ.get("TERM") not in (None, "", "dumb")
+    except ValueError:  # it is closed
+        return False
+
+
+def write_text(text: str) -> None:
+    """Writes a command's answer for people: as wide as the lines are, and in colours where there are any."""
+    from buildtool.fronts.texts import colour, table
+
+    folded = table.folded(text)
+    write(colour.answer(folded) if is_coloured(sys.stdout) else folded)
+
+
+def write(text: str) -> None:
+    """Writes a command's answer, all of it. MachineError where nobody can take it."""
+    if sys.stdout is None:
+        raise MachineError("cannot write the answer: standard output is closed")
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        raise  # who reads has enough
+    except OSError as error:
+        raise unwritable(error) from None
+
+
+@contextlib.contextmanager
+def progress(first: str = "") -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """A listener to messages of progress: on a terminal, what takes longer than a second is said in one line.
+
+    `first` is said until there is a message. The line is gone when the block ends. Nothing is said where
+    standard error is no terminal.
+    """
+    if not _is_terminal(sys.stderr):
+        yield lambda _: None
+        return
+    line = _Line()
+    line.hear({"progress": {"text": first}})
+    try:
+        yield line.hear
+    finally:
+        line.end()
+
+
+class _Line:
+    """The last line of a terminal, which says what is being done, from a second on after the beginning."""
+
+    def __init__(self) -> None:
+        self._begun, self._text, self._shown = time.monotonic(), "", 0
+        import threading  # of terminals alone: it costs start-up time
+
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._make_timer = threading.Timer
+        self._ended = False
+
+    def hear(self, message: Mapping[str, Any]) -> None:
+        """Takes up what is being done now; it is said as soon as patience has come to an end."""
+        about = message.get("progress")
+        if not isinstance(about, dict):
+            return
+        self._text = str(about.get("text", ""))
+        left = PATIENCE_SECONDS - (time.monotonic() - self._begun)
+        if left <= 0:
+            self._show()
+        elif self._timer is None:
+            self._timer = self._make_timer(left, self._show)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _show(self) -> None:
+        with self._lock, contextlib.suppress(OSError, ValueError):
+            if not self._ended:
+                text = self._text[: max((columns(2) or WIDTH) - 4, 1)]  # a line that breaks cannot vanish
+                if not text and not self._shown:
+                    return
+                print(f"\r{text.ljust(self._shown)}", end="", file=sys.stderr, flush=True)
+                self._shown = len(text)
+
+    def end(self) -> None:
+        """Clears the line; nothing is said after that."""
+        if self._timer is not None:
+            self._timer.cancel()
+        with self._lock, contextlib.suppress(OSError, ValueError):
+            self._ended = True
+            if self._shown:
+                print(f"\r{' ' * self._shown}\r", end="", file=sys.stderr, flush=True)
+
+
+def unwritable(error: OSError) -> MachineError:
+    """The error for what standard output did not take; from now on it takes everything, for nobody."""
+    silence()
+    return MachineError(f"cannot write the answer to standard output: {error.strerror}")
+
+
+def silence() -> None:
+    """Whatever standard output still holds goes nowhere: the interpreter must not try to write it again."""
+    if sys.stdout is not None:
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.stdout = None  # as the interpreter has it where there is none
+
+
+def as_json(value: object) -> str:
+    """JSON, for people and programs; what is bytes is left out, and keys are text."""
+    return json.dumps(_plain(value), indent=2, sort_keys=True)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items() if not isinstance(item, bytes)}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def wants_json(argv: Sequence[str]) -> bool:
+    """Whether a command line, right or wrong, asks for JSON."""
+    words = argv[: argv.index("--")] if "--" in argv else argv
+    return any(word.partition("=")[0] == "--json" for word in words)
+
+
+def report(error: Exception, argv: Sequence[str]) -> BuildtoolError:
+    """Tells of an error: on standard error, or as the answer where that is JSON. What it was told as."""
+    told = from_exception(error)
+    if wants_json(argv):
+        try:
+            write(as_json(_answer(told, argv)))
+            return told
+        except MachineError:
+            pass  # then in words
+    with contextlib.suppress(OSError, ValueError):
+        words = _words(told, argv)
+        if is_coloured(sys.stderr):
+            from buildtool.fronts.texts import colour
+
+            words = colour.message(words)
+        print(words, file=sys.stderr, flush=True)
+    return told
+
+
+def write_sarif(
+    argv: Sequence[str],
+    found: Sequence[BuildtoolError],
+    status: int,
+    answer: Mapping[str, Any] | None = None,
+) -> None:
+    """Writes what was wrong where a command line, right or wrong, asks for a SARIF file."""
+    words = argv[: argv.index("--")] if "--" in argv else argv
+    named = ""
+    for word, after in itertools.zip_longest(words, words[1:], fillvalue=""):
+        if word.partition("=")[0] == "--sarif":
+            named = word.partition("=")[2] or after
+    if not named:
+        return
+    from buildtool.base.outfiles import write as write_files
+    from buildtool.fronts.texts import sarif
+
+    path = Path(named)
+    write_files({path.name: sarif.log(found, __version__, status, answer).encode()}, path.parent)
+
+
+def _answer(error: BuildtoolError, argv: Sequence[str]) -> dict[str, object]:
+    answer: dict[str, object] = {"schema": SCHEMA, "error": to_data(error)}
+    if isinstance(error, InternalError):
+        answer["report"] = {**_circumstances(argv), "traceback": error.trace.splitlines()}
+    return answer
+
+
+def _words(error: BuildtoolError, argv: Sequence[str]) -> str:
+    message = error.message(spelled, spelled_name)
+    if not isinstance(error, InternalError):
+        return message
+    lines = [f"  {name}: {value}" for name, value in _circumstances(argv).items()]
+    return "\n".join([message, *lines, *(f"  {line}" for line in error.trace.splitlines())])
+
+
+def _circumstances(argv: Sequence[str]) -> dict[str, str]:
+    """What whoever looks into an error of ours has to know."""
+    import platform
+
+    return {
+        "asked": " ".join(["buildtool", *argv]),
+        "version": f"buildtool {__version__}, Python {platform.python_version()}, {platform.system()}",
+    }

@@ -1,0 +1,147 @@
+"""`buildtool debug`: a session of the test firmware with a debugger, in a folder of its own.
+
+The firmware reads input.bin there and leaves output.bin and report.txt. The server (QEMU, or a probe's) is
+started halted: nothing runs before the debugger says so.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from buildtool.base.errors import ToolError, suggest
+from buildtool.base.outfiles import write as write_files
+
+if TYPE_CHECKING:
+    from buildtool.schema.builds import StackSize
+    from buildtool.schema.runs import DebugAnswer
+
+_INSTALL = {"gdb-multiarch": "apt-get install gdb-multiarch", "gdb": "apt-get install gdb"}
+_HERE = "127.0.0.1"
+_END_SECONDS = 5.0  # that the server gets to end once it was asked to
+
+
+def write(answer: DebugAnswer, folder: Path) -> None:
+    """Writes the session's files to its folder; what the last session left there is removed."""
+    sources = list(answer["sources"])
+    if answer["image"] not in answer["files"]:  # built elsewhere, with sources named as seen from here
+        sources.append(f"directory {_quoted(str(Path.cwd()))}")
+    scripts = {
+        f"{answer['net']}_sources.gdb": _lines(sources),
+        _script(answer): _lines(["set confirm off", *sources, *answer["commands"]]),
+    }
+    write_files({**answer["files"], **scripts}, folder)
+    for name in answer["outputs"]:
+        with suppress(FileNotFoundError):
+            (folder / name).unlink()
+
+
+def text(answer: DebugAnswer, folder: Path) -> str:
+    """How to begin: the line for a shell, and where things are."""
+    lines = [f"{answer['net']} on {answer['board']}, compiled by {answer['compiler']} for a debugger"]
+    lines += [f"{folder}: the firmware reads input.bin there and writes {', '.join(answer['outputs'])}"]
+    lines += [f"warning: {found}" for found in map(_stack, answer["stacks"]) if found]
+    if answer["server"]:
+        lines += [f"server: {shlex.join(answer['server'])}"]
+        lines += [f"waiting at {_HERE}:{answer['port']}, halted; in another terminal:"]
+    else:
+        lines += ["the debugger starts the program itself:"]
+    lines += ["", f"    {line(answer, folder)}", ""]
+    if not _installed(answer["debuggers"]):
+        first = answer["debuggers"][0]
+        how = _INSTALL.get(first, f"install {first}")
+        lines += [f"note: none of {', '.join(answer['debuggers'])} was found here: {how}"]
+    return "\n".join(lines)
+
+
+def _stack(stack: StackSize) -> str:
+    """What is wrong with a stack; "" for one that suffices."""
+    needed, reserved = stack["needed"], stack["reserved"]
+    if needed is None or needed <= reserved:
+        return ""
+    return (
+        f"compiled for a debugger, {stack['function']} takes up to {needed:,} bytes of stack, and the board "
+        f"has {reserved:,}: raise stack_bytes in the board's file"
+    )
+
+
+def line(answer: DebugAnswer, folder: Path) -> str:
+    """The line for a shell that begins the debugger, in the session's folder."""
+    program = _installed(answer["debuggers"]) or answer["debuggers"][0]
+    words = [program, "-x", _script(answer), answer["image"]]
+    return f"cd {shlex.quote(str(folder.absolute()))} && {shlex.join(words)}"
+
+
+def need_port(answer: DebugAnswer) -> None:
+    """ToolError where another server has the session's port: a debugger would speak to that one."""
+    port = answer["port"]
+    if answer["server"] and _is_taken(port):
+        raise ToolError(
+            f"port {port} of this machine is taken: another session, or another server, has it",
+            hint=suggest("or end that one", port=port + 1),
+        )
+
+
+def serve(answer: DebugAnswer, folder: Path) -> int:
+    """Runs the server until it ends, or is interrupted; the exit status. ToolError where it cannot begin."""
+    if not answer["server"]:
+        return 0
+    # An editor that ends this process must not leave the server behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        server = subprocess.Popen(answer["server"], cwd=folder, stdin=subprocess.DEVNULL)
+    except OSError as error:
+        raise ToolError(f"the server cannot be started: {error.strerror}", path=answer["server"][0]) from None
+    try:
+        status = server.wait()
+    finally:
+        if server.poll() is None:
+            _end(server)
+    if status:
+        raise ToolError(f"{Path(answer['server'][0]).name} ended with exit status {status}")
+    return 0
+
+
+def _end(server: subprocess.Popen[bytes]) -> None:
+    server.terminate()
+    try:
+        server.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
+
+
+def _is_taken(port: int) -> bool:
+    with socket.socket() as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind((_HERE, port))
+        except OSError:
+            return True
+    return False
+
+
+def _installed(debuggers: list[str]) -> str:
+    """The first debugger that is there; "" where none is."""
+    return next((name for name in debuggers if shutil.which(name)), "")
+
+
+def _script(answer: DebugAnswer) -> str:
+    return f"{answer['net']}.gdb"
+
+
+def _quoted(path: str) -> str:
+    """A path as a word of GDB's language, which splits its words at blanks."""
+    return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _lines(commands: list[str]) -> bytes:
+    """A debugger's script."""
+    return ("\n".join(commands) + "\n").encode(errors="surrogateescape")

@@ -1,0 +1,170 @@
+"""The `buildtool` command: a command line, its answer or its error, and the exit status."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NoReturn
+
+from buildtool import DISTRIBUTION, __version__
+from buildtool.base import identity
+from buildtool.base.errors import BuildtoolError, InternalError, UsageError
+from buildtool.fronts.cli import console
+from buildtool.fronts.cli.commands import COMMANDS
+from buildtool.fronts.texts import table
+from buildtool.options import arguments
+
+if TYPE_CHECKING:
+    from buildtool.base.session import Session
+
+# What multiplies no matrices: numpy need not start threads for that, which takes longer than a small plan.
+_PLANNING = frozenset({"analyze", "plan", "front", "report", "ops", "boards", "arena"})
+USAGE = 2  # the exit status of a mistake in usage
+INTERNAL = 70  # the exit status of a fault of ours (EX_SOFTWARE of sysexits.h)
+
+
+def run(argv: Sequence[str], session: Session | None = None) -> int:
+    """Runs one command line; the exit status: 0, 1 for an error, 2 for a usage error, 70 for a fault of ours.
+
+    An error goes to standard error; with --json it is the answer, on standard output. `session`: what
+    several command lines of one process share.
+    """
+    try:
+        if not argv:  # as git does: the help, and no success, since nothing was done
+            arguments.parser().print_help()
+            return USAGE
+        if list(argv) == [arguments.CMAKE_DIR]:
+            return _cmake_folder()
+        if list(argv) == [arguments.VERSION]:
+            console.write(f"buildtool {__version__}, from {DISTRIBUTION} in {identity.home()}")
+            return 0
+        args = _parsed(argv)
+        args.session = session
+        if args.command in _PLANNING:
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        with _as_wide_as(console.width()), _reading(args):
+            answer, text, status = COMMANDS[args.command](args)
+            if answer:
+                if args.json:
+                    console.write(console.as_json(answer))
+                else:
+                    console.write_text(text)
+        console.write_sarif(argv, [], status, answer)
+        return status
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        told = console.report(error, argv)
+        status = USAGE if isinstance(told, UsageError) else 1
+        if isinstance(told, InternalError):
+            status = INTERNAL
+        with contextlib.suppress(BuildtoolError):  # what was wrong first has been said
+            console.write_sarif(argv, [told], status)
+        return status
+
+
+def _cmake_folder() -> int:
+    """Prints the folder that CMake finds the package in."""
+    from buildtool.fronts.cmake.folder import cmake_folder
+
+    console.write(str(cmake_folder()))
+    return 0
+
+
+def _reading(args: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
+    """Within it, every file is read where the arguments say so."""
+    if not getattr(args, "hash_inputs", False):
+        return contextlib.nullcontext()
+    from buildtool.base.seen import hashing_always
+
+    return hashing_always(True)
+
+
+@contextlib.contextmanager
+def _as_wide_as(characters: int) -> Iterator[None]:
+    """Within it, tables are no wider than so many characters."""
+    token = table.width.set(characters)
+    try:
+        yield
+    finally:
+        table.width.reset(token)
+
+
+def _parsed(argv: Sequence[str]) -> argparse.Namespace:
+    """The arguments; help and version are printed here."""
+    try:
+        return arguments.parse(argv)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise console.unwritable(error) from None
+
+
+def main() -> NoReturn:
+    """The console script."""
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks which words could follow
+        from buildtool.fronts.cli import completion
+
+        completion.complete()
+    try:
+        _end_in_order()
+        console.prepare()
+        _tell_of_namesakes()
+        status = _finished(sys.argv[1:])
+    except BrokenPipeError:
+        # Who reads our output has enough; the interpreter must not flush into the pipe once more.
+        console.silence()
+        status = 128 + signal.SIGPIPE
+    except KeyboardInterrupt:
+        status = 128 + signal.SIGINT
+    sys.exit(status)
+
+
+def _tell_of_namesakes() -> None:
+    """Says that somebody else's package `buildtool` is installed here, and what helps."""
+    for path in identity.namesakes():
+        version = os.path.basename(path).partition("-")[2].rpartition(".")[0]  # noqa: PTH119
+        print(
+            f"warning: somebody else's package 'buildtool' ({version}) is installed beside {DISTRIBUTION}: "
+            f"{path}\n  hint: it has the same command and import name, and its files may have replaced ours: "
+            f"run 'pip uninstall buildtool', and install {DISTRIBUTION} again (docs/installing.md)",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def _end_in_order() -> None:
+    """From now on, a signal that ends the process ends as well what it began, and removes what it wrote."""
+
+    def end(number: int, _frame: object) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # nohup has it ignored
+            signal.signal(number, end)
+
+
+def _finished(argv: Sequence[str]) -> int:
+    """The exit status, once all that was printed (help and version, too) has gone out."""
+    try:
+        status = run(argv)
+    except SystemExit as ended:  # argparse has printed what was asked for
+        status = ended.code if isinstance(ended.code, int) else 0
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        console.report(console.unwritable(error), [])
+        return 1
+    return status
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+"""The commands that look after the planner's daemon and its cache."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from buildtool.base.errors import ToolError
+from buildtool.client import daemon, endpoint
+from buildtool.client.endpoint import Endpoint, process_start
+
+STOP_SECONDS = 12.0  # a daemon drains for ten
+SILENT_SECONDS = 2.0  # that one gets to end that does not answer
+
+
+def daemon_command(action: str, *, every: bool = False) -> tuple[Mapping[str, Any], str, int]:
+    """The answer, its text and the exit status of `buildtool daemon ACTION`."""
+    if action in ("start", "restart"):
+        if action == "restart":
+            _stop([endpoint.endpoint()])
+        return _start()
+    known = endpoint.every() if every else [endpoint.endpoint()]
+    if action == "stop":
+        return _stop(known)
+    if action == "logs":
+        return _logs(known[0])
+    return _status(known)
+
+
+def _start() -> tuple[Mapping[str, Any], str, int]:
+    try:
+        link = daemon.reach(start=True)
+    except endpoint.AbsentError as error:
+        raise ToolError(f"the daemon cannot be started: {error.args[0]}") from None
+    try:
+        pid = link.hello.get("pid")
+    finally:
+        link.close()
+    return {"running": True, "pid": pid}, f"the daemon runs (process {pid})", 0
+
+
+def _stop(known: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
+    stopped: list[int] = []
+    failed: list[ToolError] = []
+    for at in known:
+        try:
+            if pid := _stopped(at):
+                stopped.append(pid)
+        except ToolError as error:  # the others end nevertheless
+            failed.append(error)
+    if failed:
+        raise failed[0]
+    if stopped:
+        return {"stopped": stopped}, f"stopped: process {', '.join(map(str, stopped))}", 0
+    others = sum(at.is_alive() for at in endpoint.every())
+    run = "1 runs for another" if others == 1 else f"{others} run for others"
+    more = f" for this code and this cache; {run}: see --all" if others else ""
+    return {"stopped": stopped}, f"no daemon was running{more}", 0
+
+
+def _stopped(at: Endpoint) -> int:
+    """The process of a daemon that was stopped, and is no more; 0 where none ran.
+
+    One that does not answer is killed, if its number and its start are those that it wrote down. ToolError
+    for one that lives on.
+    """
+    if not at.is_alive():
+        return 0
+    pid, start = at.process()
+    try:
+        _tell(at, "stop")
+    except endpoint.AbsentError:
+        _signal(at, pid, start, signal.SIGTERM)
+        _wait_for_end(at, pid, start, SILENT_SECONDS)
+    else:
+        _wait_for_end(at, pid, start, STOP_SECONDS)
+    if _lives(at, pid, start):
+        _signal(at, pid, start, signal.SIGKILL)
+        _wait_for_end(at, pid, start, SILENT_SECONDS)
+    if _lives(at, pid, start):
+        raise ToolError(f"process {pid} was told to end, was killed, and is still there: see {at.log}")
+    return pid
+
+
+def _tell(at: Endpoint, word: str) -> None:
+    """Says a word of control to a daemon that runs; AbsentError where none answers."""
+    link = daemon.reach(at, start=False)
+    try:
+        link.control(word)
+    finally:
+        link.close()
+
+
+def _lives(at: Endpoint, pid: int, start: str) -> bool:
+    """Whether a daemon holds its lock, or has given it back and is not quite gone."""
+    return at.is_alive() or (pid > 0 and start != "" and process_start(pid) == start)
+
+
+def _wait_for_end(at: Endpoint, pid: int, start: str, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while _lives(at, pid, start) and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def _signal(at: Endpoint, pid: int, start: str, word: signal.Signals) -> None:
+    """Sends a signal to a daemon, if its number and its start are those that it wrote down.
+
+    One that has ended meanwhile needs none.
+    """
+    if pid <= 0 or not start or process_start(pid) != start:
+        if not at.is_alive():
+            return
+        raise ToolError(f"the daemon does not answer, and its process is not known: see {at.log}")
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, word)
+
+
+def _logs(at: Endpoint) -> tuple[Mapping[str, Any], str, int]:
+    text = at.last_words(200)
+    return {"log": str(at.log), "lines": text.splitlines()}, text or f"nothing is written in {at.log}", 0
+
+
+def _status(known: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
+    from buildtool.fronts.texts import daemon as report
+
+    found = []
+    for at in known:
+        try:
+            link = daemon.reach(at, start=False)
+        except endpoint.AbsentError as error:
+            alive = at.is_alive()
+            why = error.args[0] if alive else str(at.said().get("ended") or "")
+            found.append({"running": alive, "socket": str(at.address), "log": str(at.log), "why": why})
+            continue
+        try:
+            found.append({"running": True, **link.control("status")})
+        except endpoint.AbsentError as error:
+            found.append({"running": True, "log": str(at.log), "why": error.args[0]})
+        finally:
+            link.close()
+    running = any(one["running"] for one in found)
+    return {"daemons": found}, report.text(found), 0 if running else 1
+
+
+def cache_command(action: str, words: list[str]) -> tuple[Mapping[str, Any], str, int]:
+    """The answer, its text and the exit status of `buildtool cache ACTION`."""
+    from buildtool.base.cache import care
+    from buildtool.fronts.texts import cache as report
+
+    if action == "stats":
+        answer = care.stats()
+        return answer, report.stats(answer), 0
+    if action == "verify":
+        answer = care.verify()
+        return answer, report.verified(answer), 1 if answer["bad"] or answer["unreadable"] else 0
+    if action == "clear":
+        answer = care.clear()
+        for at in endpoint.every():
+            with contextlib.suppress(endpoint.AbsentError):
+                _tell(at, "forget")
+        return answer, f"removed {answer['entries']:,} entries, {answer['bytes']:,} bytes", 0
+    answer = care.explain(" ".join(words))
+    return answer, report.explained(answer), 0

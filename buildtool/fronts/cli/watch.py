@@ -1,0 +1,220 @@
+"""`buildtool watch`: plans anew on every save, and says what that changes.
+
+Each round has a line that it begins and one that it ends, so that an editor can tell problems of this round
+from those of the last one; with --json, each is a line of JSON.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from buildtool.base.errors import BuildtoolError, from_exception, to_data
+from buildtool.client.daemon import Link, reach
+from buildtool.client.endpoint import AbsentError
+from buildtool.client.events import FOREIGN, file_system
+from buildtool.fronts.cli import console
+from buildtool.options.spelling import spelled, spelled_name
+
+SETTLE_SECONDS = 0.1  # after the last event: whoever saves writes in several steps
+LOOK_SECONDS = 1.0  # between two looks at times and sizes, where no events come
+
+Ask = Callable[[], Mapping[str, Any]]
+Stamp = tuple[int, int, int] | None
+
+
+class Files:
+    """The files that a plan depends on: where they are is asked anew at every look.
+
+    Events are hints, and sizes and times are, too: what counts is the content.
+    """
+
+    def __init__(self, paths: Callable[[], list[str]]) -> None:
+        self._paths = paths
+        self._event = threading.Event()
+        self._folders: set[str] = set()
+        self._observer: Any = None
+        self.without_events: dict[str, str] = {}  # folder -> why
+        self._stamps = self._look()
+        self._digests = {path: _digest(path) for path in self._stamps}
+
+    def wait(self) -> None:
+        """Until a file has another content, and none has had another size or time for a moment."""
+        while True:
+            self._event.wait(LOOK_SECONDS)
+            self._event.clear()
+            if self._is_changed():
+                return
+
+    def close(self) -> None:
+        """Asks for no more events."""
+        if self._observer is not None:
+            self._observer.stop()
+
+    def _is_changed(self) -> bool:
+        now = self._look()
+        if now == self._stamps:
+            return False
+        while True:
+            time.sleep(SETTLE_SECONDS)
+            later = self._look()
+            if later == now:
+                break
+            now = later
+        digests = {path: _digest(path) for path in now}
+        was, self._digests, self._stamps = self._digests, digests, now
+        return digests != was
+
+    def _look(self) -> dict[str, Stamp]:
+        paths = self._paths()
+        for folder in {str(Path(path).parent) for path in paths} - self._folders:
+            self._folders.add(folder)
+            self._listen(folder)
+        return {path: _stamp(path) for path in paths}
+
+    def _listen(self, folder: str) -> None:
+        """Asks for a folder's events; without them its files are looked at once a second."""
+        kind = file_system(folder)
+        if kind in FOREIGN:
+            self.without_events[folder] = f"its file system ({kind}) sends no events"
+            return
+        try:
+            from watchdog.events import FileSystemEvent, FileSystemEventHandler
+            from watchdog.observers import Observer
+
+            wake = self._event
+
+            class Handler(FileSystemEventHandler):
+                def on_any_event(self, event: FileSystemEvent) -> None:
+                    if event.event_type not in ("opened", "closed_no_write"):
+                        wake.set()
+
+            if self._observer is None:
+                logging.getLogger("watchdog").setLevel(logging.ERROR)
+                self._observer = Observer()
+                self._observer.daemon = True
+                self._observer.start()
+            self._observer.schedule(Handler(), folder, recursive=False)
+        except Exception as error:  # no watch left, no such folder
+            self.without_events[folder] = str(error) or type(error).__name__
+
+
+class Lease:
+    """Keeps the daemon from ending for want of requests. `wanted`: whether there is to be one at all."""
+
+    def __init__(self, *, wanted: bool) -> None:
+        self._wanted = wanted
+        self._link: Link | None = None
+
+    def renew(self) -> None:
+        """Holds the daemon that there is now; where there is none, it is started."""
+        if not self._wanted or (self._link is not None and self._link.is_open):
+            return
+        self.close()
+        try:
+            self._link = reach(start=True)
+            self._link.control("lease")
+        except AbsentError:  # the request says why, and is answered here
+            self.close()
+
+    def close(self) -> None:
+        """Gives it up."""
+        if self._link is not None:
+            self._link.close()
+        self._link = None
+
+
+def _stamp(path: str) -> Stamp:
+    try:
+        found = os.stat(path)  # noqa: PTH116
+    except (OSError, ValueError):
+        return None
+    return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+def _digest(path: str) -> str:
+    """SHA-256 (hex) of a file's content; "" of what cannot be read."""
+    try:
+        with open(path, "rb", opener=_without_waiting) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, ValueError):
+        return ""
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def watch(ask: Ask, files: Files, *, as_json: bool, once: bool) -> int:
+    """Plans now and after every change, until it is interrupted; the exit status of the last round."""
+    before: Mapping[str, Any] | None = None
+    told: set[str] = set()
+    while True:
+        for folder, why in files.without_events.items():
+            if folder not in told:
+                told.add(folder)
+                text = f"buildtool watch: no events for {folder}: {why}; its files are looked at instead"
+                _say("no-events", {"folder": folder, "why": why}, as_json, text)
+        _say("begin", {}, as_json, "buildtool watch: planning")
+        began = time.perf_counter()
+        status = 0
+        try:
+            answer = ask()
+        except Exception as error:
+            status = 1
+            _tell(from_exception(error), as_json)
+        else:
+            fields = _figures(answer)
+            _say("plan", fields, as_json, "\n".join(_lines(fields, before)))
+            before = fields
+        seconds = time.perf_counter() - began
+        found = "no problems" if not status else "1 problem"
+        _say("end", {"seconds": round(seconds, 3), "problems": status}, as_json,
+             f"buildtool watch: done in {seconds:.2f} s, {found}; waiting for changes")  # fmt: skip
+        if once:
+            return status
+        files.wait()
+
+
+def _figures(answer: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "model": answer["model"],
+        "board": answer["board"],
+        "arena_bytes": answer["arena_bytes"],
+        "f": answer["f"],
+        "cost": answer["cost"],
+        "cost_unit": answer["cost_unit"],
+        "estimated_ms": answer["estimated_ms"],
+        "flash_bytes": answer["flash_bytes"],
+    }
+
+
+def _lines(now: Mapping[str, Any], before: Mapping[str, Any] | None) -> Iterator[str]:
+    """RAM, work, cost and flash, with what they were where that was otherwise."""
+    yield f"{now['model']} on {now['board']}"
+    for name, title, form in (
+        ("arena_bytes", "RAM    bytes", "{:,}"),
+        ("f", "F", "{:.3f}"),
+        ("cost", now["cost_unit"], "{:,.0f}"),
+        ("flash_bytes", "weights bytes", "{:,}"),
+    ):
+        text = form.format(now[name])
+        alike = before is not None and (name != "cost" or before["cost_unit"] == now["cost_unit"])
+        if before is not None and alike and before[name] != now[name]:
+            text += f"  (was {form.format(before[name])})"
+        yield f"  {title:13}  {text}"
+
+
+def _tell(error: BuildtoolError, as_json: bool) -> None:
+    _say("error", {"error": to_data(error)}, as_json, error.message(spelled, spelled_name))
+
+
+def _say(what: str, fields: Mapping[str, Any], as_json: bool, text: str) -> None:
+    console.write(json.dumps({"event": what, **fields}, sort_keys=True) if as_json else text)

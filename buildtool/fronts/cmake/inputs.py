@@ -1,0 +1,78 @@
+"""What a network is made of, by content: asked at every build, because Ninja and Make know times alone.
+
+`run.py check FILE` reads FILE, which the configuration has written, and notes what is so now in two records
+beside it, which change where that has changed: FILE.inputs (the network's files and buildtool's code) and
+FILE.compiler (the compiler behind its name). What is made from these depends on the records.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from buildtool.client import Seen, code_digest, hashing_always, identify
+from buildtool.client.descriptions import OURS
+from buildtool.fronts.cmake.context import Context
+from buildtool.fronts.cmake.describing import located
+from buildtool.fronts.cmake.folder import write_whole
+
+if TYPE_CHECKING:
+    from buildtool.client import answers
+
+SUFFIXES = (".inputs", ".compiler")
+
+
+def write(context: Context, files: list[str], answer: answers.DescribeAnswer) -> str:
+    """Writes FILE for a network whose request names `files`; its path."""
+    path = f"{context['emitted']}.check"
+    seen = _seen()
+    configured = {located(answer, place) for place in answer["depends"] if place["root"] not in OURS}
+    content = {
+        "files": [name for name in files if name not in context.generated],
+        "configured": {
+            name: _digest(seen, name) for name in sorted(configured) if name not in context.generated
+        },
+        "compiler": [*context.compiler, *context.flags],
+        "hashed": bool(context["hash_inputs"]),
+    }
+    seen.save()
+    write_whole(Path(path), json.dumps(content, indent=1).encode(errors="surrogateescape"))
+    return path
+
+
+def check(path: str) -> int:
+    """Brings the records up to date; the exit status: 1 where the folder has to be configured anew."""
+    known = json.loads(Path(path).read_bytes())
+    with hashing_always(known["hashed"]):
+        return _check(path, known)
+
+
+def _check(path: str, known: Mapping[str, Any]) -> int:
+    seen = _seen()
+    changed = [name for name, digest in known["configured"].items() if _digest(seen, name) != digest]
+    contents = [[name, _digest(seen, name)] for name in known["files"]]
+    seen.save()
+    if changed:
+        os.utime(path)  # on which the configuration depends
+        text = "it has changed since the folder was configured, and its time does not say so"
+        sys.stderr.write(f"{changed[0]}: error: {text}\n  hint: build once more: CMake will configure anew\n")
+        return 1
+    found = identify(known["compiler"], os.environ, ())
+    for suffix, value in zip(SUFFIXES, ([contents, code_digest()], found and found.digest), strict=True):
+        write_whole(Path(path).with_suffix(suffix), json.dumps(value, indent=1).encode())
+    return 0
+
+
+def _seen() -> Seen:
+    return Seen(f"files of the CMake project in {Path.cwd()}")
+
+
+def _digest(seen: Seen, path: str) -> str:
+    try:
+        return seen.digest(path)
+    except OSError:
+        return ""

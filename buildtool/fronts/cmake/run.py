@@ -1,0 +1,22 @@
+"""What the CMake package calls: `python -P run.py WORDS...`, where WORDS ask, check, or are buildtool's own.
+
+The package that this file lies in answers, whatever others the interpreter would find first.
+"""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+
+if sys.argv[1:2] == ["ask"]:
+    from buildtool.fronts.cmake import asked
+
+    sys.exit(asked.main(sys.argv[2:]))
+if sys.argv[1:2] == ["check"]:
+    from buildtool.fronts.cmake import inputs
+
+    sys.exit(inputs.check(sys.argv[2]))
+runpy.run_module("buildtool", run_name="__main__", alter_sys=True)

@@ -1,0 +1,132 @@
+"""What changed between two answers, as text and as Markdown for a pull request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from buildtool.fronts.texts import sizes, table
+from buildtool.fronts.texts.table import count, plain
+
+if TYPE_CHECKING:
+    from buildtool.fronts.changes.compare import Change, Changes, RowChange
+
+PARTS = ("totals", "regions", "layers", "sizes")  # of the answer
+MOST_ROWS = 40  # layers or regions in a table
+MOST_SIZES = 200  # lines of the tree of sizes
+
+
+def text(found: Changes, exceeded: Sequence[str], depth: int = sizes.DEPTH) -> str:
+    """Tables of totals, regions, layers and sizes that differ, and the limits that are exceeded.
+
+    `depth`: levels of the tree of sizes that are shown.
+    """
+    if found.is_equal:
+        return "\n".join(["nothing changed", *map(_exceeded, exceeded)])
+    rows = [list(_cells(change)) for change in found.totals]
+    lines = [_headline(found), "", table.table(["figure", "before", "after", "change", "%"], rows)]
+    for title, changed in (("region", found.regions), ("layer", found.layers)):
+        if changed:
+            body = [[plain(row.name), row.how, plain(_said(row))] for row in changed[:MOST_ROWS]]
+            lines += ["", table.table([title, "how", "what"], body), *_more(changed)]
+    if found.sizes:
+        shown, left = _tree(found, depth)
+        tree: list[list[table.Cell]] = [[plain(name), *numbers] for name, *numbers in shown]
+        lines += ["", table.table(["memory, and what is in it", "before", "after", "change"], tree), *left]
+    return "\n".join([*lines, *(["", *map(_exceeded, exceeded)] if exceeded else [])])
+
+
+def markdown(found: Changes, exceeded: Sequence[str], depth: int = sizes.DEPTH) -> str:
+    """The same as tables of Markdown."""
+    if found.is_equal:
+        return "\n\n".join([f"**{_escaped(_headline(found))}**: nothing changed", *map(_exceeded, exceeded)])
+    lines = [f"**{_escaped(_headline(found))}**", "", "| figure | before | after | change |"]
+    lines.append("| --- | ---: | ---: | ---: |")
+    for change in found.totals:
+        name, before, after, growth, percent = _cells(change)
+        said = table.cell(growth) if percent is None else f"{table.cell(growth)} ({percent} %)"
+        lines.append(f"| {_escaped(str(name))} | {table.cell(before)} | {table.cell(after)} | {said} |")
+    for title, changed in (("region", found.regions), ("layer", found.layers)):
+        if changed:
+            lines += ["", f"| {title} | how | what |", "| --- | --- | --- |"]
+            for row in changed[:MOST_ROWS]:
+                lines.append(f"| {_escaped(row.name)} | {row.how} | {_escaped(_said(row))} |")
+            lines += [f"\n{more}" for more in _more(changed)]
+    if found.sizes:
+        shown, left = _tree(found, depth)
+        lines += [
+            "",
+            "| memory, and what is in it | before | after | change |",
+            "| --- | ---: | ---: | ---: |",
+        ]
+        for name, *numbers in shown:
+            words = name.lstrip(" ")
+            inside = "&emsp;" * ((len(name) - len(words)) // sizes.INDENT)
+            lines.append(f"| {inside}{_escaped(words)} | {' | '.join(map(table.cell, numbers))} |")
+        lines += [f"\n{more}" for more in left]
+    return "\n".join([*lines, *(["", *map(_exceeded, exceeded)] if exceeded else [])])
+
+
+Line = tuple[str, int | None, int | None, str]
+
+
+def _tree(found: Changes, depth: int) -> tuple[list[Line], list[str]]:
+    """The lines of the tree of sizes that are shown, and a line on the others."""
+    every = list(sizes.tree_lines(found.sizes, depth))
+    left = len(every) - MOST_SIZES
+    more = [f"and {count(left, 'further row')}"] if left > 0 else []
+    return [(name, node.before, node.after, f"{node.growth:+,}") for name, node in every[:MOST_SIZES]], more
+
+
+def _headline(found: Changes) -> str:
+    before, after = plain(found.before.about), plain(found.after.about)
+    return after if before == after else f"{before} -> {after}"
+
+
+def _cells(change: Change) -> Iterator[table.Cell]:
+    """Name with its unit, before, after, growth and per cent with their signs."""
+    name = plain(change.name)
+    yield f"{name}, {change.unit}" if change.unit else name
+    yield change.before
+    yield change.after
+    yield _signed(change)
+    percent = change.percent
+    yield None if percent is None or not change.growth else f"{percent:+.1f}"
+
+
+def _signed(change: Change) -> str | None:
+    growth = change.growth
+    if growth is None:
+        return "not there before" if change.before is None else "not there any more"
+    if not growth:
+        return "0"
+    return f"{growth:+,}" if isinstance(growth, int) else f"{growth:+,.2f}"
+
+
+def _said(row: RowChange) -> str:
+    """What a layer or a region has changed in, in a line."""
+    parts = [word for word in row.words if word]
+    for change in row.numbers:
+        name = change.name.replace("_", " ")
+        if row.how == "changed":
+            before, after = (table.cell(value) or "none" for value in (change.before, change.after))
+            parts.append(f"{name} {before} -> {after}")
+        else:
+            value = change.before if row.how == "removed" else change.after
+            parts.append(f"{name} {table.cell(value)}")
+    return ", ".join(parts)
+
+
+def _more(changed: Sequence[RowChange]) -> list[str]:
+    left = len(changed) - MOST_ROWS
+    return [f"and {count(left, 'further row')}"] if left > 0 else []
+
+
+def _exceeded(limit: str) -> str:
+    return f"LIMIT EXCEEDED: {limit}"
+
+
+def _escaped(text: str) -> str:
+    """Words of a file as one line of Markdown that shows them and does nothing else."""
+    return re.sub(r"[\\`*\[\]<|#~&]", r"\\\g<0>", plain(text))

@@ -1,0 +1,262 @@
+"""The arena over time, laid out: every buffer a rectangle, from its first to its last step, where it lies."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from buildtool.fronts.texts.html.scale import ticks
+from buildtool.fronts.texts.html.wording import short, size
+
+if TYPE_CHECKING:
+    from buildtool.schema.plans import BufferView
+    from buildtool.schema.reports import ReportAnswer
+
+WIDTH, LEFT, TOP, PLOT, BOTTOM = 1120.0, 64.0, 34.0, 360.0, 50.0
+_RIGHT = 14.0
+_LIMIT_SHOWN = 1.4  # a limit further above the arena is said in words
+_LETTER = 5.7  # width of a letter of a label,
+_LINE = 12.0  # and its height
+_LONGEST_LABEL = 40
+
+KINDS = {
+    "image": "image",
+    "output": "output",
+    "tensor": "activations",
+    "ring": "row rings",
+    "window": "windows",
+    "accumulator": "sums kept",
+    "scratch": "scratch",
+    "weights": "weights",
+}
+
+
+@dataclass(frozen=True)
+class Box:
+    """A buffer's rectangle, in the picture's units; `label` fits into it, `upright`: along its height."""
+
+    buffer: int
+    kind: str
+    x: float
+    y: float
+    width: float
+    height: float
+    label: str
+    upright: bool
+    by_turns: bool
+    tip: str
+
+
+@dataclass(frozen=True)
+class Band:
+    """A region's place on the axis of time; `label` is "" where there is no room."""
+
+    region: int
+    x: float
+    width: float
+    streamed: bool
+    steps: int
+    label: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A line across the picture, and what stands beside it."""
+
+    at: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Picture:
+    """All of it. `limit`: the limit's height, None where it is far above; `peak`: where it is fullest."""
+
+    height: float
+    boxes: tuple[Box, ...]
+    bands: tuple[Band, ...]
+    grid: tuple[Tick, ...]
+    limit: float | None
+    peak: float | None
+    peak_y: float
+    kinds: tuple[str, ...]
+    second: float | None  # where the second of two memories begins
+
+
+def kind_of(answer: ReportAnswer, position: int, windows: set[int]) -> str:
+    """What a buffer is to the reader: a key of KINDS."""
+    buffer = answer["buffers"][position]
+    if buffer["kind"] in ("tensor", "ring"):
+        if set(buffer["tensors"]) & set(answer["inputs"]):
+            return "image"
+        if set(buffer["tensors"]) & set(answer["outputs"]):
+            return "output"
+        if position in windows:
+            return "window"
+    return buffer["kind"]
+
+
+def window_buffers(answer: ReportAnswer) -> set[int]:
+    """Buffers that hold windows in the region they live in."""
+    return {
+        held["buffer"]
+        for region in answer["regions"]
+        for held in region["buffers"]
+        if held["use"] == "windows"
+    }
+
+
+class _Time:
+    """Steps along the width: a region has as much of it as it has operators."""
+
+    def __init__(self, answer: ReportAnswer) -> None:
+        regions = answer["regions"]
+        slots = [max(len(r["operators"]), 3 if r["streamed"] else 1) for r in regions]
+        unit = (WIDTH - LEFT - _RIGHT) / max(sum(slots), 1)
+        self.first = [r["first_step"] for r in regions]
+        self.count = [r["last_step"] - r["first_step"] + 1 for r in regions]
+        self.widths = [unit * s for s in slots]
+        self.starts = [LEFT]
+        for width in self.widths:
+            self.starts.append(self.starts[-1] + width)
+
+    def x(self, step: int) -> float:
+        """Where a step begins."""
+        if not self.first:
+            return LEFT
+        region = max(0, bisect_right(self.first, step) - 1)
+        within = min(1.0, (step - self.first[region]) / max(self.count[region], 1))
+        return self.starts[region] + self.widths[region] * within
+
+
+def picture(answer: ReportAnswer, limit: int) -> Picture:
+    """The picture of a plan; `limit`: bytes that the arena may have."""
+    time = _Time(answer)
+    arena = max(answer["arena_bytes"], 1)
+    shown = limit if arena <= limit <= _LIMIT_SHOWN * arena or limit < arena else None
+    whole = 1.04 * max(arena, shown or 0)
+
+    def y(byte: float) -> float:
+        return TOP + PLOT - byte * PLOT / whole
+
+    boxes = _boxes(answer, time, PLOT / whole)
+    peak = answer["peak"]
+    return Picture(
+        height=TOP + PLOT + BOTTOM,
+        boxes=tuple(boxes),
+        bands=tuple(_bands(answer, time)),
+        grid=tuple(Tick(y(t), size(t) if t else "0") for t in ticks(whole, 6, base=2)),
+        limit=None if shown is None else y(shown),
+        peak=None if peak is None else (time.x(peak["step"]) + time.x(peak["step"] + 1)) / 2,
+        peak_y=y(arena),
+        second=y(answer["second_at"]) if answer["second_at"] else None,
+        kinds=tuple(kind for kind in KINDS if any(box.kind == kind for box in boxes)),
+    )
+
+
+def _boxes(answer: ReportAnswer, time: _Time, scale: float) -> list[Box]:
+    """All buffers, in the order in which they are drawn; `scale`: of a byte."""
+    windows = window_buffers(answer)
+    turning = {b for entry in answer["steps"] for held in entry["turns"].values() for b in held}
+    boxes = []
+    for position, buffer in enumerate(answer["buffers"]):
+        if not buffer["size"]:
+            continue
+        x0, x1 = time.x(buffer["first"]), time.x(buffer["last"] + 1)
+        width, height = max(x1 - x0, 1.2), max(buffer["size"] * scale, 0.8)
+        top = TOP + PLOT - (buffer["offset"] + buffer["size"]) * scale
+        kind = kind_of(answer, position, windows)
+        name = buffer["tensor_names"][0] if buffer["tensor_names"] else _served(answer, buffer)
+        label, upright = _label(name, size(buffer["size"]), width, height)
+        said, turns = tip(answer, position, kind), position in turning
+        boxes.append(Box(position, kind, x0, top, width, height, label, upright, turns, said))
+    # What lives all the time lies behind what is there by turns.
+    boxes.sort(key=lambda box: (box.by_turns, -box.width * box.height, box.buffer))
+    return [_uncovered(box, boxes[i + 1 :]) for i, box in enumerate(boxes)]
+
+
+def _label(name: str, more: str, width: float, height: float) -> tuple[str, bool]:
+    """As much of a name as there is room for: its last words where all of it is too long; "" for none.
+
+    The second value says whether it stands upright.
+    """
+    words = short(name.partition(";")[0], _LONGEST_LABEL).split("/")
+    texts = ["/".join(words[i:]) for i in range(len(words))]
+    for text in (f"{texts[0]}  {more}", *texts):
+        long = _LETTER * len(text) + 9
+        if long <= width and height >= _LINE:
+            return text, False
+        if long <= height and width >= _LINE:
+            return text, True
+    return "", False
+
+
+def _uncovered(box: Box, others: Sequence[Box]) -> Box:
+    """A box whose label no box hides that is drawn over it; without one where there is no room."""
+    if not box.label:
+        return box
+    right, top = box.x + box.width, box.y
+    if box.upright:
+        hidden = any(_meet(box, o) for o in others)
+        return replace(box, label="") if hidden else box
+    for other in others:
+        if _meet(box, other) and other.y < top + 2 * _LINE and other.y + other.height > top:
+            if other.x <= box.x + 4:
+                return replace(box, label="")
+            right = min(right, other.x)
+    words = box.label.split("  ")[0].split("/")
+    for text in (box.label, *("/".join(words[i:]) for i in range(len(words)))):
+        if _LETTER * len(text) + 9 <= right - box.x:
+            return replace(box, label=text)
+    return replace(box, label="")
+
+
+def _meet(one: Box, other: Box) -> bool:
+    return (
+        one.x < other.x + other.width - 0.5
+        and other.x < one.x + one.width - 0.5
+        and one.y < other.y + other.height - 0.5
+        and other.y < one.y + one.height - 0.5
+    )
+
+
+def _served(answer: ReportAnswer, buffer: BufferView) -> str:
+    """The operator that scratch or weights are of."""
+    operators = answer["operators"]
+    return operators[buffer["op"]]["name"] if 0 <= buffer["op"] < len(operators) else buffer["name"]
+
+
+def tip(answer: ReportAnswer, position: int, kind: str) -> str:
+    """What a buffer is, in lines."""
+    buffer = answer["buffers"][position]
+    operators = answer["operators"]
+    names = buffer["tensor_names"] or [_served(answer, buffer)]
+    made = {name: op for op in operators for name in (op["name"],)}.get(names[0])
+    op = operators[buffer["op"]] if 0 <= buffer["op"] < len(operators) else made
+    what = f"{KINDS[kind]}, {buffer['size']:,} bytes at {buffer['offset']:,}"
+    if buffer["rows"]:
+        what += f", {buffer['rows']} rows" + (f" x {buffer['columns']} columns" if buffer["columns"] else "")
+    lines = [short(names[0], 80), what]
+    if op is not None:
+        lines.append(f"of {op['kind']} ({op['form']}), operator {op['position']}")
+    lines.append(f"steps {buffer['first']:,} to {buffer['last']:,}")
+    return "\n".join(lines)
+
+
+def _bands(answer: ReportAnswer, time: _Time) -> list[Band]:
+    found = []
+    free = 0.0
+    for index, region in enumerate(answer["regions"]):
+        x, width, count = time.starts[index], time.widths[index], time.count[index]
+        label = ""
+        if x + width / 2 - 9 >= free:
+            label = str(index)
+            free = x + width / 2 + 4 + 7 * len(label)
+        ops = region["operators"]
+        names = [short(answer["operators"][p]["name"], 60) for p in (ops[0], ops[-1])]
+        found.append(
+            Band(index, x, width, region["streamed"], count, label, " to ".join(dict.fromkeys(names)))
+        )
+    return found

@@ -1,0 +1,212 @@
+"""The network as a graph, laid out: a line an operator in the order of execution, other links beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from buildtool.fronts.texts.html.wording import short, size
+
+if TYPE_CHECKING:
+    from buildtool.schema.reports import ReportAnswer
+
+WIDTH, ROW, TOP = 1120.0, 25.0, 34.0
+_LANE, _FIRST = 14.0, 30.0
+_MOST_LANES = 16
+_COLUMN, _MOST_COLUMNS = 18.0, 6
+_BAR = 150.0
+
+_SCHEMES = {"operator": "by rows", "h-cached": "columns", "halo": "strips", "branches": "branches"}
+
+
+@dataclass(frozen=True)
+class Node:
+    """An operator; `bar`: width of the bar of bytes that are live while it runs."""
+
+    position: int
+    x: float
+    y: float
+    kind: str
+    name: str
+    form: str
+    shape: str
+    bar: float
+    bytes: str
+    tip: str
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A region or a group around its operators."""
+
+    y: float
+    height: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All of it; `links` join neighbours, `skips` go around others, to the left of the names.
+
+    `x`: of the first column of operators, `text`: where the names begin, right of the last one.
+    """
+
+    height: float
+    x: float
+    text: float
+    nodes: tuple[Node, ...]
+    links: tuple[str, ...]
+    skips: tuple[str, ...]
+    regions: tuple[Frame, ...]
+    groups: tuple[Frame, ...]
+
+
+def layout(answer: ReportAnswer) -> Layout:
+    """The drawing of a plan's network."""
+    layers = answer["layers"]
+    rows = {layer["position"]: row for row, layer in enumerate(layers)}
+    lanes = _lanes(answer, rows)
+    first = _FIRST + _LANE * (min(max(lanes.values(), default=0), _MOST_LANES))
+    columns = _columns(answer, rows)
+    at = {row: first + _COLUMN * min(column, _MOST_COLUMNS) for row, column in enumerate(columns)}
+    at[-1] = first  # the network's input
+    most = max((layer["ram_alive"] for layer in layers), default=1) or 1
+    joined = [(rows.get(source, -1), row) for row, layer in enumerate(layers) for source in layer["inputs"]]
+    return Layout(
+        TOP + ROW * len(layers) + 12,
+        first,
+        max(at.values()) + 16,
+        tuple(_node(answer, row, at[row], most) for row in range(len(layers))),
+        tuple(_link(at, start, end) for start, end in joined if start == end - 1),
+        tuple(_skip(at, *ends, lane) for ends, lane in sorted(lanes.items())),
+        tuple(_regions(answer, rows)),
+        tuple(_groups(answer, rows)),
+    )
+
+
+def _y(row: int) -> float:
+    return TOP + ROW * (row + 0.5)
+
+
+def _node(answer: ReportAnswer, row: int, x: float, most: int) -> Node:
+    """The operator of a row; `most`: bytes live while any of them runs."""
+    layer = answer["layers"][row]
+    return Node(
+        layer["position"],
+        x,
+        _y(row),
+        _look(layer["kind"], layer["weight_bytes"]),
+        short(layer["name"].partition(";")[0], 44),
+        layer["form"],
+        layer["output_shape"],
+        _BAR * layer["ram_alive"] / most,
+        size(layer["ram_alive"]),
+        _tip(answer, row),
+    )
+
+
+def _link(at: Mapping[int, float], start: int, end: int) -> str:
+    """From a row to the next one."""
+    middle = (_y(start) + _y(end)) / 2
+    curve = f"{at[start]:.0f} {middle:.1f} {at[end]:.0f} {middle:.1f} {at[end]:.0f} {_y(end):.1f}"
+    return f"M{at[start]:.0f} {_y(start):.1f}C{curve}"
+
+
+def _skip(at: Mapping[int, float], start: int, end: int, lane: int) -> str:
+    """From a row to a later one, in a lane to the left."""
+    out = at[-1] - _LANE * min(lane, _MOST_LANES)
+    y0, y1, bend = _y(start), _y(end), min(9.0, _LANE * lane)
+    down = f"Q{out:.1f} {y0:.1f} {out:.1f} {y0 + bend:.1f}V{y1 - bend:.1f}"
+    back = f"Q{out:.1f} {y1:.1f} {out + bend:.1f} {y1:.1f}H{at[end] - 6:.1f}"
+    return f"M{at[start]:.0f} {y0:.1f}H{out + bend:.1f}{down}{back}"
+
+
+def _columns(answer: ReportAnswer, rows: dict[int, int]) -> list[int]:
+    """A column for each operator: that of the one before where it goes on from that, else the next one.
+
+    Where branches join, they go on in the leftmost column of theirs.
+    """
+    found: list[int] = []
+    for row, layer in enumerate(answer["layers"]):
+        sources = [rows.get(source, -1) for source in layer["inputs"]]
+        known = [found[source] for source in sources if source >= 0]
+        if not known or len(known) > 1:
+            found.append(min(known, default=0))
+        elif sources[0] == row - 1:
+            found.append(known[0])
+        else:
+            found.append(known[0] + 1)
+    return found
+
+
+def _lanes(answer: ReportAnswer, rows: dict[int, int]) -> dict[tuple[int, int], int]:
+    """Links that skip operators (from row, to row) -> the lane that each has to itself, from 1 on."""
+    skips = sorted(
+        {
+            (rows.get(source, -1), row)
+            for row, layer in enumerate(answer["layers"])
+            for source in layer["inputs"]
+            if rows.get(source, -1) != row - 1
+        },
+        key=lambda link: (link[1] - link[0], link),
+    )
+    taken: list[list[tuple[int, int]]] = []
+    found: dict[tuple[int, int], int] = {}
+    for start, end in skips:
+        for lane, others in enumerate(taken):
+            if all(end <= a or b <= start for a, b in others):
+                others.append((start, end))
+                found[start, end] = lane + 1
+                break
+        else:
+            taken.append([(start, end)])
+            found[start, end] = len(taken)
+    return found
+
+
+def _look(kind: str, weights: int) -> str:
+    if kind in ("ADD", "SUB", "MUL", "CONCATENATION"):
+        return "join"
+    return "heavy" if weights else "light"
+
+
+def _regions(answer: ReportAnswer, rows: dict[int, int]) -> list[Frame]:
+    """Streamed regions: of the others each is one operator."""
+    found = []
+    for index, region in enumerate(answer["regions"]):
+        if not region["streamed"]:
+            continue
+        inside = sorted(rows[p] for p in region["operators"])
+        steps = region["last_step"] - region["first_step"] + 1
+        label = f"region {index}: {steps:,} steps, F {region['f']:.2f}"
+        found.append(Frame(TOP + ROW * inside[0], ROW * (inside[-1] - inside[0] + 1), label))
+    return found
+
+
+def _groups(answer: ReportAnswer, rows: dict[int, int]) -> list[Frame]:
+    found = []
+    for region in answer["regions"]:
+        for group in region["groups"] if region["streamed"] else ():
+            inside = sorted(rows[p] for p in group["ops"])
+            rows_, pixels = group["rows_per_step"], group["hand_off"]
+            label = _SCHEMES.get(group["scheme"], group["scheme"])
+            label += f", {rows_} row{'s' if rows_ > 1 else ''}" if rows_ else ""
+            label += f" x {pixels}" if pixels else ""
+            found.append(Frame(TOP + ROW * inside[0] + 2, ROW * (inside[-1] - inside[0] + 1) - 4, label))
+    return found
+
+
+def _tip(answer: ReportAnswer, row: int) -> str:
+    layer = answer["layers"][row]
+    sources = [p for p in layer["inputs"] if p >= 0]
+    lines = [
+        short(layer["name"], 80),
+        f"operator {layer['position']}: {layer['kind']} ({layer['form']}), {layer['output_shape']}",
+        f"{layer['ram_alive']:,} bytes alive, {layer['weight_bytes']:,} bytes of weights",
+        f"{layer['macs']:,} multiply-accumulates, F {layer['f']:.3f}",
+    ]
+    if sources:
+        names = [short(answer["operators"][p]["name"], 40) for p in sources[:4]]
+        lines.append("reads " + ", ".join(names) + (", ..." if len(sources) > 4 else ""))
+    return "\n".join(lines)

@@ -1,0 +1,221 @@
+"""The page of a report: what the templates are given, and the file that they make."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from buildtool.base.errors import Spelling, in_requests
+from buildtool.fronts.changes.embedded import DATA_ID
+from buildtool.fronts.texts import estimate
+from buildtool.fronts.texts.html import arena, front, network, wording
+from buildtool.fronts.texts.html.memories import bars, linked
+from buildtool.fronts.texts.html.verdicts import cards, counted_words, cures, headline, sentence
+from buildtool.fronts.texts.names import short_names
+from buildtool.fronts.texts.regions import runs
+
+if TYPE_CHECKING:
+    from buildtool.schema.reports import PointRegion, ReportAnswer, ReportPoint
+
+_SCHEMES = {
+    "operator": "by rows",
+    "h-cached": "columns",
+    "halo": "strips",
+    "branches": "branches",
+}
+
+
+def page(answer: ReportAnswer, spelling: Spelling = in_requests) -> bytes:
+    """The file: everything that it shows and does is inside it, and nothing is fetched.
+
+    `spelling` writes options with their values.
+    """
+    environment = Environment(
+        loader=PackageLoader("buildtool.fronts.texts.html"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {
+        "size": wording.size,
+        "number": wording.number,
+        "short": wording.short,
+        "px": lambda value: f"{value:.1f}".removesuffix(".0"),
+    }
+    environment.globals["percent"] = wording.percent
+    template = environment.get_template("page.html")
+    script, style = (_source(environment, name) for name in ("report.js", "report.css"))
+    text = template.render(
+        **_context(answer, spelling), script=script, style=style, policy=_policy(script, style)
+    )
+    return text.encode("utf-8", "replace")
+
+
+def embedded(answer: Mapping[str, Any]) -> Markup:
+    """The data as JSON that no text in it can leave: it has none of the characters that HTML looks for."""
+    plain = {key: value for key, value in answer.items() if not isinstance(value, bytes)}
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+def _source(environment: Environment, name: str) -> Markup:
+    """A file of ours that stands in the page as it is."""
+    assert environment.loader is not None
+    text, _, _ = environment.loader.get_source(environment, name)
+    return Markup(text)
+
+
+def _policy(script: str, style: str) -> str:
+    """Nothing may be fetched, and no other script or style than these may run."""
+
+    def digest(text: str) -> str:
+        return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+    return (
+        f"default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
+        f"script-src 'sha256-{digest(script)}'; style-src 'sha256-{digest(style)}'"
+    )
+
+
+def _context(answer: ReportAnswer, spelling: Spelling) -> dict[str, object]:
+    available, limit = answer["front"]["available_bytes"], answer["front"]["limit_bytes"]
+    room = available if limit is None else min(available, limit)
+    names = [wording.short(name) for name in short_names([op["name"] for op in answer["operators"]])]
+    kinds = arena.window_buffers(answer)
+    return {
+        "answer": answer,
+        "data_id": DATA_ID,
+        "data": embedded(answer),
+        "headline": headline(answer),
+        "sentence": sentence(answer, room),
+        "cures": cures(answer, spelling),
+        "cards": cards(answer, room),
+        "notes": estimate.lines(answer),
+        "counted": counted_words(answer),
+        "room": room,
+        "limited": limit is not None and limit <= available,
+        "picture": arena.picture(answer, room),
+        "picture_size": arena,
+        "kind_names": arena.KINDS,
+        "buffer_kinds": [arena.KINDS[arena.kind_of(answer, i, kinds)] for i in range(len(answer["buffers"]))],
+        "plot": front.plot(answer, room),
+        "plot_size": front,
+        "points": [_point_rows(answer, point) for point in answer["front"]["points"]],
+        "graph": network.layout(answer),
+        "graph_size": network,
+        "names": names,
+        "regions": _regions(answer, names),
+        "bars": bars(answer),
+        "linked": linked(answer),
+        "counts": any(layer["instructions"] is not None for layer in answer["layers"]),
+        "cycles": any(layer["cycles"] is not None for layer in answer["layers"]),
+        "most_share": _most_share(answer),
+    }
+
+
+def _most_share(answer: ReportAnswer) -> float:
+    """The largest share that a layer has of what the table shows shares of."""
+    counts = [layer["instructions"] or 0 for layer in answer["layers"]]
+    if any(counts):
+        return max(counts) / sum(counts)
+    return max((layer["share"] for layer in answer["layers"]), default=0.0) or 1.0
+
+
+@dataclass(frozen=True)
+class RegionRow:
+    """Neighbouring regions that run operator by operator, or a streamed one, as a line of a table."""
+
+    number: str
+    layers: str
+    runs: str
+    steps: int
+    live: int
+    f: float
+    cost: float
+    parts: str
+
+
+def _regions(answer: ReportAnswer, names: Sequence[str]) -> list[RegionRow]:
+    found = []
+    for run in runs(answer):
+        some = answer["regions"][run.first : run.last + 1]
+        fullest = max(some, key=lambda region: region["live_bytes"])
+        schemes = [_SCHEMES.get(g["scheme"], g["scheme"]) for g in some[0]["groups"]]
+        once = sum(region["macs_once"] for region in some)
+        found.append(
+            RegionRow(
+                run.number,
+                _span(names, some[0]["operators"][0], some[-1]["operators"][-1]),
+                ", ".join(dict.fromkeys(schemes)) if some[0]["streamed"] else "whole",
+                some[-1]["last_step"] - some[0]["first_step"] + 1,
+                fullest["live_bytes"],
+                sum(region["macs"] for region in some) / once if once else 1.0,
+                sum(region["cost"] for region in some),
+                ", ".join(f"{use} {bytes_:,}" for use, bytes_ in fullest["parts"].items()),
+            )
+        )
+    return found
+
+
+def _span(names: Sequence[str], first: int, last: int) -> str:
+    return names[first] if first == last else f"{names[first]} to {names[last]}"
+
+
+@dataclass(frozen=True)
+class PointRow:
+    """A region of a point of the front, or neighbours that run whole, as a line of a table."""
+
+    number: str
+    layers: str
+    runs: str
+    live: int
+    f: float
+    cost: float
+
+
+def _point_rows(answer: ReportAnswer, point: ReportPoint) -> list[PointRow]:
+    """A point's regions; the operators' names are those of the report's own order."""
+    names = short_names([op["name"] for op in answer["operators"]])
+    found = []
+    for first, some in _joined(point["runs"]):
+        last = first + len(some) - 1
+        cost = sum(region["cost"] for region in some)
+        macs = sum(region["macs"] for region in some)
+        once = sum(region["macs"] / region["f"] for region in some if region["f"])
+        found.append(
+            PointRow(
+                str(first) if first == last else f"{first}-{last}",
+                wording.short(_span(names, some[0]["first"], some[-1]["last"])),
+                ", ".join(_SCHEMES.get(s, s) for s in some[0]["schemes"]) if some[0]["streamed"] else "whole",
+                max(region["live_bytes"] for region in some),
+                macs / once if once else 1.0,
+                cost,
+            )
+        )
+    return found
+
+
+def _joined(every: Sequence[PointRegion]) -> Iterator[tuple[int, list[PointRegion]]]:
+    """(position, regions): streamed ones alone, all others with their neighbours."""
+    whole: list[PointRegion] = []
+    for index, region in enumerate(every):
+        if region["streamed"]:
+            if whole:
+                yield index - len(whole), whole
+            whole = []
+            yield index, [region]
+        else:
+            whole.append(region)
+    if whole:
+        yield len(every) - len(whole), whole

@@ -1,0 +1,180 @@
+"""The top of the page: whether it fits and what binds, in a sentence, and the figures that count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from buildtool.base.errors import Hint, Spelling, from_data
+from buildtool.fronts.texts.html.wording import number, percent, short, size
+
+if TYPE_CHECKING:
+    from buildtool.schema.analysis import NeedAnswer
+    from buildtool.schema.reports import ReportAnswer
+
+_HOW = {"linked": "exactly", "bound": "at most", "estimated": "about", "uncounted": "without code"}
+
+
+@dataclass(frozen=True)
+class Card:
+    """A figure: its name, value, what it is of, and how much of that (None: nothing to fill)."""
+
+    name: str
+    value: str
+    unit: str
+    more: str
+    share: float | None = None
+    state: str = ""
+
+
+def headline(answer: ReportAnswer) -> str:
+    """What the report is about."""
+    return f"{short(answer['model'], 80)} on {short(answer['title'], 80)}"
+
+
+def sentence(answer: ReportAnswer, room: int) -> tuple[bool, str]:
+    """Whether it fits, and what binds."""
+    verdict = answer["verdict"]
+    if "error" in verdict:
+        return False, f"There is no verdict on this board: {short(verdict['error']['text'], 300)}"
+    lacks = [
+        f"{_memory(need)} would have to hold {need['required']:,} bytes and has {need['available']:,}: "
+        f"{need['excess']:,} too many"
+        for need in verdict["needs"]
+        if need["excess"]
+    ]
+    stack = verdict["stack"]
+    if stack is not None and stack["required"] > stack["available"]:
+        lacks.append(
+            f"an invoke may take {stack['required']:,} bytes of stack, {stack['available']:,} are there"
+        )
+    if not verdict["fits"]:
+        text = "; ".join(lacks)
+        return False, f"{text[:1].upper()}{text[1:]}."
+    fullest = max(verdict["needs"], key=lambda need: need["required"] / max(need["available"], 1))
+    what = _memory(fullest)
+    text = (
+        f"{what[0].upper()}{what[1:]} binds: {fullest['required']:,} of {fullest['available']:,} bytes, "
+        f"{percent(fullest['required'], fullest['available'])}"
+    )
+    if verdict["binding_operator"]:
+        text += (
+            f". Most of the arena, {verdict['binding_bytes']:,} bytes, is live at "
+            f"{short(verdict['binding_operator'], 100)}"
+        )
+    return True, text + "."
+
+
+def _memory(need: NeedAnswer) -> str:
+    if need["what"] in ("RAM", "flash"):
+        return f"the {need['what']} '{need['memory']}'"
+    return f"the {need['what']}"
+
+
+def cures(answer: ReportAnswer, spelling: Spelling) -> list[str]:
+    """What would help where it does not fit; `spelling` writes options with their values."""
+    verdict = answer["verdict"]
+    if "error" in verdict:
+        hints = list(from_data(verdict["error"]).hints)
+    else:
+        hints = [Hint(hint["text"], tuple(hint["settings"].items())) for hint in verdict["advice"]]
+    more = (
+        ""
+        if verdict["fits"]
+        else "buildtool analyze, with this board: it plans what makes it fit, and its price"
+    )
+    return [*(short(hint.spelled(spelling), 400) for hint in hints), *([more] if more else [])]
+
+
+def counted_words(answer: ReportAnswer) -> str:
+    """How the memories were counted."""
+    verdict = answer["verdict"]
+    if "error" in verdict:
+        return ""
+    how = _HOW.get(verdict["counted"]["how"], verdict["counted"]["how"])
+    compiler = verdict["counted"]["compiler"]
+    return f"{how}, {compiler}" if compiler else how
+
+
+def cards(answer: ReportAnswer, room: int) -> Iterator[Card]:
+    """The figures that count."""
+    arena = answer["arena_bytes"]
+    yield _filled("Arena", arena, room, "")
+    if answer["state_bytes"]:
+        value, unit = _apart(size(answer["state_bytes"]))
+        yield Card("State", value, unit, f"{answer['state_bytes']:,} bytes kept between invokes, in no arena")
+    flash = _flash(answer)
+    if flash is None:
+        value, unit = _apart(size(answer["flash_bytes"]))
+        yield Card("Weights in flash", value, unit, f"{answer['flash_bytes']:,} bytes")
+    else:
+        used, there, names = flash
+        yield _filled("Flash", used, there, f" ({names})")
+    again, passes = answer["macs"] - answer["macs_layerwise"], len(answer["second_passes"])
+    twice = f", for {passes} gates in second passes too" if passes else ""
+    yield Card(
+        "Work, F",
+        f"{answer['f']:.3f}",
+        "",
+        f"{answer['macs']:,} multiply-accumulates"
+        + (f", {again:,} of them repeated{twice}" if again > 0 else ", none repeated"),
+    )
+    yield _time(answer)
+
+
+def _filled(name: str, used: int, there: int, more: str) -> Card:
+    """Bytes of those that there are."""
+    value, unit = _apart(size(used))
+    text = f"{used:,} of {there:,} bytes{more}, {percent(used, there)}"
+    return Card(name, value, unit, text, used / max(there, 1), "over" if used > there else "")
+
+
+def _apart(text: str) -> tuple[str, str]:
+    value, _, unit = text.partition(" ")
+    return value, unit
+
+
+def _flash(answer: ReportAnswer) -> tuple[int, int, str] | None:
+    """Bytes of all the memories that hold code or weights: used, there, and their names."""
+    verdict = answer["verdict"]
+    if "error" in verdict:
+        return None
+    needs = [need for need in verdict["needs"] if need["what"] == "flash"]
+    if not needs:
+        return None
+    names = ", ".join(dict.fromkeys(short(need["memory"], 20) for need in needs))
+    return sum(n["required"] for n in needs), sum(n["available"] for n in needs), names
+
+
+def _time(answer: ReportAnswer) -> Card:
+    """Time where it is known: measured, estimated from a run, or by the planner; else the cost."""
+    board, run = answer["estimate"], answer["run"]
+    if run is not None and run["milliseconds"] is not None:
+        cycles = f"{run['cycles']:,} cycles, {run['how']}"
+        return Card(f"Time, {run['cycles_are']}", *_time_of(run["milliseconds"]), short(cycles, 160))
+    if board is not None:
+        return Card("Time, estimated", *_time_of(1e3 * board["total_seconds"]), short(board["source"], 160))
+    cost = f"{number(answer['cost'])} {answer['cost_unit']}, by the planner's formulas"
+    if answer["estimated_ms"] is not None:
+        return Card("Time, estimated", *_time_of(answer["estimated_ms"]), cost)
+    if run is not None and run["instructions"] is not None:
+        value, unit = _millions(run["instructions"])
+        return Card(
+            "Instructions, counted", value, unit, short(f"{run['instructions']:,}: {run['how']}", 160)
+        )
+    value, unit = _millions(answer["cost"])
+    return Card(f"{answer['cost_unit'].capitalize()}, estimated", value, unit, cost)
+
+
+def _time_of(milliseconds: float) -> tuple[str, str]:
+    if milliseconds >= 10_000:
+        return f"{milliseconds / 1e3:,.1f}", "s"
+    return f"{milliseconds:,.{1 if milliseconds >= 10 else 2}f}", "ms"
+
+
+def _millions(value: float) -> tuple[str, str]:
+    for unit, name in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= unit:
+            return f"{value / unit:.1f}", name
+    return f"{value:,.0f}", ""

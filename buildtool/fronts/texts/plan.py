@@ -1,0 +1,132 @@
+"""The answer of `plan` as text: memory and work in figures, how it runs, the arena's map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from buildtool.fronts.texts import arenamap, estimate, memories, regions
+from buildtool.fronts.texts.costs import by_ratio, cost_titles, in_ms, milliseconds
+from buildtool.fronts.texts.table import Cell, count, layer, table
+from buildtool.fronts.texts.words import layer_of, owner
+
+if TYPE_CHECKING:
+    from buildtool.schema.plans import PlanAnswer
+
+NAME_WIDTH = 40
+PLACE_WIDTH = 60
+
+
+def text(answer: PlanAnswer, *, buffers: bool = False) -> str:
+    """Figures first, then how the network runs and what is live.
+
+    A plan that is not streamed: a map, operators in order of execution, then buffers by offset. A streamed
+    one: regions, their memory, the peak, a map, and each region's largest buffers; with `buffers` all
+    operators and buffers instead.
+    """
+    streamed = any(region["streamed"] for region in answer["regions"])
+    parts = ["\n".join([*_figures(answer, streamed), *estimate.lines(answer)]), memories.text(answer)]
+    if streamed:
+        parts += regions.tables(answer)
+    parts.append(arenamap.text(answer))
+    if streamed and not buffers:
+        parts.append(regions.largest(answer))
+    if answer["beside"]:
+        parts.append(_beside(answer))
+    if buffers or not streamed:
+        parts += [_operators(answer), _buffers(answer)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _figures(answer: PlanAnswer, streamed: bool) -> Iterator[str]:
+    yield f"{answer['model']} on {answer['board']}: {answer['strategy']}, image {answer['image']}"
+    over = answer["arena_bytes"] - answer["arena_bound_bytes"]
+    bound = "no placement needs less" if not over else f"{over:,} over the largest live sum"
+    if streamed:
+        if over:
+            bound = f"{over:,} above the bound: no placement is lower than {answer['arena_bound_bytes']:,}"
+        yield f"arena    {count(answer['arena_bytes'], 'byte')} ({bound})"
+        yield from regions.peak_lines(answer)
+    else:
+        fullest = layer(answer["binding"]["name"], PLACE_WIDTH)
+        yield f"arena    {count(answer['arena_bytes'], 'byte')} ({bound}), fullest at {fullest}"
+    yield from (f"         - {what}" for what in answer["accounting"])
+    if answer["state_bytes"]:
+        yield f"state    {count(answer['state_bytes'], 'byte')} that live between invokes, beside the arena"
+    yield f"weights  {count(answer['flash_bytes'], 'byte')} of flash"
+    yield (
+        f"work     {count(answer['macs'], 'multiply-accumulate')}, F {answer['f']:.3f}; "
+        f"estimated cost {answer['cost']:,.0f} {answer['cost_unit']}{in_ms(answer)}"
+    )
+    if answer["wait_cycles"]:
+        yield f"         and about {answer['wait_cycles']:,.0f} cycles that the arena's memory is waited for"
+    yield from by_ratio(answer)
+    if answer["search_factor"] > 1:
+        yield f"search   its budget ended it: at most {answer['search_factor']:.2f} times the least there is"
+    if answer["placing_ended"]:
+        yield "placing  its budget ended it: the plan is not proven least"
+    if answer["order_status"] == "feasible":
+        yield "order    the budget for orders ended before one was proven to be the best"
+    if streamed:
+        yield from regions.work_lines(answer)
+
+
+def _beside(answer: PlanAnswer) -> str:
+    """Other strategies, with this plan on top."""
+    titles = ["strategy", "limit", "image", "arena bytes", "times this", "F"]
+    titles += cost_titles(answer["cost_unit"], answer["estimated_ms"])
+    rows: list[list[Cell]] = [
+        [
+            f"this plan ({answer['strategy']})",
+            "",
+            answer["image"],
+            answer["arena_bytes"],
+            "1.00",
+            f"{answer['f']:.3f}",
+            f"{answer['cost']:,.0f}",
+            *milliseconds(answer),
+        ]
+    ]
+    for row in answer["beside"]:
+        if "error" not in row:
+            figures: list[Cell] = [
+                row["arena_bytes"],
+                f"{row['ratio']:.2f}",
+                f"{row['f']:.3f}",
+                f"{row['cost']:,.0f}",
+                *milliseconds(row),
+            ]
+            rows.append([row["strategy"], row["setting"], row["image"], *figures])
+    lines = ["Beside other strategies, counted alike:", table(titles, rows)]
+    lines += [f"{row['strategy']}: {row['error']}" for row in answer["beside"] if "error" in row]
+    return "\n".join(lines)
+
+
+def _operators(answer: PlanAnswer) -> str:
+    rows: list[list[Cell]] = [
+        [
+            op["position"],
+            layer_of(answer, op["position"], NAME_WIDTH),
+            op["kind"],
+            op["kernel"] or "(no code)",
+        ]
+        for op in answer["operators"]
+    ]
+    return table(["#", "layer", "operator", "kernel"], rows)
+
+
+def _buffers(answer: PlanAnswer) -> str:
+    placed = sorted(answer["buffers"], key=lambda b: (b["offset"], b["first"]))
+    rows: list[list[Cell]] = [
+        [
+            b["offset"],
+            b["offset"] + b["size"],
+            b["first"],
+            b["last"],
+            b["kind"],
+            owner(answer, b),
+        ]
+        for b in placed
+    ]
+    titles = ["from byte", "to byte", "from step", "to step", "holds", "of"]
+    return table(titles, rows)

@@ -1,0 +1,271 @@
+"""The regions of a streamed plan as text: how each runs, what is live in it, and its largest buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from buildtool.fronts.texts.table import Cell, count, table
+from buildtool.fronts.texts.words import BUFFER_WIDTH, extent, form, forms, layer_of, owner, span
+
+if TYPE_CHECKING:
+    from buildtool.schema.plans import LiveBufferView, Peak, PlanAnswer, PlanDetails, WorkView
+
+MOST_AT_PEAK = 8
+MOST_OF_A_REGION = 4
+
+USES = ("input", "output", "kept", "rings", "windows", "accumulators", "scratch", "weights")
+_RUNS = {"operator": "by rows", "h-cached": "columns", "halo": "strips", "branches": "branches"}
+_HOLDS = {
+    "input": "input",
+    "output": "output",
+    "kept": "kept for later",
+    "rings": "row ring",
+    "windows": "window",
+    "accumulators": "sums",
+    "scratch": "scratch",
+    "weights": "weights",
+}
+_LEGEND = {
+    "by rows": "by rows: through a ring of rows, nothing twice",
+    "strips": "strips: whole rows, operator by operator, shared rows again",
+    "columns": "columns: so many pixels at a time, columns kept, rows again",
+    "branches": "branches: operators advance together, rows kept until they are read, nothing twice",
+    "whole": "whole: one operator after the other",
+}
+
+
+class Run(NamedTuple):
+    """Neighbouring regions that are shown as one: a streamed one, or several that are not."""
+
+    first: int
+    last: int
+
+    @property
+    def number(self) -> str:
+        """As tables call it."""
+        return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
+
+
+def runs(answer: PlanDetails) -> list[Run]:
+    """All regions, those that are not streamed joined with their neighbours."""
+    found: list[Run] = []
+    regions = answer["regions"]
+    for index, region in enumerate(regions):
+        joins = found and not region["streamed"] and not regions[index - 1]["streamed"]
+        if joins:
+            found[-1] = Run(found[-1].first, index)
+        else:
+            found.append(Run(index, index))
+    return found
+
+
+# ---- figures ---------------------------------------------------------------------------------------
+
+
+def peak_lines(answer: PlanAnswer) -> Iterator[str]:
+    """Where the arena is fullest, what that is made of, and what is lost between buffers."""
+    peak, placement = _peak(answer), answer["placement"]
+    where = "while a row of the image is delivered"
+    if peak["operator"] >= 0:
+        rows = "row {}".format(peak["rows"][0])
+        if peak["rows"][1] - peak["rows"][0] > 1:
+            rows = "rows {}-{}".format(peak["rows"][0], peak["rows"][1] - 1)
+        name, short = layer_of(answer, peak["operator"], BUFFER_WIDTH), form(answer, peak["operator"])
+        where = f"at {name} ({short}), {rows}"
+    yield (
+        f"         fullest in region {peak['region']}, step {peak['step']:,}, {where}: "
+        f"{peak['live_bytes']:,} live"
+    )
+    made_of = ", ".join(f"{use} {size:,}" for use, size in _parts(peak))
+    yield f"         = {made_of}" + (
+        f", less {peak['shared_bytes']:,} shared" if peak["shared_bytes"] else ""
+    )
+    if placement["lost_bytes"]:
+        yield f"         {count(placement['lost_bytes'], 'byte')} of the arena hold nothing then"
+
+
+def work_lines(answer: PlanAnswer) -> Iterator[str]:
+    """Where work is repeated, the most first; how many kernels are called."""
+    again = [(region["macs"] - region["macs_once"], index) for index, region in enumerate(answer["regions"])]
+    more = sorted((n, -index) for n, index in again if n > 0)[::-1]
+    calls = sum(region["calls"] for region in answer["regions"])
+    yield f"         {calls:,} kernel calls"
+    moved = [
+        (region["moved_bytes"], i) for i, region in enumerate(answer["regions"]) if region["moved_bytes"]
+    ]
+    if moved:
+        places = ", ".join(str(i) for _, i in moved[:8]) + (", ..." if len(moved) > 8 else "")
+        total = count(sum(size for size, _ in moved), "byte")
+        yield f"         {total} moved within the arena, before region {places}"
+    if more:
+        places = ", ".join(f"region {-index} {n:,}" for n, index in more[:3])
+        rest = ", ..." if len(more) > 3 else ""
+        yield f"         {sum(n for n, _ in more):,} repeated: {places}{rest}"
+    passes = answer["second_passes"]
+    if passes:
+        at = ", ".join(str(_region_of(answer, one["reader"])) for one in passes[:8])
+        rest = ", ..." if len(passes) > 8 else ""
+        yield (
+            f"         {sum(one['macs'] for one in passes):,} in second passes, which spare "
+            f"{count(len(passes), 'whole tensor')} before gates: region {at}{rest}"
+        )
+    yield from _views(answer)
+    fewer = -sum(n for n, _ in again if n < 0)
+    if fewer:
+        yield f"         {fewer:,} left out: rows that nothing reads"
+
+
+def _views(answer: PlanAnswer) -> Iterator[str]:
+    """What of the channels is not copied, as it lies in the pixels of wider tensors."""
+    read = {one["operator"] for one in answer["views"] if not one["written"]}
+    joined = {one["operator"] for one in answer["views"] if one["written"]}
+    said = [
+        *([f"{count(len(read), 'slice')} read where the wider tensor lies"] if read else []),
+        *([f"{count(len(joined), 'concatenation')} written in place, part by part"] if joined else []),
+    ]
+    if said:
+        yield f"         channels not copied: {', '.join(said)}"
+
+
+def _region_of(answer: PlanAnswer, op: int) -> int:
+    """The region that an operator runs in."""
+    return next(i for i, region in enumerate(answer["regions"]) if op in region["operators"])
+
+
+# ---- tables ----------------------------------------------------------------------------------------
+
+
+def tables(answer: PlanAnswer) -> list[str]:
+    """How the regions run, and what is live in each."""
+    return [_structure(answer), _memory(answer), _peak_table(answer)]
+
+
+def _structure(answer: PlanAnswer) -> str:
+    titles = ["region", "layers", "operators", "runs", "step", "calls", "repeated", "F", "cost"]
+    rows: list[list[Cell]] = []
+    total = sum(region["cost"] for region in answer["regions"]) or 1.0
+    shown = set()
+    for run in runs(answer):
+        members = answer["regions"][run.first : run.last + 1]
+        ops = [op for region in members for op in region["operators"]]
+        if not members[0]["streamed"]:
+            shown.add("whole")
+            what = f"{len(ops)} operators" if len(ops) > 1 else forms(answer, ops)
+            row: list[Cell] = [run.number, span(answer, ops), what, "whole", None]
+            rows.append(row + _figures(members, total))
+            continue
+        for index, group in enumerate(members[0]["groups"]):
+            name = _RUNS[group["scheme"]]
+            shown.add(name)
+            step = f"{group['rows_per_step']}" + (f" x {group['hand_off']}" if group["hand_off"] else "")
+            rows.append(
+                [
+                    run.number if not index else None,
+                    span(answer, group["ops"]),
+                    forms(answer, group["ops"]),
+                    name,
+                    step,
+                    *_figures([group], total),
+                ]
+            )
+    legend = [_LEGEND[name] for name in _LEGEND if name in shown]
+    return "\n".join([table(titles, rows), "step: rows, or rows x pixels, made in one go", *legend])
+
+
+def _figures(works: Sequence[WorkView], total: float) -> list[Cell]:
+    macs, once = sum(work["macs"] for work in works), sum(work["macs_once"] for work in works)
+    cost = sum(work["cost"] for work in works)
+    return [
+        sum(work["calls"] for work in works),
+        macs - once,
+        f"{macs / once if once else 1.0:.3f}",
+        f"{100 * cost / total:.0f} %",
+    ]
+
+
+def _memory(answer: PlanAnswer) -> str:
+    """Bytes at each run's fullest step."""
+    chosen = []
+    for run in runs(answer):
+        members = range(run.first, run.last + 1)
+        chosen.append((run, max(members, key=lambda i: (answer["regions"][i]["live_bytes"], -i))))
+    used = [u for u in USES if any(u in answer["regions"][i]["parts"] for _, i in chosen)]
+    shares = any(answer["regions"][i]["shared_bytes"] for _, i in chosen)
+    titles = ["region", "live", "of it", *(_title(use) for use in used), *(["shared"] if shares else [])]
+    rows: list[list[Cell]] = []
+    for run, i in chosen:
+        region = answer["regions"][i]
+        number = run.number if run.first == run.last else f"{run.number} ({i})"
+        row: list[Cell] = [number, region["live_bytes"], _share(region["live_bytes"], answer["arena_bytes"])]
+        row += [region["parts"].get(use) for use in used]
+        rows.append(row + ([-region["shared_bytes"] or None] if shares else []))
+    return "\n".join(["Bytes live in each region's fullest step:", table(titles, rows)])
+
+
+def _title(use: str) -> str:
+    return "sums" if use == "accumulators" else use
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.0f} %" if whole else ""
+
+
+def _peak_table(answer: PlanAnswer) -> str:
+    """The largest buffers of the fullest step."""
+    peak = _peak(answer)
+    held = peak["buffers"]
+    titles = ["bytes", "of it", "holds", "of", "kept", "from byte", "from step", "to step"]
+    rows: list[list[Cell]] = []
+    for entry in held[:MOST_AT_PEAK]:
+        b = answer["buffers"][entry["buffer"]]
+        share = _share(b["size"], answer["arena_bytes"])
+        name, kept = owner(answer, b), extent(b)
+        rows.append([b["size"], share, _HOLDS[entry["use"]], name, kept, b["offset"], b["first"], b["last"]])
+    lines = [f"Largest buffers in the fullest step ({peak['step']:,}, region {peak['region']}):"]
+    lines.append(table(titles, rows))
+    if len(held) > len(rows):
+        lines.append(_rest(answer, held[len(rows) :]))
+    return "\n".join(lines)
+
+
+def largest(answer: PlanAnswer) -> str:
+    """A few buffers of every streamed region, with their place and life."""
+    titles = ["region", "holds", "of", "kept", "bytes", "from byte", "from step", "to step"]
+    rows: list[list[Cell]] = []
+    for index, region in enumerate(answer["regions"]):
+        if not region["streamed"]:
+            continue
+        held = sorted(region["buffers"], key=lambda h: (-answer["buffers"][h["buffer"]]["size"], h["buffer"]))
+        for place, entry in enumerate(held[:MOST_OF_A_REGION]):
+            b = answer["buffers"][entry["buffer"]]
+            rows.append(
+                [
+                    None if place else str(index),
+                    _HOLDS[entry["use"]],
+                    owner(answer, b),
+                    extent(b),
+                    b["size"],
+                    b["offset"],
+                    b["first"],
+                    b["last"],
+                ]
+            )
+    head = f"The {MOST_OF_A_REGION} largest buffers of each streamed region (--buffers: all of the plan):"
+    return "\n".join([head, table(titles, rows)])
+
+
+def _rest(answer: PlanAnswer, more: Sequence[LiveBufferView]) -> str:
+    size = sum(answer["buffers"][entry["buffer"]]["size"] for entry in more)
+    return f"and {len(more)} smaller: {count(size, 'byte')}"
+
+
+def _peak(answer: PlanAnswer) -> Peak:
+    """The fullest step: every streamed plan has one."""
+    found = answer["peak"]
+    assert found is not None
+    return found
+
+
+def _parts(peak: Peak) -> list[tuple[str, int]]:
+    return [(use, peak["parts"][use]) for use in USES if use in peak["parts"]]

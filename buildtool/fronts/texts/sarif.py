@@ -1,0 +1,97 @@
+"""What a command found wrong as a SARIF 2.1.0 log, which CI services show beside the lines concerned."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from buildtool.base.errors import BuildtoolError
+from buildtool.base.modes import Requantise
+from buildtool.fronts.texts.bounds import beyond
+from buildtool.options.spelling import spelled, spelled_name
+
+VERSION = "2.1.0"
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+DIFFERENT = "DIFFERENT"  # the rule of an output that is not the reference's
+RULES = {
+    "MODEL": "The file is not a well-formed model or table.",
+    "UNSUPPORTED": "The model uses something that is not supported.",
+    "PLAN": "No plan meets the limits.",
+    "TARGET": "A board, core or kernel catalogue is unknown or inconsistent.",
+    "TOOL": "A compiler, an emulator or another tool is missing or failed.",
+    "USAGE": "An option or a name is wrong.",
+    "MACHINE": "The machine refuses something.",
+    "INTERNAL": "A fault of buildtool's own.",
+    DIFFERENT: "The output differs from the reference.",
+}
+
+
+def log(
+    found: Sequence[BuildtoolError], version: str, status: int, answer: Mapping[str, Any] | None = None
+) -> str:
+    """The log of one command, as text; `status`: the command's exit status.
+
+    An `answer` that says that a run was not as it should be is a result as well.
+    """
+    results = [_result(error) for error in found]
+    if answer is not None and answer.get("within_bounds") is False:
+        results.append(_difference(answer))
+    named = sorted({result["ruleId"] for result in results})
+    rules = [_rule(name) for name in named]
+    for result in results:
+        result["ruleIndex"] = named.index(result["ruleId"])
+    run = {
+        "tool": {"driver": {"name": "buildtool", "version": version, "rules": rules}},
+        "invocations": [{"executionSuccessful": not found, "exitCode": status}],
+        "columnKind": "unicodeCodePoints",
+        "results": results,
+    }
+    return json.dumps({"$schema": SCHEMA, "version": VERSION, "runs": [run]}, indent=2, sort_keys=True) + "\n"
+
+
+def _rule(name: str) -> dict[str, Any]:
+    return {"id": name, "shortDescription": {"text": RULES.get(name, name)}}
+
+
+def _result(error: BuildtoolError) -> dict[str, Any]:
+    option = f"{spelled_name(error.option)}: " if error.option else ""
+    hint = error.help(spelled)
+    text = f"{option}{error.text}" + (f"\nhint: {hint}" if hint else "")
+    result: dict[str, Any] = {"ruleId": error.code, "level": "error", "message": {"text": text}}
+    location: dict[str, Any] = {}
+    # Else it is a network of the zoo.
+    is_file = bool(Path(error.path).suffix) or "/" in error.path
+    if is_file:
+        location["physicalLocation"] = _physical(error.path, error.line, error.column)
+    parts = (("" if is_file else error.path, "module"), (error.operator, "function"))
+    named = [{"name": name, "kind": kind} for name, kind in (*parts, (error.tensor, "variable")) if name]
+    if named:
+        location["logicalLocations"] = named
+    return result | ({"locations": [location]} if location else {})
+
+
+def _physical(path: str, line: int, column: int) -> dict[str, Any]:
+    """A place in a file; a relative path is relative to what the service takes for the sources' root."""
+    parsed = Path(path)
+    if parsed.is_absolute():
+        artifact = {"uri": "file://" + quote(parsed.as_posix(), errors="surrogateescape")}
+    else:
+        artifact = {"uri": quote(parsed.as_posix(), errors="surrogateescape"), "uriBaseId": "%SRCROOT%"}
+    region = {"startLine": line, "startColumn": column} if line and column else {"startLine": line}
+    return {"artifactLocation": artifact} | ({"region": region} if line else {})
+
+
+def _difference(answer: Mapping[str, Any]) -> dict[str, Any]:
+    first = answer.get("first_difference")
+    text = f"{answer['model']} on {answer['board']}: the output differs from the reference"
+    if answer["requantise"] != Requantise.EXACT:  # where it differs first is not where it is wrong
+        first, text = beyond(answer["bounds"]), f"{text} by more than is proven"
+    result: dict[str, Any] = {"ruleId": DIFFERENT, "level": "error", "message": {"text": text}}
+    if isinstance(first, Mapping):
+        result["message"]["text"] = f"{text}, first at {first['operator']}, tensor '{first['tensor']}'"
+        named = [{"name": first["operator"], "kind": "function"}]
+        result["locations"] = [{"logicalLocations": named}]
+    return result

@@ -1,0 +1,158 @@
+"""A plan that was made earlier, in place of planning: read, and proved legal for the model and the board.
+
+It is the emitted .plan of a build, or a file that was kept beside the model (see plan/locked.py). It may have
+been made by an earlier version, by other costs, or for a board that differs: what counts is that it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import zip_longest
+
+from buildtool.base.errors import Hint, PlanError
+from buildtool.base.files import File
+from buildtool.base.modes import Image
+from buildtool.base.session import Session
+from buildtool.graph.digest import topology_digest
+from buildtool.graph.fusions import with_sliced_fusions
+from buildtool.graph.partviews import with_views
+from buildtool.graph.secondpass import with_second_passes
+from buildtool.graph.types import Graph
+from buildtool.plan.check.check import check
+from buildtool.plan.choose.bound import own_firmware
+from buildtool.plan.choose.cost_units import cost_limit, shown_cost
+from buildtool.plan.choose.pipeline import Planned, planned
+from buildtool.plan.choose.prepare import load_network
+from buildtool.plan.codec import from_bytes
+from buildtool.plan.locked import Locked, from_text, is_text, operators
+from buildtool.plan.models import Named
+from buildtool.plan.options import Lock, PlanOptions
+from buildtool.plan.types import Plan
+from buildtool.target.choice import TargetChoice, load_target
+from buildtool.target.types import Target
+
+MOST_PLAN_BYTES = 1 << 28
+
+
+_AGAIN = Hint("make a plan that fits: buildtool plan MODEL --board BOARD --out FILE")
+
+
+def planned_or_given(
+    spec: Named, choice: TargetChoice, options: PlanOptions, lock: Lock | None, session: Session
+) -> Planned:
+    """The model with a plan that is made now, or with that of `lock`, held against `options`."""
+    if lock is None:
+        return planned(spec, choice, options, session)
+    made = given_plan(spec, choice, lock.file, session)
+    try:
+        _keep(made.plan, options, lock.image)
+        _keep_cost(made.plan, options, made.target)
+    except PlanError as error:
+        raise error.at(path=lock.file.path) from None
+    return replace(made, options=options)
+
+
+def given_plan(spec: Named, choice: TargetChoice, file: File, session: Session) -> Planned:
+    """The model with the plan of a file.
+
+    PlanError, with the reason, for a file that is no plan, for one of another network, and for one that does
+    not hold on the board.
+    """
+    target = load_target(choice, session)
+    network = load_network(spec, session)
+    data = file.read("the plan", MOST_PLAN_BYTES)
+    try:
+        locked = _read(data)
+        graph = _ordered_for(locked.plan, network.graph)
+        _check(locked, graph, target)
+    except PlanError as error:
+        raise error.at(path=file.path) from None
+    target = target.with_firmware(own_firmware(graph, locked.plan, target, session))
+    return Planned(network.model, network.source, graph, target, locked.plan, choice, PlanOptions(), session)
+
+
+def _read(data: bytes) -> Locked:
+    return from_text(data) if is_text(data) else Locked(from_bytes(data), "", ())
+
+
+def _check(locked: Locked, graph: Graph, target: Target) -> None:
+    """The plan is legal for the network as it is now, on the target as it is now."""
+    if locked.plan.topology != topology_digest(graph):
+        raise PlanError(f"the plan is for another network: {_difference(locked, graph)}", hint=_AGAIN)
+    try:
+        check(locked.plan, graph, target, made_for_it=False)
+    except PlanError as error:
+        board = target.board.name
+        was = f", it was made for '{locked.board}'" if locked.board not in ("", board) else ""
+        what = f"the plan does not hold on board '{board}'{was}: {error.text}"
+        raise PlanError(what, operator=error.operator, tensor=error.tensor, hint=_AGAIN) from None
+
+
+def _difference(locked: Locked, graph: Graph) -> str:
+    """What tells the plan's network from the one that there is."""
+    if not locked.operators:
+        return "its topology differs"
+    for number, (was, now) in enumerate(zip_longest(locked.operators, operators(graph))):
+        if was != now:
+            return f"operator {number} is {now or 'missing'}, in the plan's network it is {was or 'missing'}"
+    return "an operator's geometry (strides, padding, connections) differs"
+
+
+def _keep(plan: Plan, options: PlanOptions, image: Image | None) -> None:
+    """PlanError for a plan beyond a limit, or of another image mode."""
+    if image is not None and plan.image != image:
+        raise PlanError(f"the plan has image {plan.image}, {image} is asked for", hint=_AGAIN)
+    if options.ram is not None and plan.arena_bytes > options.ram:
+        over = plan.arena_bytes - options.ram
+        raise PlanError(
+            f"the plan's arena requires {plan.arena_bytes} bytes, {options.ram} are allowed: {over} too many",
+            hint=_AGAIN,
+        )
+    if options.max_f is not None and plan.f > options.max_f + 1e-9:
+        raise PlanError(f"the plan's F is {plan.f:.3f}, {options.max_f} is allowed", hint=_AGAIN)
+
+
+def _keep_cost(plan: Plan, options: PlanOptions, target: Target) -> None:
+    """PlanError for a plan beyond the limit on its cost, or whose cost is in another unit than the limit."""
+    limit = cost_limit(options, target)
+    if limit is None:
+        return
+    if plan.cost_unit != target.cost_unit:
+        board = target.board.name
+        raise PlanError(
+            f"the plan's cost was estimated in {plan.cost_unit}, and costs on board '{board}' are in "
+            f"{target.cost_unit}",
+            hint=_AGAIN,
+        )
+    if plan.cost > limit:
+        was, allowed = (shown_cost(cost, target) for cost in (plan.cost, limit))
+        raise PlanError(f"the plan's cost was {was}, {allowed} is allowed", hint=_AGAIN)
+
+
+def _ordered_for(plan: Plan, graph: Graph) -> Graph:
+    """The graph in the plan's order of operators, with its second passes and views.
+
+    As it is where none is known.
+    """
+    for one in _orders(graph):
+        try:
+            twice = with_views(with_second_passes(one, plan.second_passes), plan.views)
+        except PlanError:
+            continue
+        if topology_digest(twice) == plan.topology:
+            return twice
+    return graph
+
+
+def _orders(graph: Graph) -> Iterator[Graph]:
+    """Every form that planning may have chosen: in slices, and in orders that take a search."""
+    yield graph
+    yield with_sliced_fusions(graph)
+    from buildtool.graph.flow import flow_of
+    from buildtool.graph.order import BUDGET, SHORT_BUDGET, in_order, reorder
+    from buildtool.graph.orderchains import least_peak_of_chains
+
+    for budget in (SHORT_BUDGET, BUDGET):
+        yield reorder(graph, budget=budget).graph
+        yield in_order(graph, least_peak_of_chains(flow_of(graph), budget=budget))

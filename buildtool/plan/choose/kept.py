@@ -1,0 +1,166 @@
+"""What of planning is kept beyond a process, and under which keys: choices, refusals, fronts' figures.
+
+A key holds all that the value depends on, and no more: names, weights and quantisation of the network, the
+board's name and its toolchain have no part in it, so that a network that was trained again, or a board with
+another compiler, finds what is there. A refusal names operators, so the names are in its key.
+
+Every plan that comes from bytes passes `Plan.check` before it is used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgpack
+
+from buildtool.base.errors import PlanError, from_data, to_data
+from buildtool.base.plain import to_plain
+from buildtool.base.session import Level
+from buildtool.graph.digest import topology_digest
+from buildtool.plan.summary.fit import holds
+from buildtool.plan.types import Plan
+from buildtool.target.digest import planning_digest
+from buildtool.target.types import Taken
+
+if TYPE_CHECKING:
+    from buildtool.graph.types import Graph
+    from buildtool.plan.choose.prepare import Prepared
+
+_SCHEMA = 2  # of what is in the payloads
+_MOST_REFUSALS = 256
+MOST_CHECKED = 4096  # plans whose digests a session knows to be legal
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The plan that was chosen: for the graph with this `index` in `Prepared.every_graph`, with its views.
+
+    `factor`: see `fronts.plan_factor`; `firmware`: what that of the plan takes beside its arena. `ended`:
+    whether the budget of work ended before all plans were placed that may be better.
+    """
+
+    index: int
+    plan: Plan
+    factor: float
+    firmware: tuple[Taken, ...] = ()
+    ended: bool = False
+
+
+def choice(prepared: Prepared, make: Callable[[], Choice]) -> Choice:
+    """The choice that is kept, or that `make` makes; PlanError, kept as well, where it raises that."""
+    session, known = prepared.session, parts(prepared)
+    level = Level("plans", _packed_if_it_fits(prepared), lambda data: _checked(data, prepared))
+    found = session.kept(level, known)
+    if found is not None:
+        return found
+    named = {**known, "names": names_digest(prepared.graphs[0]), "board": prepared.target.board.name}
+    told = session.kept(_REFUSALS, named, _MOST_REFUSALS)
+    if told is not None:
+        raise from_data(told).at(path=prepared.path)
+    try:
+        found = make()
+    except PlanError as error:
+        path = "" if error.path == prepared.path else error.path
+        session.hold(_REFUSALS, named, {**to_data(error), "path": path}, _MOST_REFUSALS)
+        raise
+    session.hold(level, known, found)
+    return found
+
+
+def parts(prepared: Prepared) -> dict[str, Any]:
+    """What a plan or a front of this problem depends on, by name."""
+    from buildtool.target import catalogue
+
+    target, options = prepared.target, prepared.options
+    graph = prepared.graphs[0]
+    kernels = catalogue.select_all(target, graph)
+    return {
+        "schema": _SCHEMA,
+        "topology": [topology_digest(one) for one in prepared.graphs],
+        "target": planning_digest(target),
+        "kernels": [kernel.name if kernel else "" for kernel in kernels],
+        "most_ram": prepared.ram,  # the option's and the board's
+        **({"firmware": _taken(target.board.firmware)} if prepared.is_beside_code else {}),
+        **({} if prepared.varied else {"varied": False}),
+        **to_plain(options, named=True),
+    }
+
+
+def checked(plan: Plan, graph: Graph, prepared: Prepared) -> None:
+    """`Plan.check`, once a session for the same bytes, topology and target; PlanError where it fails."""
+    from buildtool.plan.check.check import check
+    from buildtool.plan.codec import digest
+
+    key = (digest(plan), topology_digest(graph), planning_digest(prepared.target))
+    prepared.session.remember("checked", key, lambda: check(plan, graph, prepared.target), MOST_CHECKED)
+
+
+def names_digest(graph: Graph) -> str:
+    """Of all that a message may call a network's operators and tensors."""
+    digest = hashlib.sha256()
+    for tensor in graph.tensors:
+        digest.update(tensor.name.encode(errors="surrogateescape") + b"\0")
+    for op in graph.ops:
+        digest.update(op.place.encode(errors="surrogateescape") + b"\0")
+    return digest.hexdigest()
+
+
+# ---- payloads ----------------------------------------------------------------------------------------
+
+
+def _taken(firmware: tuple[Taken, ...]) -> list[list[str | int]]:
+    return [[one.memory, one.what, one.bytes] for one in firmware]
+
+
+def _packed_if_it_fits(prepared: Prepared) -> Callable[[Choice], bytes]:
+    """A plan that is too large for the board is not checked, and so not kept beyond the session."""
+
+    def packed(found: Choice) -> bytes:
+        from buildtool.plan.codec import to_bytes
+
+        if not holds(prepared.target.with_firmware(found.firmware).board, found.plan):
+            return b""
+        parts = [found.index, found.factor, found.ended, to_bytes(found.plan), _taken(found.firmware)]
+        data: bytes = msgpack.packb(parts)
+        return data
+
+    return packed
+
+
+def _checked(data: bytes, prepared: Prepared) -> Choice:
+    """The choice in `data`, its plan checked; an exception for anything else."""
+    from buildtool.plan.codec import from_bytes
+
+    index, factor, ended, plan_bytes, taken = msgpack.unpackb(data)
+    if type(index) is not int or index < 0:
+        raise ValueError("no such order of operators")
+    if not isinstance(factor, float) or not factor >= 1.0 or not isinstance(ended, bool):
+        raise ValueError("not a choice")
+    if not isinstance(plan_bytes, bytes):
+        raise ValueError("not a choice")
+    plan = from_bytes(plan_bytes)
+    checked(plan, prepared.graph_for(index, plan), prepared)
+    if prepared.ram is not None and plan.arena_bytes > prepared.ram:
+        raise ValueError("a plan over the limit")
+    firmware = tuple(Taken(str(memory), str(what), int(size)) for memory, what, size in taken)
+    if not holds(prepared.target.with_firmware(firmware).board, plan):
+        raise ValueError("a plan that does not fit")
+    return Choice(index, plan, factor, firmware, ended)
+
+
+def _refusal(data: bytes) -> Mapping[str, Any]:
+    found = msgpack.unpackb(data, unicode_errors="surrogateescape")
+    if not isinstance(found, dict) or found.get("code") != PlanError.code:
+        raise ValueError("not a refusal")
+    return found
+
+
+def _packed_refusal(told: Mapping[str, Any]) -> bytes:
+    data: bytes = msgpack.packb(told, unicode_errors="surrogateescape")
+    return data
+
+
+_REFUSALS: Level[Mapping[str, Any]] = Level("refusals", _packed_refusal, _refusal)

@@ -1,0 +1,165 @@
+"""A plan against the memories of its board, and against the limits that were given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from buildtool.base.errors import Hint, PlanError, suggest
+from buildtool.plan.choose.footprint import (
+    ARENA,
+    RESERVED,
+    STACK,
+    STATE,
+    WEIGHTS,
+    Footprint,
+    Part,
+    parts_of,
+)
+from buildtool.target.partitions import weights_room
+from buildtool.target.types import Board, MemoryKind, Target
+
+if TYPE_CHECKING:
+    from buildtool.plan.choose.pipeline import Planned
+    from buildtool.plan.options import PlanOptions
+    from buildtool.plan.types import Plan
+
+
+_MORE_FLASH = "take a board with more flash or a narrower network"
+_MORE_ROOM = f"{_MORE_FLASH}, or give the weights more room below [image] in the board's file"
+
+
+@dataclass(frozen=True)
+class Need:
+    """What firmware asks of a memory, or of an option's limit, against what there is; in bytes.
+
+    `what`: RAM or flash, or "arena limit" and "weights limit" for the options `ram` and `max_flash`.
+    """
+
+    what: str
+    memory: str
+    required: int
+    available: int
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def excess(self) -> int:
+        """Bytes by which the requirement exceeds what there is; 0 when it fits."""
+        return max(0, self.required - self.available)
+
+
+def needs(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) -> tuple[Need, ...]:
+    """The memories of the arena and the weights, before anything else is counted that lies in them.
+
+    It is what `refuse_unless_fits` asks for, and all that is known of a board without a compiler.
+    """
+    board = target.board
+    weights = board.memory(board.weights)
+    first, *second = (
+        _arena_need(board, name, size, plan.state_bytes)
+        for name, size in zip(board.holders, plan.arenas, strict=False)
+    )
+    return (
+        first,
+        Need("flash", weights.name, image_bytes, weights_room(board), (Part(WEIGHTS, image_bytes),)),
+        *second,
+        *_limits(plan, target, image_bytes, options),
+    )
+
+
+def _arena_need(board: Board, name: str, size: int, state: int) -> Need:
+    """A memory that holds an arena of so many bytes, with what is kept beside that."""
+    memory = board.memory(name)
+    required = memory.size - board.room(name, state) + size
+    around = {ARENA: size, STATE: state if board.data == name else 0}
+    if board.beside(name):
+        around.update({one.what: one.bytes for one in board.firmware if one.memory == name})
+    else:
+        stack = board.stack_bytes if board.data == name else 0
+        around.update({STACK: stack, RESERVED: board.kept(name) - stack})
+    return Need("RAM", name, required, memory.size, parts_of(around, required))
+
+
+def needs_of(
+    footprint: Footprint, plan: Plan, target: Target, image_bytes: int, options: PlanOptions
+) -> tuple[Need, ...]:
+    """Every memory that firmware uses, the arena's and the weights' first; then the options' limits."""
+    board = target.board
+    arenas = dict(zip(board.holders, plan.arenas, strict=False))
+    found = []
+    named = (board.arena, board.weights, *(name for name in arenas if name != board.arena))
+    for name in dict.fromkeys((*named, board.data, board.code)):
+        memory, use = board.memory(name), footprint.use(name)
+        required, parts = use.bytes, use.parts
+        kept = arenas[name] + board.kept(name, plan.state_bytes) if name in arenas else 0
+        if kept > required:  # what the application may have beside this firmware
+            parts, required = (*parts, Part(RESERVED, kept - required)), kept
+        kind = "RAM" if memory.kind is MemoryKind.RAM else "flash"
+        found.append(Need(kind, name, required, memory.size, parts))
+    return (*found, *_limits(plan, target, image_bytes, options))
+
+
+def _limits(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) -> list[Need]:
+    """The limits that were given: of the arena, and of the weight image."""
+    board, found = target.board, []
+    if options.ram is not None:
+        found.append(Need("arena limit", board.arena, plan.arena_bytes, options.ram))
+    if options.max_flash is not None:
+        found.append(Need("weights limit", board.weights, image_bytes, options.max_flash))
+    return found
+
+
+def _least(asked: int | None, there: int) -> int:
+    return there if asked is None else min(asked, there)
+
+
+def notes(made: Planned) -> list[str]:
+    """What a user has to know of limits that were asked for: one on the arena that is above what there is."""
+    from buildtool.plan.summary.fit import available_bytes
+
+    board, asked = made.target.board, made.options.ram
+    room = available_bytes(board, made.plan.state_bytes)
+    if asked is None or asked <= room:
+        return []
+    memories = []
+    for name in board.holders:
+        taken = board.taken(name, made.plan.state_bytes)
+        beside = board.beside(name) or (f" less {taken} for all else" if taken else "")
+        memories.append(f"'{name}' of {board.memory(name).size}{beside}")
+    return [
+        f"{asked} bytes are allowed for the arena, and board '{board.name}' has {room} for it, which is the "
+        f"limit then: memory {' and '.join(memories)}"
+    ]
+
+
+def refuse_unless_fits(made: Planned, image_bytes: int) -> None:
+    """PlanError when the arena or the weights do not fit."""
+    from buildtool.plan.summary.fit import fit
+
+    try:
+        fit(made.plan, made.target, made.graph, made.session)
+        refuse_weights(made.target, made.options, image_bytes)
+    except PlanError as error:
+        raise error.at(path=made.model.path) from None
+
+
+def refuse_weights(target: Target, options: PlanOptions, image_bytes: int) -> None:
+    """PlanError when the weights do not fit the board, or what `max_flash` allows of it."""
+    board = target.board
+    memory = board.memory(board.weights)
+    room = weights_room(board)
+    most = _least(options.max_flash, room)
+    if image_bytes <= most:
+        return
+    where, help_ = f"memory '{memory.name}' of {board.name}", Hint(_MORE_FLASH)
+    if room < memory.size:  # of a partition, or of what the shortest code leaves
+        where = f"the weights' {'slot' if board.image.slot_bytes else 'partition'} in {where}"
+        help_ = Hint(_MORE_ROOM)
+    limit = f"{where} has {most:,}"
+    if most < room:
+        limit = f"{most:,} are allowed"
+        help_ = suggest(max_flash=image_bytes) if image_bytes <= room else help_
+    raise PlanError(
+        f"the weight image requires {image_bytes:,} bytes, {limit}: {image_bytes - most:,} too many",
+        hint=help_,
+    )

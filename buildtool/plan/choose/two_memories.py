@@ -1,0 +1,133 @@
+"""The plan for an arena in two memories: one that both hold, of the least cost with what memories cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from buildtool.base.errors import PlanError
+from buildtool.base.modes import Objective
+from buildtool.plan.summary.fit import holds, rooms
+from buildtool.plan.types import Plan
+from buildtool.target.speeds import streamed
+
+if TYPE_CHECKING:
+    from buildtool.base.session import Session
+    from buildtool.graph.types import Graph
+    from buildtool.plan.choose.prepare import Prepared
+    from buildtool.target.types import Board, Target
+
+TRIES = 6  # plans that are spread, each of them for less memory than the one before
+_UNITS = 1024  # of a cycle: prices are whole numbers, so that sums are exact
+
+
+def waits(board: Board) -> tuple[float, ...]:
+    """Cycles that a byte read or written costs in each of the arena's memories; 0 where nothing is known."""
+    memories = [board.memory(name) for name in board.holders]
+    return tuple(streamed(memory.speed, board.cache_of(memory)) for memory in memories)
+
+
+def caches(board: Board) -> tuple[int, ...]:
+    """Bytes of data that are kept in a cache before each of the arena's memories."""
+    found = [board.cache_of(board.memory(name)) for name in board.holders]
+    return tuple(cache.data_bytes if cache else 0 for cache in found)
+
+
+def waiting(plan: Plan, graph: Graph, target: Target, session: Session) -> float:
+    """Cycles that the plan's reads and writes wait for its memories, by the estimate of `traffic`."""
+    from buildtool.plan.assemble.memories import touched_bytes
+
+    touched = touched_bytes(plan, graph, target, caches(target.board), session)
+    return sum(size * wait for size, wait in zip(touched, waits(target.board), strict=False))
+
+
+def spread(prepared: Prepared, planner: Callable[[Prepared], Plan]) -> Plan:
+    """The planner's plan over both memories of the board's arena.
+
+    What is planned for may have all of both; where that cannot be divided, less. Where no plan can be
+    divided, the planner's with the least memory of those tried; PlanError where it makes none.
+    """
+    capacities, options = rooms(prepared.target.board, prepared.state_bytes), prepared.options
+    found: list[Plan] = []
+    asked, whole = prepared.ram, list[Plan]()
+    least = 0  # no plan has so little, as far as it was tried
+    for _ in range(TRIES):
+        try:
+            made = planner(replace(prepared, options=replace(options, ram=asked)))
+        except PlanError:
+            if not whole or asked is None:
+                raise
+            least, asked = asked, (asked + whole[-1].arena_bytes) // 2
+            continue
+        whole.append(made)
+        found += _divided(made, prepared)
+        if found:
+            break
+        below = made.arena_bytes - prepared.target.board.alignment
+        asked = max(*capacities, (least + below) // 2) if len(whole) == 1 else (least + below) // 2
+        if below <= least or options.objective == Objective.RAM:
+            break
+    found += _in_the_better(prepared, planner, found)
+    if not found:
+        return whole[-1]
+    if options.objective == Objective.RAM:
+        return min(found, key=lambda plan: (plan.arena_bytes, plan.cost))
+    (graph,), target, session = prepared.graphs, prepared.target, prepared.session
+    return min(found, key=lambda plan: (plan.cost + waiting(plan, graph, target, session), plan.arena_bytes))
+
+
+def _in_the_better(
+    prepared: Prepared, planner: Callable[[Prepared], Plan], found: Sequence[Plan]
+) -> list[Plan]:
+    """What the planner makes for the memory that costs less, divided: it may wait less than it costs more."""
+    speeds, options = waits(prepared.target.board), prepared.options
+    better = rooms(prepared.target.board, prepared.state_bytes)[speeds.index(min(speeds))]
+    waited = bool(found) and speeds[0] != speeds[1] and found[0].arena_bytes > better
+    if not waited or options.objective == Objective.RAM:
+        return []
+    try:
+        ram = better if options.ram is None else min(better, options.ram)
+        return _divided(planner(replace(prepared, options=replace(options, ram=ram))), prepared)
+    except PlanError:
+        return []
+
+
+def _divided(plan: Plan, prepared: Prepared) -> list[Plan]:
+    """The plan over both memories, and as it is in each that holds all of it, within the limits."""
+    from buildtool.plan.assemble.memories import in_one, over_two
+
+    (graph,), target = prepared.graphs, prepared.target
+    first, second = rooms(target.board, plan.state_bytes)
+    speeds = waits(target.board)
+    # Without a difference that is known, the memory that is named first is the better one.
+    prices = (0, 1) if speeds[0] == speeds[1] else (int(speeds[0] * _UNITS), int(speeds[1] * _UNITS))
+    kept_first, kept_second = caches(target.board)
+    in_place, session, unit = prepared.options.in_place, prepared.session, plan.alignment
+    over = [
+        over_two(
+            plan,
+            graph,
+            target,
+            in_place,
+            (first, second),
+            prices,
+            session,
+            caches=(kept_first, kept_second),
+            moving=moving,
+        )
+        for moving in ((False, True) if plan.moves else (False,))
+    ]
+    alone = [in_one(plan, memory, unit) for memory in (0, 1) if plan.arena_bytes]
+    found = [one for one in (*over, *alone) if one is not None]
+    return [one for one in found if holds(target.board, one) and _keeps(one, prepared)]
+
+
+def _keeps(plan: Plan, prepared: Prepared) -> bool:
+    """Whether a plan is within the limits that were given."""
+    options = prepared.options
+    return (
+        (options.ram is None or plan.arena_bytes <= options.ram)
+        and (options.max_f is None or plan.f <= options.max_f + 1e-9)
+        and (options.max_cost is None or plan.cost <= options.max_cost)
+    )

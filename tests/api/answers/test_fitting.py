@@ -1,0 +1,155 @@
+"""`analyze` says that firmware fits where a build links it, and how many bytes are missing where not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from buildtool.api import handle
+from buildtool.api.answers import analysis
+from buildtool.base.errors import PlanError, ToolError
+from buildtool.base.session import Session
+from buildtool.emit.sources import emit
+from buildtool.firmware import counting
+from buildtool.firmware.linked import linked
+from buildtool.plan.choose.bound import bound
+from buildtool.plan.choose.choose import nearest
+from buildtool.plan.choose.footprint import Footprint, MemoryUse
+from buildtool.plan.choose.prepare import load_network, prepare
+from buildtool.plan.options import PlanOptions
+from buildtool.target.recorded import recorded
+from buildtool.target.registry import board_names, load_board, load_target, plugin, toolchain
+
+NET = "autoencoder"
+LINKED = [name for name in board_names() if (e := load_board(name).emulator) is None or e.kind != "native"]
+
+
+def verdict(board: str, model: str = NET) -> dict[str, Any]:
+    """The answer about a board that is named."""
+    (found,) = handle({"kind": "analyze", "model": model, "boards": [board]})["boards"]
+    return dict(found)
+
+
+def smaller(folder: Path, board: str, memory: str, size: int) -> str:
+    """A board file with one memory of another size."""
+    path = folder / f"small_{size}.toml"
+    path.write_text(f'extends = "{board}"\n[memory.{memory}]\nsize = {size}\n')
+    return str(path)
+
+
+def build(board: str) -> dict[str, Any]:
+    return dict(handle({"kind": "build", "model": NET, "board": board}))
+
+
+def test_code_counts_and_the_bytes_that_are_missing_are_those_that_the_linker_names(tmp_path: Path) -> None:
+    board = smaller(tmp_path, "cortex-m4", "flash", 8192)
+    found = verdict(board)
+    (need,) = (need for need in found["needs"] if need["memory"] == "flash")
+    assert not found["fits"]
+    with pytest.raises(ToolError, match=rf"is {need['excess']} bytes too small: {need['required']} needed"):
+        build(board)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("memory", ["ram", "flash"])
+def test_firmware_fits_into_exactly_what_it_needs_and_into_no_byte_less(tmp_path: Path, memory: str) -> None:
+    """Stack guard, variables and the bytes around the arena count; so do gaps between sections."""
+    needs = verdict("nucleo-f412zg")["needs"]
+    (required,) = (need["required"] for need in needs if need["memory"] == memory)
+    fitting = smaller(tmp_path, "nucleo-f412zg", memory, required)
+    assert verdict(fitting)["fits"]
+    sizes = {entry["memory"]: entry for entry in build(fitting)["sizes"]}
+    assert sizes[memory]["used"] <= sizes[memory]["size"] == required
+    short = smaller(tmp_path, "nucleo-f412zg", memory, required - 1)
+    assert not verdict(short)["fits"]
+    # Weights that fit behind no code at all are refused before anything is compiled.
+    with pytest.raises((PlanError, ToolError), match=r"1 bytes too small|1 too many"):
+        build(short)
+
+
+def footprints(model: str, board: str, name: str = "") -> tuple[Footprint, Footprint | None]:
+    """What is linked, and the bound from what is recorded of its compiler."""
+    session, target = Session(), load_target(board)
+    network = load_network(model, session)
+    graph, plan = nearest(prepare(network, target, PlanOptions(), session))
+    sources = emit(graph, plan, target, network.model.name, session)
+    family, tools = plugin(target.board), toolchain(target, name)
+    exact = linked(sources, plan, target, family, tools)
+    return exact, bound(sources, plan, target, exact.compiler)
+
+
+CASES = [
+    (NET, "cortex-m4", ""),
+    pytest.param("resnet8", "hifive1", "", marks=pytest.mark.slow),
+    pytest.param("ds_cnn", "cortex-m55", "", marks=pytest.mark.slow),
+    pytest.param("ds_cnn", "qemu-virt-rv32v", "", marks=pytest.mark.slow),
+    pytest.param("resnet8", "nucleo-f767zi", "gcc", marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("model", "board", "name"), CASES)
+def test_a_bound_from_recorded_sizes_is_at_most_a_tenth_above_what_is_linked(
+    model: str, board: str, name: str
+) -> None:
+    exact, above = footprints(model, board, name)
+    assert exact.exact
+    assert above is not None
+    assert not above.exact
+    for use in exact.uses:
+        assert use.bytes <= above.use(use.memory).bytes <= 1.1 * use.bytes, (use, above.use(use.memory))
+        assert sum(part.bytes for part in use.parts) == use.bytes
+
+
+def test_without_a_compiler_the_answer_is_a_bound_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    exact = verdict("cortex-m4")
+
+    def missing(*_: object) -> None:
+        raise ToolError("clang was not found")
+
+    monkeypatch.setattr(counting, "toolchain", missing)
+    found = verdict("cortex-m4")
+    assert exact["counted"]["how"] == "linked"
+    assert found["counted"]["how"] == "bound"
+    assert found["counted"]["note"] == "clang was not found"
+    pairs = zip(exact["needs"], found["needs"], strict=True)
+    assert all(one["required"] <= other["required"] for one, other in pairs)
+    assert sum(need["required"] for need in exact["needs"]) < sum(n["required"] for n in found["needs"])
+
+
+def test_the_overview_of_boards_links_where_a_bound_leaves_a_doubt_and_nowhere_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    linked_ones: list[str] = []
+
+    def noted(*given: Any) -> Footprint:
+        linked_ones.append(given[2].board.name)
+        return linked(*given)
+
+    def doubtful(*given: Any) -> Footprint | None:
+        found = bound(*given)
+        if given[2].board.name != "hifive1" or found is None:
+            return found
+        more = tuple(MemoryUse(use.memory, use.bytes + 16384, use.parts) for use in found.uses)
+        return Footprint(found.compiler, False, more)
+
+    monkeypatch.setattr(counting, "linked", noted)
+    monkeypatch.setattr(counting, "bound", doubtful)
+    monkeypatch.setattr(analysis, "board_names", lambda: ["cortex-m4", "hifive1", "host"])
+    boards = handle({"kind": "analyze", "model": NET})["boards"]
+    assert [board["counted"]["how"] for board in boards] == ["bound", "linked", "uncounted"]
+    assert linked_ones == ["hifive1"]
+    assert all(board["fits"] for board in boards)
+
+
+@pytest.mark.parametrize("board", LINKED)
+def test_every_kernel_of_every_board_is_recorded_for_the_default_compiler(board: str) -> None:
+    target = load_target(board)
+    default = target.board.toolchains[0]
+    entries = [entry for entry in recorded(target.board.core) if entry.toolchain == default]
+    assert entries
+    for entry in entries:
+        for callee in (*target.kernels, *target.routines):
+            assert callee.symbol in entry.stack
+            assert set(callee.sources) <= set(entry.code)

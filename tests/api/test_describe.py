@@ -1,0 +1,264 @@
+"""Describe: what it says is what is emitted, compiled and linked, and it reads no model to say it."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import pytest
+from needs import needs_tool
+from onecompile import once_compiled
+from paths import ROOT
+
+from buildtool.api import handle
+from buildtool.base.errors import ToolError, UsageError
+from buildtool.target.kernels import kernels_root
+from buildtool.target.registry import board_names, load_target
+
+NET = "ds_cnn"
+FAMILIES = ["host", "cortex-m4", "cortex-m55", "hifive1", "qemu-virt-rv32v", "xcore"]
+FOREIGN = ("esp32", "esp32-s3")  # built by compilers that no registry has
+PLANS = [{}, {"image": "stream", "objective": "ram"}]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compilers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in once_compiled(tmp_path_factory).items():
+            patch.setenv(name, value)
+        yield
+
+
+@functools.cache
+def described(board: str, model: str = NET, **more: str) -> dict:
+    return handle({"kind": "describe", "board": board, "model": model, **more})
+
+
+def group(answer: dict, name: str) -> dict:
+    return next(group for group in answer["groups"] if group["name"] == name)
+
+
+def path(answer: dict, place: dict, emitted: Path) -> Path:
+    """A place on this machine."""
+    if place["root"] == "emitted":
+        return emitted / place["path"]
+    return Path(answer["roots"].get(place["root"], ""), place["path"])
+
+
+class Front:
+    """The smallest build system: it writes an answer down as command lines, and runs them."""
+
+    def __init__(self, answer: dict, folder: Path) -> None:
+        self.answer, self.tools, self.folder = answer, answer["tools"], folder
+        self.emitted = folder / "emitted"
+        self.emitted.mkdir()
+        self.kernels: dict[str, list[Path]] = {}
+
+    def emit(self, request: dict) -> None:
+        answer = handle({"kind": "emit", **request})
+        assert sorted(answer["files"]) == sorted(self.answer["network"]["emitted"])
+        assert answer["net"] == self.answer["network"]["net"]
+        for name, data in answer["files"].items():
+            (self.emitted / name).write_bytes(data)
+
+    def objects(self, name: str) -> list[Path]:
+        found = group(self.answer, name)
+        includes = [f"-I{path(self.answer, place, self.emitted)}" for place in found["includes"]]
+        made: list[Path] = []
+        if name in self.kernels:
+            return self.kernels[name]
+        for source in found["sources"]:
+            made.append(self.folder / name / source["object"])
+            made[-1].parent.mkdir(parents=True, exist_ok=True)
+            reads = [path(self.answer, place, self.emitted) for place in source["reads"]]
+            assert all(file.is_file() for file in reads)
+            flags = [f"{self.tools['incbin']}{file.parent}" for file in reads]
+            file = path(self.answer, source["file"], self.emitted)
+            self.run(self.tools["cc"], *self.tools["cflags"], *includes, *flags, "-c", file, "-o", made[-1])
+        places = [*found["includes"], *(source["file"] for source in found["sources"])]
+        if all(place["root"] != "emitted" for place in places):
+            self.kernels[name] = made  # whatever network and plan
+        return made
+
+    def image(self) -> Path:
+        library = self.folder / self.answer["network"]["library"]
+        library.unlink(missing_ok=True)
+        members = [object_ for name in self.answer["library"] for object_ in self.objects(name)]
+        self.run(self.tools["ar"], *self.tools["arflags"], library, *members)
+        objects = [object_ for name in self.answer["image"] for object_ in self.objects(name)]
+        image = self.folder / self.answer["network"]["image"]
+        tools = self.tools
+        self.run(
+            tools["cc"], *tools["cflags"], *objects, library, *tools["ldflags"], *self.script(), "-o", image
+        )
+        return image
+
+    def script(self) -> list[str]:
+        script = self.answer["script"]
+        if script is None:
+            return []
+        (self.folder / script["name"]).write_bytes(script["data"])
+        return [f"{script['flag']}{self.folder / script['name']}"]
+
+    def command(self, name: str, **slots: object) -> str:
+        words = [
+            word if isinstance(word, str) else slots[word["slot"]] for word in self.answer["commands"][name]
+        ]
+        return self.run(sys.executable, "-m", "buildtool", *words)
+
+    def run(self, *words: object) -> str:
+        done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False, cwd=ROOT)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@pytest.mark.parametrize(
+    "board", ["cortex-m4", "hifive1", "xcore"]
+)  # the others: where they are built, below
+def test_the_files_are_those_that_are_emitted_whatever_the_plan(board: str, tmp_path: Path) -> None:
+    front = Front(described(board), tmp_path)
+    for options in PLANS:
+        front.emit({"model": NET, "board": board, "options": options})
+
+
+# The archive of "qemu-virt-rv32v" holds that of "hifive1".
+@pytest.mark.slow  # the fast tier has SCons, which does the same (tests/scons)
+@pytest.mark.parametrize("board", ["host", "cortex-m55", "qemu-virt-rv32v", "xcore"])
+def test_builds_made_from_the_answer_alone_are_exact(board: str, tmp_path: Path) -> None:
+    front = Front(described(board), tmp_path)
+    for options in PLANS:
+        front.emit({"model": NET, "board": board, "options": options})
+        image = front.image()
+        plan = front.emitted / front.answer["network"]["plan"]
+        said = front.command("validate", model=NET, board=board, image=image, plan=plan)
+        assert said.rstrip().endswith("'s reference kernels, to the bit")
+    assert len(front.kernels) >= 1
+    front.command("sizes", image=image, board=board, out=tmp_path)
+    names = [*front.answer["network"]["binaries"], front.answer["network"]["report"]]
+    assert all((tmp_path / name).is_file() for name in names)
+    assert {file.name for file in tmp_path.glob("*.bin")} == set(front.answer["network"]["binaries"])
+
+
+@pytest.mark.parametrize("board", [name for name in board_names() if name not in FOREIGN])
+def test_the_library_is_the_whole_of_the_boards_kernels(board: str) -> None:
+    kernels = group(described(board), "kernels")
+    files = {path(described(board), source["file"], ROOT) for source in kernels["sources"]}
+    assert kernels_root() / "runtime" / "nn_image.c" in files
+    for family in (*load_target(board).board.core.families, "reference"):
+        assert set((kernels_root() / family).glob("*.c")) <= files
+    assert len({source["object"] for source in kernels["sources"]}) == len(files)
+
+
+def test_no_model_is_read_and_the_network_is_called_as_its_file(tmp_path: Path) -> None:
+    missing = described("host", str(tmp_path / "Wake Word.tflite"))
+    assert missing["network"]["net"] == "wake_word"
+    assert missing["network"]["emitted"] == [
+        name.replace(NET, "wake_word") for name in described("host")["network"]["emitted"]
+    ]
+    assert described("host", str(tmp_path / "a.onnx"), name="mine")["network"]["net"] == "mine"
+    assert described("host", "ds_cnn:seed=3")["network"]["net"] == "ds_cnn_seed3"
+    unread = {"path": str(tmp_path / "b.tflite"), "sha256": "0" * 64}
+    assert handle({"kind": "describe", "board": "host", "model": unread})["network"]["net"] == "b"
+
+
+def test_without_a_model_the_board_alone_is_described() -> None:
+    answer = handle({"kind": "describe", "board": "cortex-m4"})
+    assert answer["network"] is None
+    both = described("cortex-m4")
+    assert [group for group in both["groups"] if group["name"] != "network"] == answer["groups"]
+    assert answer["script"] == both["script"]
+    assert answer["tools"] == both["tools"]
+
+
+@pytest.mark.parametrize("board", FAMILIES)
+def test_the_answer_is_plain_values_and_always_the_same(board: str) -> None:
+    first, second = (msgpack.packb(handle({"kind": "describe", "board": board, "model": NET})) for _ in "12")
+    assert first == second
+    answer = msgpack.unpackb(first)
+    for found in answer["groups"]:
+        for place in [*found["includes"], *(source["file"] for source in found["sources"])]:
+            assert place["root"] in ("emitted", *answer["roots"]), place
+            assert not Path(place["path"]).is_absolute()
+
+
+def test_a_board_depends_on_all_that_it_extends(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text('extends = "cortex-m4"\n')
+    (tmp_path / "mine.toml").write_text('extends = "base.toml"\nstack_bytes = "2K"\n')
+    answer = handle({"kind": "describe", "board": str(tmp_path / "mine.toml")})
+    files = [path(answer, place, tmp_path) for place in answer["depends"]]
+    assert [file.name for file in files] == ["mine.toml", "base.toml", "cortex-m4.toml"]
+    assert all(file.is_file() for file in files)
+    script = handle({"kind": "describe", "board": "cortex-m4"})["script"]
+    assert answer["script"]["name"] == "mine.ld"
+    assert answer["script"]["data"] != script["data"]
+
+
+@pytest.mark.parametrize("toolchain", ["clang", "gcc"])
+def test_what_a_board_takes_from_its_base_is_in_the_answer_and_the_base_among_the_files(
+    toolchain: str, tmp_path: Path
+) -> None:
+    """RAM and stack are in the linker script, the core's flags in those of every source."""
+    base, mine = tmp_path / "base.toml", tmp_path / "mine.toml"
+    mine.write_text('extends = "base.toml"\n')
+
+    def described(text: str) -> dict[str, Any]:
+        base.write_text(f'extends = "cortex-m4"\n{text}\n')
+        answer = handle({"kind": "describe", "board": str(mine), "toolchain": toolchain})
+        assert base in [path(answer, place, tmp_path) for place in answer["depends"]]
+        return answer
+
+    plain = described("")
+    for text in ('stack_bytes = "4K"', '[memory.psram]\nsize = "9K"'):
+        assert described(text)["script"]["data"] != plain["script"]["data"]
+    flags = described('[core]\ncflags = ["-mcpu=cortex-m4", "-mthumb"]')["tools"]["cflags"]
+    assert flags != plain["tools"]["cflags"]
+
+
+def test_mistakes_are_refused() -> None:
+    for request, error, words in (
+        ({"board": "cortex-m5"}, UsageError, "unknown board"),
+        ({"board": "host", "model": "ds_cn"}, UsageError, "no zoo network is called"),
+        ({"board": "cortex-m4", "toolchain": "clangg"}, ToolError, "has no toolchain"),
+        ({"board": "host", "name": "x"}, UsageError, "no effect without a model"),
+        ({"board": "host", "modle": NET}, UsageError, "modle"),
+        ({"board": "host", "options": {"ram": "8K"}}, UsageError, "ram"),
+    ):
+        with pytest.raises(error, match=words):
+            handle({"kind": "describe", **request})
+
+
+def test_a_library_of_the_users_is_part_of_the_answer() -> None:
+    library = ROOT / "tests/support/cmsis_nn"
+    answer = handle({"kind": "describe", "board": "cortex-m4", "model": NET, "cmsis_nn": str(library)})
+    assert answer["roots"]["library"] == str(library)
+    startup = [source["file"] for source in group(answer, "startup")["sources"]]
+    assert {"root": "library", "path": "Source/stand_in_s8.c"} in startup
+    assert "--cmsis-nn" in answer["commands"]["profile"]
+
+
+def test_describing_imports_neither_numpy_nor_the_planner() -> None:
+    """A build that has nothing to do asks for an answer, too, and waits for it."""
+    code = f"""
+import sys
+from buildtool.api import handle
+handle({{"kind": "describe", "board": "host", "model": "{NET}"}})
+heavy = {{name for name in sys.modules if name in ("numpy", "tflite") or name.startswith("buildtool.plan.")}}
+print(*heavy - {{"buildtool.plan.models", "buildtool.plan.options"}})
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.split() == []
+
+
+@pytest.mark.slow
+def test_gcc_builds_from_the_answer(tmp_path: Path) -> None:
+    needs_tool("arm-none-eabi-gcc")
+    front = Front(described("cortex-m4", toolchain="gcc"), tmp_path)
+    front.emit({"model": NET, "board": "cortex-m4"})
+    plan = front.emitted / front.answer["network"]["plan"]
+    said = front.command("validate", model=NET, board="cortex-m4", image=front.image(), plan=plan)
+    assert said.rstrip().endswith("'s reference kernels, to the bit")

@@ -1,0 +1,89 @@
+"""Requests about boards on the desk: what is compiled for them, and what has no effect there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from buildtool_plugins.qemu.runner import command
+from buildtool_plugins.wire.sources import KINDS
+
+from buildtool.api import handle
+from buildtool.api.requests import parse
+from buildtool.base.errors import TargetError, ToolError, UsageError
+from buildtool.options.parsers import WIRES
+from buildtool.target.registry import load_board
+
+RUN = {"kind": "validate", "model": "ds_cnn", "board": "cortex-m4"}
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"flashed": True}, "--flashed: it has no effect in an emulator"),
+        ({"tool": "pyocd"}, "--tool: it has no effect in an emulator"),
+        ({"wire": "serial:/dev/ttyACM0"}, "reached by the UART that it has"),
+        ({"wire": "rtt"}, "no emulator has RTT"),
+        ({"wire": "usb"}, "'usb' is not one of serial, rtt, semihosting"),
+        ({"wire": "semihosting:x", "on": "board"}, "has no port"),
+        ({"on": "desk"}, "'desk' is not one of emulator, board"),
+        ({"on": "board", "flashed": True, "tensors": True}, "an image of its own is built"),
+    ],
+)
+def test_what_has_no_effect_is_refused(more: dict[str, object], said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse({**RUN, **more})
+    assert said in f"--{caught.value.option}: {caught.value.text}"
+
+
+def test_the_options_know_the_wires_that_there_are() -> None:
+    assert WIRES == KINDS
+
+
+def test_a_description_for_the_desk_has_the_firmware_that_answers_over_the_boards_wire() -> None:
+    asked = {"kind": "describe", "board": "nucleo-f767zi", "model": "ds_cnn"}
+    plain, desk = handle(asked), handle({**asked, "on": "board"})
+
+    def harness(answer: dict[str, list[dict[str, object]]]) -> list[str]:
+        (group,) = (group for group in answer["groups"] if group["name"] == "harness")
+        return [Path(source["file"]["path"]).name for source in group["sources"]]  # type: ignore[attr-defined]
+
+    assert harness(plain) == ["harness.c", "harness_io.c"]
+    assert {"board.c", "frames.c", "stm32_usart_v2.c", "cycles.c"} <= set(harness(desk))
+    assert "NN_CYCLES" in desk["tools"]["defines"] and "NN_CYCLES" not in plain["tools"]["defines"]
+    assert {"-DWIRE_BASE=1073760256u", "-DNN_WIRE"} <= set(desk["tools"]["cflags"])
+    assert "rtt.c" in harness(handle({**asked, "wire": "rtt"}))
+    with pytest.raises(UsageError, match="answers over no wire"):
+        handle({"kind": "describe", "board": "host", "on": "board"})
+    with pytest.raises(UsageError, match="names no serial port"):
+        handle({"kind": "describe", "board": "esp32-c3", "wire": "serial"})
+
+
+def test_a_board_may_bring_its_own_driver_and_clock(tmp_path: Path) -> None:
+    file, keys = (
+        tmp_path / "mine.toml",
+        'base = 0x40004800\nclock_hz = 8000000\nbaud = 9600\nsettings = ["A=1"]',
+    )
+    file.write_text(f'extends = "nucleo-f412zg"\n[uart]\ndriver = "mine.c"\n{keys}\n')
+    asked = {"kind": "describe", "board": str(file), "wire": "serial"}
+    with pytest.raises(TargetError, match=r"uart.driver: nothing is called '.*mine.c'"):
+        handle(asked)
+    (tmp_path / "mine.c").touch()
+    flags = handle(asked)["tools"]["cflags"]
+    assert {"-DWIRE_BAUD=9600u", "-DA=1", "-DCHIP_START", "-DCHIP_CLOCK_HZ=100000000u"} <= set(flags)
+    for wrong, said in (
+        ("[uart]\nbaud = 0", "uart.baud"),
+        ('[uart]\nbase = "4G"', "uart.base"),
+        ("[uart]\nspeed = 1", "unknown key 'uart.speed'"),
+        ("[chip]\nstart = 3", "chip.start"),
+        ('[probe]\njlink = ["x"]', "unknown key 'probe.jlink'"),
+    ):
+        file.write_text(f'extends = "nucleo-f412zg"\n{wrong}\n')
+        with pytest.raises(TargetError, match=said):
+            load_board(str(file))
+
+
+def test_a_board_without_an_emulator_says_how_it_is_run() -> None:
+    with pytest.raises(ToolError, match="has no emulator") as caught:
+        command(load_board("esp32-c3"), Path("image"))
+    assert "on" in str(caught.value.hints) and "board" in str(caught.value.hints)

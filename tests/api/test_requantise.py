@@ -1,0 +1,120 @@
+"""A network that is requantised on 16 bits: what is proven is told, what was seen is within it or fails."""
+
+from argparse import Namespace
+from types import SimpleNamespace
+
+import pytest
+
+from buildtool.api import handle
+from buildtool.base.errors import PlanError, UsageError
+from buildtool.base.modes import Requantise
+from buildtool.firmware.run import validation
+from buildtool.firmware.run.bounded import operator_bounds
+from buildtool.firmware.run.inputs import seeded
+from buildtool.fronts.cli import commands
+from buildtool.fronts.texts import bounds, sarif
+from buildtool.fronts.texts import validation as report
+from buildtool.graph.reference import execute_op
+from buildtool.graph.types import OpKind
+from buildtool.plan.models import load_model, read_graph
+from buildtool.target.catalogue import select_all
+from buildtool.target.registry import load_board, make_target
+
+POOL, CONV = OpKind.AVERAGE_POOL_2D, OpKind.CONV_2D
+ASKED = {"model": "ds_cnn", "board": "xcore", "requantise": "vpu16"}
+
+
+@pytest.fixture(scope="module")
+def validated():
+    return handle({"kind": "validate", **ASKED, "inputs": 2})
+
+
+@pytest.mark.slow
+def test_a_network_is_within_its_bounds_and_says_so(validated):
+    rows = validated["bounds"]
+    assert validated["within_bounds"] and not validated["exact"] and validated["requantise"] == "vpu16"
+    assert len(rows) > 5 and {row["bound"] for row in rows} == {1}
+    assert all(0 < row["bound_before_rounding"] <= 0.125 for row in rows)
+    assert max(row["max_abs_diff"] for row in rows) == 1
+    assert any(row["elements_different"] for row in rows)
+    text = report.text(validated)
+    assert "within 1 step in every operator" in text and "EQUAL" not in text
+    assert all(row["operator"] in text for row in rows)
+
+
+@pytest.mark.slow
+def test_an_operator_beyond_its_bound_fails_and_is_named(validated, monkeypatch):
+    """As if more had been proven of the second operator than is true."""
+    second = validated["bounds"][1]
+    tight = [{**row, "bound": 0} if row is second else row for row in validated["bounds"]]
+    assert validation.within(validated["bounds"]) and not validation.within(tight)
+    answer = {**validated, "bounds": tight, "within_bounds": False}
+    monkeypatch.setattr(commands, "ask", lambda args: answer)
+    _, text, status = commands.validate(Namespace(fail_if=None, data=None))
+    told = f"BEYOND ITS BOUND: {second['operator']}, tensor '{second['tensor']}', differs by 1 step"
+    assert told in text and "EQUAL" not in text and status == 1
+    assert told in bounds.verdict(answer) and second["operator"] in sarif.log([], "1", 1, answer)
+
+
+def test_every_operator_is_checked_on_its_own_inputs():
+    """A wrong byte is told of the operator that made it, and of no other."""
+    _, graph = read_graph(load_model("ds_cnn"))
+    target = make_target(load_board("xcore"), requantise=Requantise.VPU16)
+    (inputs,) = seeded(graph, 1, 0)
+    pool, conv = (next(i for i, op in enumerate(graph.ops) if op.kind is kind) for kind in (POOL, CONV))
+    values = dict(zip(graph.inputs, inputs, strict=True))
+    for position, op in enumerate(graph.ops):
+        (made,) = execute_op(graph, op, values)
+        values[op.outputs[0]] = changed = made.copy()
+        by = {pool: 1, conv: 2}.get(position, 0)
+        changed.flat[0] += by if changed.flat[0] < 100 else -by
+    kernels = [kernel.name if kernel else "" for kernel in select_all(target, graph)]
+    session = SimpleNamespace(tell=lambda text: None)
+    made = SimpleNamespace(graph=graph, target=target, plan=SimpleNamespace(kernels=kernels), session=session)
+    run = SimpleNamespace(traces=[{t: value.tobytes() for t, value in values.items()}], partial={})
+    rows = {row["operator"]: row for row in operator_bounds(made, run, [inputs])}
+    off = {name: (row["bound"], row["max_abs_diff"]) for name, row in rows.items() if row["max_abs_diff"]}
+    wanted = {graph.ops[conv].place: (1, 2), graph.ops[pool].place: (0, 1)}
+    assert off == wanted  # what reads a wrong byte computes rightly from it
+    assert not validation.within(list(rows.values()))
+
+
+SLOWER = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("front", "analyze", "plan")]
+
+
+@pytest.mark.parametrize("kind", ["describe", *SLOWER])
+def test_boards_without_the_unit_refuse(kind):
+    boards = {"boards": ["host"]} if kind == "analyze" else {"board": "host"}
+    with pytest.raises(UsageError, match="board 'host' cannot requantise by 'vpu16'") as caught:
+        handle({"kind": kind, "model": "ds_cnn", **boards, "requantise": "vpu16"})
+    assert caught.value.option == "requantise"
+    exact = handle({"kind": kind, "model": "ds_cnn", **boards, "requantise": "exact"})
+    assert exact == handle({"kind": kind, "model": "ds_cnn", **boards})
+
+
+def test_only_known_ways_are_taken():
+    with pytest.raises(UsageError, match="'vpu8' is not one of exact, vpu16"):
+        handle({"kind": "plan", "model": "ds_cnn", "board": "xcore", "requantise": "vpu8"})
+    assert list(map(str, Requantise)) == ["exact", "vpu16"]
+
+
+@pytest.mark.slow
+def test_plans_and_commands_are_of_one_way():
+    exact, other = (
+        handle({"kind": "plan", "model": "ds_cnn", "board": "xcore", "requantise": name})
+        for name in ("exact", "vpu16")
+    )
+    assert exact["plan"] != other["plan"]
+    given = {"name": "other.plan", "data": other["plan"]}
+    with pytest.raises(PlanError, match="the target has no kernel"):
+        handle({"kind": "emit", "model": "ds_cnn", "board": "xcore", "plan": given})
+    commands = handle({"kind": "describe", **ASKED})["commands"]
+    assert all("vpu16" in commands[name] for name in ("validate", "profile", "debug"))
+
+
+def test_a_network_that_computes_nothing_hands_out_no_tensor():
+    graph = SimpleNamespace(inputs=(0,), ops=(), states=())
+    target = SimpleNamespace(named=lambda kernels: [])
+    session = SimpleNamespace(tell=lambda text: None)
+    made = SimpleNamespace(graph=graph, target=target, plan=SimpleNamespace(kernels=()), session=session)
+    assert operator_bounds(made, SimpleNamespace(traces=[], partial={}), [[None]]) == []

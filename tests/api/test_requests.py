@@ -1,0 +1,446 @@
+"""Requests: parsed in one place from the table of options; what is unknown or without effect is refused."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from netbuilder import NetBuilder
+from paths import TESTS
+
+from buildtool import options as table
+from buildtool import zoo
+from buildtool.api import handle
+from buildtool.api.requests import KINDS, parse
+from buildtool.base.errors import BuildtoolError, ModelError, UsageError
+from buildtool.base.modes import Strategy
+from buildtool.base.session import Session
+from buildtool.graph.tflite.writer import write_model
+from buildtool.options import NESTED, OPTIONS, Group, Option
+from buildtool.options.data import DATA
+from buildtool.split.wanted import Wanted, wanted
+
+NET = "ds_cnn"
+LIBRARY = str(TESTS / "support/cmsis_nn")
+
+# A value of every option that is not its default, and what it needs beside it.
+VALUES: dict[str, object] = {
+    "strategy": "layerwise",
+    "objective": "ram",
+    "ram": "64K",
+    "max_f": 1.5,
+    "max_cost": 1e9,
+    "max_ms": 1000.0,
+    "max_flash": "1M",
+    "in_place": "none",
+    "image": "stream",
+    "segments": "0-6x5",
+    "order": "best",
+    "hand_off": 4,
+    "weights": "load",
+    "operators": "fused",
+    "batch": 2,
+    "size": "32x48",
+    "toolchain": "gcc",
+    "debug": True,
+    "formats": ["hex"],
+    "sign": "/data/key.pem",
+    "image_version": "1.2.3",
+    "on": "board",
+    "wire": "serial",
+    "flashed": True,
+    "tool": "pyocd",
+    "port": 4000,
+    "cmsis_nn": LIBRARY,
+    "requantise": "vpu16",
+    "threads": 3,
+    "weights_in": "tile1",
+    "arena_in": "ram",
+    "input": "/data/input.npy",
+    "inputs": 2,
+    "seed": 3,
+    "data": "/data/set.npz",
+    "labels": "/data/labels.npy",
+    "limit": 5,
+    "through_firmware": 7,
+    "sequence": 4,
+    "reference_only": True,
+    "resize": "pad",
+    "normalise": "signed",
+    "scores": "Identity",
+    "tensors": True,
+    "reference": "litert",
+    "sanitize": True,
+    "compare": True,
+    "peers": True,
+    "name": "other",
+    "capacity": 1000,
+    "budget": 1000,
+    "board": "host",
+    "boards": ["host"],
+    "model": "resnet8",
+    "elf": "/data/other.elf",
+    "map": "/data/other.map",
+    "plan": "/data/other.plan",
+    "file": "/data/other.csv",
+    "plugin": "cortex_m",
+    "cases": 9,
+    "network": "resnet18",
+    "train_data": "/data/other.npz",
+    "flash": "1M",
+    "max_drop": 1.5,
+    "factors": "3,5",
+    "first": "both",
+    "width": 0.25,
+    "image_size": 64,
+    "epochs": 7,
+    "fine_tune": 6,
+    "train_batch": 32,
+    "rate": 0.05,
+    "fine_rate": 0.01,
+    "optimiser": "adam",
+    "weight_decay": 0.001,
+    "warm_up": 0.2,
+    "flip": "none",
+    "shift": 0.0,
+    "held_out": 0.2,
+    "comparisons": "none",
+    "images": 10,
+}
+EVERY_KIND = (*KINDS, "split")  # which the command answers itself
+NEEDED = {
+    "board": "cortex-m4",
+    "model": NET,
+    "elf": "/data/net.elf",
+    "file": "/data/problem.csv",
+    "plugin": "host",
+    "network": "vgg16",
+    "train_data": "/data/set.npz",
+}
+BESIDE = {"segments": {"strategy": "xcore-strips"}, "elf": {"plan": "/data/net.plan"}}
+BESIDE["image_version"] = {"sign": "/data/key.pem"}
+BESIDE["plan"] = {"elf": "/data/net.elf"}
+BESIDE |= {"flashed": {"on": "board"}, "tool": {"on": "board"}}
+BESIDE |= {option.name: {"data": "/data/a.npz"} for option in DATA if option.name != "data"}
+
+
+def beside(kind: str, option: Option) -> dict[str, object]:
+    """What an option cannot be without in a request of a kind."""
+    if kind == "split":
+        return {}
+    runs = kind in table.LINKED or option.name not in ("elf", "plan")
+    needed = BESIDE.get(option.name, {}) if runs else {}
+    return {name: value for name, value in needed.items() if name != "on" or kind in table.RUN}
+
+
+def parsed(asked: Mapping[str, object]) -> Any:
+    """What a request of the service or a split says."""
+    return wanted(asked) if asked.get("kind") == "split" else parse(asked)
+
+
+def request(kind: str, *given: Option, **values: object) -> dict[str, object]:
+    """A request of a kind with what it cannot do without, and with values of options."""
+    made: dict[str, object] = {"kind": kind}
+    for name, value in NEEDED.items():
+        needed = kind in table.BY_NAME[name].requests and not (name == "elf" and kind in table.LINKED)
+        if needed and not (name == "model" and kind == "zoo"):
+            made[name] = value
+    for option in given:
+        values = {**beside(kind, option), option.name: VALUES[option.name], **values}
+        if option.group is Group.COUNTING and "model" in made:
+            made["model"] = "/data/net.cfg"
+    for name, value in values.items():
+        place = made.setdefault("options", {}) if table.BY_NAME[name].group in NESTED else made
+        place[name] = value
+    return made
+
+
+def test_the_values_here_are_those_of_the_table() -> None:
+    assert VALUES.keys() == {option.name for option in OPTIONS}
+    assert {kind for option in OPTIONS for kind in option.requests} | {"ops", "boards"} == set(EVERY_KIND)
+
+
+@pytest.mark.parametrize("kind", EVERY_KIND)
+def test_a_request_with_what_it_needs_is_taken(kind: str) -> None:
+    found = parsed(request(kind))
+    assert isinstance(found, Wanted) if kind == "split" else found.kind == kind
+
+
+@pytest.mark.parametrize("kind", EVERY_KIND)
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+def test_every_option_changes_the_request_or_is_refused(option: Option, kind: str) -> None:
+    asked = request(kind, option)
+    if kind not in option.requests:
+        with pytest.raises(UsageError) as caught:
+            parsed(asked)
+        assert caught.value.option in (option.name, *beside(kind, option))
+        return
+    needed = {name: value for name, value in beside(kind, option).items() if name not in ("elf", "plan")}
+    plain = request(kind, **needed)
+    if option.group is Group.COUNTING:
+        plain["model"] = "/data/net.cfg"
+    assert parsed(asked) != parsed(plain)
+
+
+@pytest.mark.parametrize("kind", EVERY_KIND)
+def test_an_unknown_key_is_named_and_the_right_one_suggested(kind: str) -> None:
+    names = [option.name for option in table.of(kind) if option.group not in NESTED and len(option.name) > 3]
+    for name in [*names, *(["options"] if table.of(kind, *NESTED) else [])]:
+        wrong = name[0] + name
+        with pytest.raises(
+            UsageError, match=f"unknown key '{wrong}' in a request of kind '{kind}'"
+        ) as caught:
+            parsed({**request(kind), wrong: {}})
+        assert caught.value.hint == f"did you mean '{name}'?"
+
+
+def test_the_key_of_the_issue_is_named() -> None:
+    with pytest.raises(UsageError, match="unknown key 'optoins'") as caught:
+        handle({"kind": "plan", "model": NET, "board": "host", "optoins": {"ram": 1}})
+    assert "'options'" in caught.value.hint
+
+
+def test_an_unknown_option_and_an_unknown_kind_are_named() -> None:
+    with pytest.raises(UsageError, match="unknown key 'rma'") as caught:
+        parse({**request("plan"), "options": {"rma": 4}})
+    assert caught.value.hint == "did you mean 'ram'?"
+    with pytest.raises(UsageError, match="unknown kind of request 'pln'") as caught:
+        parse({"kind": "pln"})
+    assert caught.value.hint == "did you mean 'plan'?"
+    for nothing in ({}, {"kind": None}, {"kind": ["plan"]}):
+        with pytest.raises(UsageError, match="unknown kind"):
+            parse(nothing)
+
+
+def test_an_option_that_stands_in_the_wrong_place_is_told_where_it_belongs() -> None:
+    with pytest.raises(UsageError, match="'ram' belongs inside 'options'"):
+        parse({**request("plan"), "ram": 4096})
+    with pytest.raises(UsageError, match="'board' belongs beside 'options'"):
+        parse({**request("plan"), "options": {"board": "host"}})
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+def test_a_value_of_a_wrong_type_is_refused_by_name(option: Option) -> None:
+    kind = option.requests[-1]
+    for wrong in (object(), 1.5j, [[]], {"path": 3}, b"bytes"):
+        asked = request(kind, option, **{option.name: wrong})
+        with pytest.raises(UsageError) as caught:
+            parsed(asked)
+        assert caught.value.option == option.name
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+def test_a_value_of_any_size_is_refused_in_a_short_message(option: Option) -> None:
+    # Python converts no integer of more than 4,300 digits from or to text.
+    for wrong in (10**5000, -(10**5000), "9" * 5000, "x" * 5000, ["y" * 5000], float("inf"), float("nan")):
+        try:
+            parsed(request(option.requests[-1], option, **{option.name: wrong}))
+        except UsageError as error:
+            assert error.option == option.name or error.path
+            assert len(error.message()) < 6000
+
+
+def test_options_that_are_no_mapping_are_refused() -> None:
+    for wrong in ([], "", 0, False, [1], "ram"):
+        with pytest.raises(UsageError, match="'options' must be a mapping"):
+            parse({**request("plan"), "options": wrong})
+    assert parse({**request("plan"), "options": None}) == parse(request("plan"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_request_cannot_do_without_is_named(kind: str) -> None:
+    whole = request(kind)
+    for name in whole.keys() - {"kind"}:
+        if (kind, name) in (("describe", "model"), ("ops", "model")):
+            continue
+        with pytest.raises(UsageError, match="needs") as caught:
+            parse({key: value for key, value in whole.items() if key != name})
+        assert caught.value.option == name
+
+
+# ---- strategies --------------------------------------------------------------------------------------
+
+
+def test_every_option_is_refused_with_a_strategy_that_does_not_heed_it() -> None:
+    for option in table.of("plan", Group.PLANNING):
+        for strategy in set(Strategy) - set(option.strategies):
+            asked = {"strategy": strategy, option.name: VALUES[option.name]}
+            with pytest.raises(UsageError, match=f"no effect with strategy {strategy}") as caught:
+                parse({**request("plan"), "options": asked})
+            assert caught.value.option == option.name
+    assert {o.name for o in OPTIONS if len(o.strategies) < len(Strategy)} == {
+        "max_f",
+        "segments",
+        "hand_off",
+    }
+
+
+def test_an_objective_is_refused_where_a_strategy_makes_one_plan() -> None:
+    options = {"strategy": "xcore-strips", "objective": "ram"}
+    with pytest.raises(UsageError, match="makes one plan") as caught:
+        handle({"kind": "plan", "model": NET, "board": "host", "options": options})
+    assert caught.value.option == "objective"
+    for heeded in ({**options, "order": "best"}, {**options, "strategy": "best"}):
+        handle({"kind": "plan", "model": NET, "board": "host", "options": heeded})
+    # there the objective says how many buffers the weights get
+    handle({"kind": "plan", "model": NET, "board": "xcore", "options": {**options, "strategy": "layerwise"}})
+
+
+# ---- what options do to answers ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def branches(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A file whose operators need less memory in another order."""
+    net = NetBuilder(5)
+    x = net.input((1, 12, 12, 8))
+    wide = [net.conv(x, 48, kernel=(3, 3), same=True) for _ in range(3)]
+    moved = [net.flatten(w) for w in wide]
+    joined = net.concat([net.conv(w, 4) for w in wide])
+    path = tmp_path_factory.mktemp("branches") / "branches.tflite"
+    path.write_bytes(write_model(net.graph([net.conv(joined, 8), moved[0]])))
+    return str(path)
+
+
+ASKED = Session()  # one search for all questions about a network
+LEAST = {"objective": "ram"}
+EFFECTS = {
+    "strategy": ({"ram": 8192}, "layerwise"),
+    "objective": ({}, "ram"),
+    "ram": ({}, 4700),
+    "max_f": (LEAST, 1.1),
+    "max_cost": (LEAST, 7.5e6),
+    "max_ms": (LEAST, 300),
+    "max_flash": (LEAST, 1024),
+    "in_place": ({}, "none"),
+    "image": (LEAST, "stream"),
+    "segments": ({"strategy": "xcore-strips"}, "0-2x2"),
+    "order": ({"in_place": "none"}, "given"),
+    "hand_off": (LEAST, "row"),
+}
+
+
+def told(kind: str, model: str, options: dict[str, object]) -> object:
+    """What an answer says of plans, without the options that it repeats; or its error."""
+    boards = {"boards": ["cortex-m4"]} if kind == "analyze" else {"board": "cortex-m4"}
+    if kind == "front":
+        options = {name: value for name, value in options.items() if name != "objective"}
+    try:
+        answer = handle({"kind": kind, "model": model, **boards, "options": options}, ASKED)
+    except BuildtoolError as error:
+        return error.text
+    if kind == "front":
+        return answer["points"]
+    if kind == "analyze":
+        return answer["boards"]
+    return answer["plan"]
+
+
+@pytest.mark.parametrize("kind", ["plan", "front", "analyze"])
+@pytest.mark.parametrize("name", EFFECTS)
+def test_a_planning_option_has_its_effect_or_is_refused(name: str, kind: str, branches: str) -> None:
+    base, value = EFFECTS[name]
+    model = {"order": branches, "in_place": "resnet8"}.get(name, NET)
+    if kind not in table.BY_NAME[name].requests:
+        with pytest.raises(UsageError, match="it has no effect on a request of kind"):
+            handle({"kind": kind, **NEEDED_OF_ALL, "options": {name: value}})
+        return
+    assert told(kind, model, {**base, name: value}) != told(kind, model, base)
+
+
+NEEDED_OF_ALL = {"model": NET, "board": "cortex-m4"}
+
+
+def test_every_planning_option_is_tried() -> None:
+    assert EFFECTS.keys() == {option.name for option in table.of("plan", Group.PLANNING)}
+
+
+@pytest.mark.parametrize("kind", ["plan", "front", "analyze"])
+def test_a_library_is_part_of_the_target(kind: str) -> None:
+    boards = {"boards": ["cortex-m4"]} if kind == "analyze" else {"board": "cortex-m4"}
+    plain = handle({"kind": kind, "model": NET, **boards})
+    with_library = handle({"kind": kind, "model": NET, **boards, "cmsis_nn": LIBRARY})
+    assert with_library != plain
+    with pytest.raises(UsageError, match="it has no effect"):
+        handle({"kind": "sizes", "board": "cortex-m4", "elf": "/data/x.elf", "cmsis_nn": LIBRARY})
+    with pytest.raises(UsageError, match="can use no library 'cmsis_nn'"):
+        handle({"kind": "plan", "model": NET, "board": "host", "cmsis_nn": LIBRARY})
+
+
+# ---- files ---------------------------------------------------------------------------------------------
+
+
+def test_a_file_is_taken_as_bytes_or_by_path_and_digest(tmp_path: Path) -> None:
+    data = zoo.build(NET)
+    path = tmp_path / "net.tflite"
+    path.write_bytes(data)
+    digest = hashlib.sha256(data).hexdigest()
+    answers = [
+        handle({"kind": "plan", "model": model, "board": "host"})["plan"]
+        for model in (
+            {"name": "net.tflite", "data": data},
+            {"path": str(path), "sha256": digest},
+            str(path),
+            NET,
+        )
+    ]
+    assert len(set(answers)) == 1
+
+
+def test_a_file_that_is_not_the_one_that_the_client_saw_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "net.tflite"
+    path.write_bytes(zoo.build(NET))
+    seen = {"path": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    path.write_bytes(zoo.build(f"{NET}:seed=1"))
+    with pytest.raises(UsageError, match="the model changed after the request was made") as caught:
+        handle({"kind": "plan", "model": seen, "board": "host"})
+    assert caught.value.path == str(path)
+    board = tmp_path / "mine.toml"
+    board.write_text('extends = "host"\n')
+    seen = {"path": str(board), "sha256": hashlib.sha256(b"another one").hexdigest()}
+    with pytest.raises(UsageError, match="the board's file changed"):
+        handle({"kind": "plan", "model": NET, "board": seen})
+
+
+def test_nothing_is_resolved_against_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "net.tflite").write_bytes(zoo.build(NET))
+    (tmp_path / "mine.toml").write_text('extends = "host"\n')
+    monkeypatch.chdir(tmp_path)
+    for asked in (
+        request("plan", model="net.tflite"),
+        request("plan", model={"path": "net.tflite", "sha256": ""}),
+        request("plan", board="mine.toml"),
+        request("plan", cmsis_nn="library"),
+        request("sizes", elf="net.elf"),
+        request("arena", file="problem.csv"),
+        request("validate", input="input.npy"),
+    ):
+        with pytest.raises(UsageError, match="must be absolute"):
+            parse(asked)
+
+
+def test_the_service_writes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for kind in ("describe", "emit", "plan"):
+        handle({"kind": kind, "model": NET, "board": "cortex-m4"})
+    assert list(tmp_path.iterdir()) == []
+    answer = handle({"kind": "describe", "board": "cortex-m4"})
+    assert b"MEMORY" in answer["script"]["data"]
+
+
+def test_a_file_larger_than_any_model_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from buildtool.plan import models
+
+    path = tmp_path / "net.tflite"
+    path.write_bytes(zoo.build(NET))
+    monkeypatch.setattr(models, "MAX_BYTES", 100)
+    monkeypatch.setattr(Path, "open", lambda *_: pytest.fail("it was read"))
+    with pytest.raises(ModelError, match="more than 100 bytes"):
+        models.load_model(str(path))

@@ -1,0 +1,210 @@
+"""The cache under the commands: whatever its folder is, the output is the same; and what people may ask."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from daemons import running
+from zeronet import Net
+
+from buildtool.api import answered, handle, kept_session
+from buildtool.base import folders
+from buildtool.fronts.cli import main as cli
+from buildtool.graph.tflite.writer import write_model
+
+
+@pytest.fixture
+def model(tmp_path):
+    net = Net((1, 8, 8, 3))
+    graph = net.graph(net.dense(net.mean(net.conv(net.inputs[0], 8, (3, 3))), 4))
+    (tmp_path / "net.tflite").write_bytes(write_model(graph))
+    return str(tmp_path / "net.tflite")
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    monkeypatch.setenv(folders.MODE, "on")
+    monkeypatch.setenv(folders.CACHE, str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def said(capsys, *words):
+    status = cli.run(words)
+    told = capsys.readouterr()
+    return status, told.out, told.err
+
+
+def answer(capsys, *words):
+    status, out, err = said(capsys, *words, "--json")
+    assert not err
+    return status, json.loads(out)
+
+
+def planned(capsys, model, *more):
+    return said(capsys, "plan", model, "--board", "cortex-m4", *more)
+
+
+@pytest.mark.parametrize(
+    "fault", ["link", "file", "writable", "stranger", "no home", "below a file", "locked"]
+)
+def test_a_folder_that_cannot_be_used_changes_no_output(model, kept, capsys, monkeypatch, tmp_path, fault):
+    cold = planned(capsys, model, "--no-cache")
+    if fault == "link":
+        (tmp_path / "real").mkdir()
+        kept.symlink_to(tmp_path / "real")
+    elif fault == "file":
+        kept.write_text("")
+    elif fault == "below a file":
+        (tmp_path / "file").write_text("")
+        monkeypatch.setenv(folders.CACHE, str(tmp_path / "file" / "cache"))
+    elif fault == "no home":
+        monkeypatch.delenv(folders.CACHE)
+        monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+        monkeypatch.setenv("HOME", "/proc/nonexistent")
+    else:
+        kept.mkdir(mode=0o700)
+        kept.chmod(0o777 if fault == "writable" else 0o700)
+    if fault == "stranger":
+        monkeypatch.setattr(folders, "user", lambda: os.getuid() + 1)
+    if fault == "locked":
+        import sqlite3
+
+        holder = sqlite3.connect(kept / "index.sqlite")
+        holder.execute("begin exclusive")
+    for _ in range(2):
+        assert planned(capsys, model) == cold
+    if fault not in ("no home", "locked"):
+        status, stats = answer(capsys, "cache", "stats")
+        assert status == 0 and stats["trouble"] and stats["bytes"] == 0
+        assert cli.run(["cache", "verify"]) == 1 and cli.run(["cache", "clear"]) == 1
+        assert "BUILDTOOL_CACHE=off" in capsys.readouterr().err
+
+
+def test_a_disk_that_is_full_changes_no_output(model, kept, capsys, monkeypatch):
+    """No file may have a byte: what the system says then is what it says of a full disk."""
+    monkeypatch.setenv("COLUMNS", "100")  # else as wide as the terminal that one of the two has
+    cold = planned(capsys, model, "--no-cache")
+    code = """
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+from buildtool.fronts.cli.main import run
+sys.exit(run(sys.argv[1:]))
+"""
+    command = [sys.executable, "-B", "-c", code, "plan", model, "--board", "cortex-m4"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == cold
+    assert not [path for path in kept.rglob("*") if path.is_file() and path.stat().st_size]
+    assert planned(capsys, model) == cold
+
+
+def test_the_options_say_what_is_read_and_what_is_written(model, kept, capsys):
+    cold = planned(capsys, model, "--no-cache")
+    assert not kept.exists()
+    assert planned(capsys, model) == cold
+    entries = {path: path.stat().st_mtime_ns for path in kept.rglob("*") if len(path.name) == 62}
+    assert entries
+    assert planned(capsys, model) == cold
+    assert {path: path.stat().st_mtime_ns for path in entries} == entries
+    assert planned(capsys, model, "--recache") == cold
+    assert all(path.stat().st_mtime_ns > then for path, then in entries.items())
+    status, _, err = planned(capsys, model, "--recache", "--no-cache")
+    assert status == 2 and "exclude each other" in err
+
+
+def test_people_may_ask_how_much_there_is_whether_it_is_sound_and_why(model, kept, capsys):
+    assert planned(capsys, model)[0] == planned(capsys, model)[0] == 0
+    status, stats = answer(capsys, "cache", "stats")
+    assert status == 0 and stats["folder"] == str(kept) and stats["bytes"] > 0
+    plans = stats["levels"]["plans"]
+    assert (plans["entries"], plans["hits"], plans["misses"]) == (1, 1, 1)
+    assert "plans" in said(capsys, "cache", "stats")[1]
+
+    assert cli.run(["plan", model, "--board", "cortex-m4", "--ram", "100000"]) == 0
+    capsys.readouterr()
+    status, explained = answer(capsys, "cache", "explain", "net.tflite")
+    (asked,) = (one for one in explained["asked"] if one["level"] == "plans")
+    changed = {change["part"]: (change["was"], change["now"]) for change in asked["changed"]}
+    assert changed["ram"] == ("None", "100000") and "topology" not in changed and "code" not in changed
+    assert "ram: None -> 100000" in said(capsys, "cache", "explain", "net.tflite")[1]
+    assert "no such request" in said(capsys, "cache", "explain", "nonesuch")[1]
+
+    (path, *_) = [path for path in (kept / "plans").rglob("*") if len(path.name) == 62]
+    path.write_bytes(b"bad")
+    status, verified = answer(capsys, "cache", "verify")
+    assert status == 1 and verified["bad"] == 1
+    assert (
+        "1 were not" in said(capsys, "cache", "stats")[1] + said(capsys, "cache", "verify")[1] or status == 1
+    )
+    status, cleared = answer(capsys, "cache", "clear")
+    assert status == 0 and cleared["entries"] > 0 and not list(kept.iterdir())
+    assert said(capsys, "cache", "stats", "more")[0] == 2
+
+
+@pytest.mark.slow
+def test_clearing_makes_a_daemon_forget_too_and_renewing_plans_anew(model, kept, capsys, tmp_path):
+    with running(tmp_path, BUILDTOOL_DAEMON="require") as daemon:
+        words = [
+            ["plan"],
+            ["plan"],
+            ["clear"],
+            ["plan"],
+            ["plan", "--recache"],
+            ["plan", "--no-cache"],
+            ["plan"],
+        ]
+        planned_then = []
+        for command, *more in words:
+            if command == "clear":
+                assert cli.run(["cache", "clear"]) == 0
+            else:
+                assert planned(capsys, model, *more)[0] == 0
+            planned_then.append(daemon.counts()["planned"])
+        assert planned_then == [1, 1, 1, 2, 3, 4, 5]
+
+
+def test_the_daemons_commands_have_json_and_words(kept, capsys, tmp_path):
+    with running(tmp_path) as daemon:
+        assert answer(capsys, "daemon", "status") == (
+            1,
+            {
+                "daemons": [
+                    {"running": False, "socket": str(daemon.at.address), "log": str(daemon.at.log), "why": ""}
+                ]
+            },
+        )
+        status, started = answer(capsys, "daemon", "start")
+        assert status == 0 and started == {"running": True, "pid": daemon.pid}
+        status, found = answer(capsys, "daemon", "status")
+        assert status == 0 and found["daemons"][0]["pid"] == daemon.pid
+        assert "the daemon runs: process" in said(capsys, "daemon", "status")[1]
+        status, logs = answer(capsys, "daemon", "logs")
+        assert status == 0 and logs["log"] == str(daemon.at.log)
+        assert answer(capsys, "daemon", "stop", "--all") == (0, {"stopped": [started["pid"]]})
+        assert "it was stopped" in said(capsys, "daemon", "status")[1]
+        assert "it ends: it was stopped" in said(capsys, "daemon", "logs")[1]
+
+
+@pytest.mark.slow
+def test_a_file_whose_name_is_not_unicode_is_kept_like_others(model, kept, capsys, tmp_path):
+    named = os.fsdecode(os.fsencode(tmp_path) + b"/net\xff.tflite")
+    os.link(model, named)
+    request = {"kind": "emit", "model": named, "board": "host"}
+    expected = handle(request)
+    for hits in (0, 1):
+        session = kept_session()
+        found = {}
+        session.keeper.flush = lambda keeper=session.keeper, found=found: (
+            found.update(keeper.counts()) or (type(keeper).flush(keeper))
+        )
+        assert answered(request, session) == expected
+        assert found["code"]["hits"] == hits
+    with running(tmp_path) as daemon:
+        assert daemon.ask(request)["files"] == expected["files"]
+        refused = [
+            planned(capsys, named, "--ram", "16", "--daemon", how) for how in ("off", "off", "require")
+        ]
+        assert refused[0][0] == 1 and refused[0] == refused[1] == refused[2]
+    assert cli.run(["cache", "explain", "net"]) == 0

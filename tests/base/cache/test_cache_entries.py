@@ -1,0 +1,292 @@
+"""Entries as bytes and as files: whatever happens to them, what comes back is right, or a miss."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from buildtool.base import folders
+from buildtool.base.cache import disk as disks
+from buildtool.base.cache import entry
+from buildtool.base.cache.disk import ASIDE, MOST_ASIDE, Disk
+from buildtool.base.cache.entry import BadEntryError, pack, unpack
+
+KEY, OTHER = "ab" * 32, "cd" * 32
+PAYLOAD = b"a plan of some bytes"
+
+
+@pytest.fixture
+def disk(tmp_path):
+    return Disk(tmp_path / "cache")
+
+
+def file_of(disk, level=KEY, name="plans"):
+    return disk.folder / name / level[:2] / level[2:]
+
+
+def test_an_entry_comes_back_as_it_was(disk):
+    assert disk.read("plans", KEY) is None
+    written = disk.write("plans", KEY, PAYLOAD)
+    assert disk.read("plans", KEY) == PAYLOAD
+    assert file_of(disk).stat().st_size == written
+    assert stat.S_IMODE(file_of(disk).stat().st_mode) == 0o600
+    assert stat.S_IMODE(disk.folder.stat().st_mode) == 0o700
+
+
+def test_every_flipped_bit_and_every_cut_is_refused():
+    good = pack("plans", KEY, PAYLOAD)
+    assert unpack(good, "plans", KEY) == PAYLOAD
+    for position in range(len(good)):
+        for bit in range(8):
+            bad = bytearray(good)
+            bad[position] ^= 1 << bit
+            with pytest.raises(BadEntryError):
+                unpack(bytes(bad), "plans", KEY)
+        with pytest.raises(BadEntryError):
+            unpack(good[:position], "plans", KEY)
+    with pytest.raises(BadEntryError):
+        unpack(good + b"\0", "plans", KEY)
+
+
+def test_an_entry_of_another_level_key_format_or_version_is_refused(monkeypatch):
+    good = pack("plans", KEY, PAYLOAD)
+    for level, key in (("fronts", KEY), ("plans", OTHER)):
+        with pytest.raises(BadEntryError):
+            unpack(good, level, key)
+    for name, value in (("FORMAT", entry.FORMAT + 1), ("__version__", "0")):
+        with monkeypatch.context() as patch:
+            patch.setattr(entry, name, value)
+            with pytest.raises(BadEntryError):
+                unpack(good, "plans", KEY)
+
+
+def test_a_header_that_lies_about_its_length_is_refused():
+    def sealed(head: bytes) -> bytes:
+        return head + entry.hashlib.sha256(head).digest()
+
+    for length in (0, 1, 511, 512, 513, 0xFFFFFFFF):
+        with pytest.raises(BadEntryError):
+            unpack(sealed(b"btcache\n" + length.to_bytes(4, "little") + b"\x91" * 40), "plans", KEY)
+
+
+@pytest.mark.parametrize("damage", ["flipped", "cut", "empty", "swapped", "longer"])
+def test_a_bad_file_is_a_miss_is_put_aside_and_counted(disk, damage):
+    disk.write("plans", KEY, PAYLOAD)
+    disk.write("plans", OTHER, b"another plan")
+    path = file_of(disk)
+    good = path.read_bytes()
+    path.write_bytes(
+        {
+            "flipped": bytes([good[0] ^ 1]) + good[1:],
+            "cut": good[:-1],
+            "empty": b"",
+            "swapped": file_of(disk, OTHER).read_bytes(),
+            "longer": good + b"x",
+        }[damage]
+    )
+    assert disk.read("plans", KEY) is None
+    assert disk.counts["bad"] == 1 and not path.exists()
+    assert [file.name for file in (disk.folder / ASIDE).iterdir()] == [f"plans-{KEY}"]
+    assert disk.read("plans", OTHER) == b"another plan"
+    disk.write("plans", KEY, PAYLOAD)
+    assert disk.read("plans", KEY) == PAYLOAD
+
+
+def test_only_some_bad_entries_are_put_aside(disk):
+    for number in range(MOST_ASIDE + 5):
+        key = f"{number:064x}"
+        disk.write("plans", key, PAYLOAD)
+        file_of(disk, key).write_bytes(b"bad")
+        assert disk.read("plans", key) is None
+    assert len(list((disk.folder / ASIDE).iterdir())) == MOST_ASIDE
+    assert not list(disk.entries())
+
+
+def test_a_link_in_place_of_the_folder_for_bad_entries_leads_nowhere(disk, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    disk.write("plans", KEY, PAYLOAD)
+    (disk.folder / ASIDE).symlink_to(outside)
+    file_of(disk).write_bytes(b"bad")
+    assert disk.read("plans", KEY) is None
+    assert not list(outside.iterdir()) and not file_of(disk).exists()
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder", "huge"])
+def test_what_is_no_plain_file_of_a_right_size_is_not_read(disk, tmp_path, kind, monkeypatch):
+    disk.write("plans", KEY, PAYLOAD)
+    path = file_of(disk)
+    data = path.read_bytes()
+    path.unlink()
+    if kind == "link":
+        (tmp_path / "elsewhere").write_bytes(data)
+        path.symlink_to(tmp_path / "elsewhere")
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.write_bytes(data)
+        monkeypatch.setattr(entry, "MOST_BYTES", len(data) - 1)
+    assert disk.read("plans", KEY) is None
+    assert disk.counts["unreadable"] == 1
+
+
+@pytest.mark.parametrize("who", ["group", "everybody", "stranger"])
+def test_an_entry_that_somebody_else_may_have_written_is_put_aside(disk, monkeypatch, who):
+    """Whoever could write to the folder once has left it there, with a right key and a right checksum."""
+    disk.write("plans", KEY, PAYLOAD)
+    file_of(disk).chmod({"group": 0o660, "everybody": 0o606}.get(who, 0o600))
+    assert disk.trouble == ""
+    if who == "stranger":
+        monkeypatch.setattr(disks, "user", lambda: os.getuid() + 1)
+    assert disk.read("plans", KEY) is None
+    assert disk.counts["bad"] == 1 and not file_of(disk).exists()
+
+
+@pytest.mark.parametrize("name", ["../plans", "Plans", "", "a" * 33, ASIDE])
+def test_no_level_leads_out_of_the_folder(disk, name):
+    with pytest.raises(ValueError):
+        disk.write(name, KEY, PAYLOAD)
+
+
+@pytest.mark.parametrize("key", ["../" * 20 + "abcd", "", "ab", "AB" * 32, "ab" * 31 + "/."])
+def test_no_key_leads_out_of_the_folder(disk, key):
+    with pytest.raises(ValueError):
+        disk.write("plans", key, PAYLOAD)
+    disk.remove("plans", key)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO])
+def test_a_disk_that_refuses_keeps_nothing_and_fails_nothing(disk, code, monkeypatch):
+    disk.write("plans", OTHER, PAYLOAD)
+
+    def refuse(path, data):
+        path.write_bytes(data[:5])  # as a disk does that is full half way
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(disks, "_write", refuse)
+    assert disk.write("plans", KEY, PAYLOAD) == 0
+    assert disk.counts["unwritable"] == 1
+    assert disk.read("plans", KEY) is None and disk.read("plans", OTHER) == PAYLOAD
+    assert not list(disk.folder.rglob("*.part"))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write to read-only folders")
+def test_a_read_only_folder_serves_what_it_has(disk):
+    disk.write("plans", KEY, PAYLOAD)
+    folders_of_it = [disk.folder, *(path for path in disk.folder.rglob("*") if path.is_dir())]
+    for folder in folders_of_it:
+        folder.chmod(0o500)
+    try:
+        again = Disk(disk.folder)
+        assert not again.trouble
+        assert again.read("plans", KEY) == PAYLOAD
+        assert again.write("plans", OTHER, PAYLOAD) == 0 and again.counts["unwritable"] == 1
+    finally:
+        for folder in folders_of_it:
+            folder.chmod(0o700)
+
+
+@pytest.mark.parametrize("kind", ["link", "file", "group", "everybody", "stranger", "below a file"])
+def test_a_folder_that_is_not_the_users_alone_is_not_used(tmp_path, kind, monkeypatch):
+    folder = tmp_path / "cache"
+    if kind == "link":
+        (tmp_path / "real").mkdir(mode=0o700)
+        folder.symlink_to(tmp_path / "real")
+    elif kind == "file":
+        folder.write_text("")
+    elif kind == "below a file":
+        folder.write_text("")
+        folder = folder / "cache"
+    else:
+        folder.mkdir(mode=0o700)
+        folder.chmod({"group": 0o770, "everybody": 0o707}.get(kind, 0o700))
+    if kind == "stranger":
+        monkeypatch.setattr(folders, "user", lambda: os.getuid() + 1)
+    disk = Disk(folder)
+    assert disk.trouble
+    assert disk.write("plans", KEY, PAYLOAD) == 0 and disk.read("plans", KEY) is None
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and path != tmp_path / "cache"]
+
+
+def test_half_written_files_of_killed_processes_are_removed_once_they_are_old(disk):
+    disk.write("plans", KEY, PAYLOAD)
+    folder = file_of(disk).parent
+    young, old = (folder / f".{KEY[:16]}-1-{number:08x}.part" for number in range(2))
+    theirs = folder / "notes.part"
+    for path in (young, old, theirs):
+        path.write_bytes(b"half")
+    os.utime(old, (1, 1))
+    os.utime(theirs, (1, 1))
+    disk.sweep()
+    assert young.exists() and not old.exists() and theirs.exists()
+
+
+def test_a_clock_that_was_set_back_hides_no_old_file(disk):
+    disk.write("plans", KEY, PAYLOAD)
+    part = file_of(disk).parent / f".{KEY[:16]}-1-00000000.part"
+    part.write_bytes(b"half")
+    future = part.stat().st_mtime + 10 * 365 * 86400
+    os.utime(part, (future, future))
+    os.utime(file_of(disk), (future, future))
+    disk.sweep()
+    assert not part.exists() and disk.read("plans", KEY) == PAYLOAD
+
+
+def test_emptying_removes_the_caches_own_files_alone(disk):
+    disk.write("plans", KEY, PAYLOAD)
+    file_of(disk).write_bytes(b"bad")
+    disk.read("plans", KEY)
+    disk.write("fronts", OTHER, PAYLOAD)
+    theirs = [
+        disk.folder / "letter.txt",
+        disk.folder / "src" / "main.c",
+        disk.folder / "plans" / "readme",
+        disk.folder / "plans" / "ab" / "readme",
+        disk.folder / ASIDE / "readme",
+    ]
+    for path in theirs:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("mine")
+    disk.empty()
+    assert sorted(path for path in disk.folder.rglob("*") if path.is_file()) == sorted(theirs)
+    assert not (disk.folder / "fronts").exists()
+
+
+def test_without_a_home_there_is_no_folder(monkeypatch):
+    monkeypatch.delenv(folders.CACHE, raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    for home in ("", "/", "relative"):
+        monkeypatch.setenv("HOME", home)
+        assert folders.cache_folder() is None
+
+    def nobody() -> Path:
+        raise RuntimeError("could not determine home directory")
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(Path, "home", nobody)
+    assert folders.cache_folder() is None
+
+
+def test_the_folders_names_depend_on_no_working_or_temporary_folder(monkeypatch, tmp_path):
+    for name in (folders.CACHE, folders.STATE, "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", "/home/somebody")
+    before = folders.cache_folder(), folders.state_folder()
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "relative")
+    monkeypatch.chdir(tmp_path)
+    assert (folders.cache_folder(), folders.state_folder()) == before
+    assert before[0] == Path("/home/somebody/.cache/buildtool/planner")
+
+
+def test_a_sockets_path_fits_from_any_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv(folders.STATE, str(tmp_path / ("long" * 40)))
+    path = folders.socket_path("0123456789abcdef")
+    assert len(os.fsencode(path)) <= 104
+    monkeypatch.setenv(folders.STATE, str(tmp_path / ("other" * 40)))
+    assert folders.socket_path("0123456789abcdef") != path

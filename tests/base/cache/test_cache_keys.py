@@ -1,0 +1,247 @@
+"""Keys of what is kept: what changes them, what does not, and that no plan from disk is used unchecked."""
+
+import dataclasses
+import os
+import shutil
+import subprocess
+import sys
+
+import msgpack
+import numpy as np
+import pytest
+from netbuilder import NetBuilder
+from paths import ROOT
+
+from buildtool.api import answered
+from buildtool.base.cache import entry
+from buildtool.base.cache.cache import Cache
+from buildtool.base.errors import PlanError
+from buildtool.base.session import Level, Session
+from buildtool.graph.tflite.writer import write_model
+from buildtool.plan.codec import from_bytes, to_bytes
+from buildtool.plan.options import PlanOptions
+
+CODE = "the code's digest"
+
+
+def network(seed=1, channels=8):
+    net = NetBuilder(seed)
+    x = net.input((1, 12, 12, 3), q=net_quant())
+    x = net.conv(x, channels, kernel=(3, 3), stride=(2, 2), same=True)
+    x = net.conv(x, 6, kernel=(1, 1), same=True)
+    return net.graph([net.softmax(net.flatten(x))])
+
+
+def net_quant():
+    from netbuilder import quant
+
+    return quant(0.05, -3)
+
+
+def renamed(graph):
+    tensors = tuple(dataclasses.replace(t, name=f"other{i}") for i, t in enumerate(graph.tensors))
+    return dataclasses.replace(graph, tensors=tensors)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    graph = network()
+    found = {
+        "net": graph,
+        "renamed": renamed(graph),
+        "retrained": network(seed=2),
+        "wider": network(channels=9),
+    }
+    for name, made in found.items():
+        (folder / f"{name}.tflite").write_bytes(write_model(made))
+    (folder / "elsewhere").mkdir()
+    shutil.copy(folder / "net.tflite", folder / "elsewhere" / "moved.tflite")
+    return folder
+
+
+def asked(folder, path, kind="plan", use="on", code=CODE, board="cortex-m4", **options):
+    """An answer of a session of its own over the cache in `folder`; by level, what was found and what not."""
+    cache = Cache(folder, code)
+    flush, counts = cache.flush, {}
+    cache.flush = lambda: (counts.update(cache.counts()), flush())  # type: ignore[method-assign]
+    request = {"kind": kind, "model": str(path), "board": board}
+    answer = answered(request | ({"options": options} if options else {}), Session(keeper=cache), use)
+    return msgpack.packb(answer), counts
+
+
+def plans(counts):
+    return counts["plans"]["hits"], counts["plans"]["misses"]
+
+
+def entries(folder, level="plans"):
+    return sorted(path for path in (folder / level).rglob("*") if path.is_file())
+
+
+def test_names_weights_and_places_of_files_change_no_plans_key(models, tmp_path):
+    cold, counts = asked(tmp_path / "c", models / "net.tflite")
+    assert plans(counts) == (0, 1)
+    again, counts = asked(tmp_path / "c", models / "net.tflite")
+    assert plans(counts) == (1, 0) and again == cold
+    for name in ("renamed", "retrained", "elsewhere/moved"):
+        path = models / f"{name}.tflite"
+        warm, counts = asked(tmp_path / "c", path)
+        assert plans(counts) == (1, 0), name
+        assert warm == asked(tmp_path / "other", path, use="off")[0], name
+
+
+def test_every_thing_that_a_plan_depends_on_changes_its_key(models, tmp_path):
+    asked(tmp_path, models / "net.tflite")
+    made = len(entries(tmp_path))
+    others = [
+        ("wider.tflite", {}),
+        ("net.tflite", {"code": "other code"}),
+        ("net.tflite", {"board": "cortex-m55"}),
+        ("net.tflite", {"strategy": "layerwise"}),
+        ("net.tflite", {"image": "resident"}),
+        ("net.tflite", {"in_place": "none"}),
+        ("net.tflite", {"objective": "ram"}),
+        ("net.tflite", {"ram": 100_000}),
+        ("net.tflite", {"max_f": 1.5}),
+        ("net.tflite", {"max_cost": 1e12}),
+        ("net.tflite", {"max_ms": 1e9}),
+        ("net.tflite", {"hand_off": 2}),
+    ]
+    for model, changed in others:
+        _, counts = asked(tmp_path, models / model, **changed)
+        kept, planned = plans(counts)
+        assert kept == 0 < planned, changed  # several where a front has points that are planned on the way
+        made += planned
+        assert len(entries(tmp_path)) == made, changed
+
+
+def test_every_option_has_a_part_in_a_plans_key(models):
+    from buildtool.api.requests import parse
+    from buildtool.plan.choose import kept, prepare
+    from buildtool.plan.models import load_model
+    from buildtool.target import choice as targets
+
+    request = parse({"kind": "plan", "model": str(models / "net.tflite"), "board": "cortex-m4"})
+    session = Session()
+    found = kept.parts(
+        prepare.prepare(
+            prepare.load_network(request.model, session),
+            targets.load_target(request.target),
+            PlanOptions(),
+            session,
+        )
+    )
+    assert {field.name for field in dataclasses.fields(PlanOptions)} < found.keys()
+    assert {"schema", "topology", "target", "kernels", "most_ram"} < found.keys()
+    assert load_model(str(models / "net.tflite"))
+    level = Level("plans", bytes, bytes)
+    keys = {session._key(level, found)}
+    for name in found:
+        keys.add(session._key(level, found | {name: "something else"}))
+    assert len(keys) == len(found) + 1
+
+
+def test_that_it_does_not_fit_is_kept_with_the_same_words(models, tmp_path):
+    words = []
+    for use in ("off", "on", "on"):
+        with pytest.raises(PlanError) as told:
+            asked(tmp_path, models / "net.tflite", use=use, ram=64)
+        words.append(told.value.message())
+    assert len(set(words)) == 1
+    assert len(entries(tmp_path, "refusals")) == 1
+    with pytest.raises(PlanError) as told:
+        asked(tmp_path, models / "renamed.tflite", ram=64)
+    with pytest.raises(PlanError) as wanted:
+        asked(tmp_path, models / "renamed.tflite", use="off", ram=64)
+    assert told.value.message() == wanted.value.message()
+
+
+def shifted(payload, by):
+    index, factor, ended, plan_bytes, taken = msgpack.unpackb(payload)
+    plan = from_bytes(plan_bytes)
+    for number, buffer in enumerate(plan.buffers):
+        changed = list(plan.buffers)
+        changed[number] = dataclasses.replace(buffer, offset=buffer.offset + by)
+        top = max(b.offset + b.size for b in changed)
+        arena = max(plan.arena_bytes, -(-top // plan.alignment) * plan.alignment)
+        moved = dataclasses.replace(plan, buffers=tuple(changed), arena_bytes=arena)
+        yield msgpack.packb([index, factor, ended, to_bytes(moved), taken])
+
+
+def test_a_plan_whose_offset_is_shifted_by_one_is_rejected_and_planned_anew(models, tmp_path):
+    cold, _ = asked(tmp_path, models / "net.tflite")
+    (path,) = entries(tmp_path)
+    key = path.parent.name + path.name
+    good = path.read_bytes()
+    payload = entry.unpack(good, "plans", key)
+    bad = list(shifted(payload, 1))
+    assert len(bad) >= 3
+    for number, data in enumerate(bad):
+        path.write_bytes(entry.pack("plans", key, data))
+        warm, counts = asked(tmp_path, models / "net.tflite")
+        assert warm == cold and plans(counts) == (0, 1), number
+        assert path.read_bytes() == good
+        assert (tmp_path / "aside" / f"plans-{key}").exists()
+    path.write_bytes(entry.pack("plans", key, payload))
+    assert plans(asked(tmp_path, models / "net.tflite")[1]) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        [],
+        [0, 1.0],
+        [99, 1.0, b""],
+        [True, 1.0, b""],
+        [0, float("nan"), b""],
+        [0, "1", b""],
+        [0, 0.5, b""],
+        [0, 1.0, "text"],
+        [0, 1.0, b"noise"],
+        {"index": 0},
+    ],
+)
+def test_an_entry_of_another_form_is_planned_anew(models, tmp_path, content):
+    cold, _ = asked(tmp_path, models / "net.tflite")
+    (path,) = entries(tmp_path)
+    key = path.parent.name + path.name
+    path.write_bytes(entry.pack("plans", key, msgpack.packb(content)))
+    assert asked(tmp_path, models / "net.tflite")[0] == cold
+
+
+def test_bytes_of_any_kind_in_place_of_any_entry_change_no_answer(models, tmp_path):
+    rng = np.random.default_rng(7)
+    for kind in ("front", "emit"):  # which plans as well
+        cold, _ = asked(tmp_path, models / "net.tflite", kind)
+        files = [path for path in tmp_path.rglob("*") if path.is_file() and len(path.name) == 62]
+        assert files
+        for path in files:
+            level, key = path.parent.parent.name, path.parent.name + path.name
+            if not path.exists():
+                continue
+            noise = rng.bytes(int(rng.integers(0, 60)))
+            path.write_bytes(entry.pack(level, key, noise) if rng.integers(2) else noise)
+        assert asked(tmp_path, models / "net.tflite", kind)[0] == cold, kind
+
+
+def test_the_codes_digest_is_that_of_a_checkout_elsewhere_and_changes_with_each_file(tmp_path):
+    if not (ROOT / "plugins").is_dir():
+        pytest.skip("needs a checkout")
+    for folder in ("buildtool", "plugins", "kernels"):
+        shutil.copytree(
+            ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "*.so")
+        )
+    code = "from buildtool.base.identity import code_digest; print(code_digest())"
+
+    def digest(home):
+        environment = os.environ | {"PYTHONPATH": str(home)}
+        command = [sys.executable, "-P", "-c", code]
+        done = subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    before = digest(ROOT)
+    assert digest(tmp_path) == before
+    with (tmp_path / "buildtool" / "plan" / "codec.py").open("a") as file:
+        file.write("\n")
+    assert digest(tmp_path) != before

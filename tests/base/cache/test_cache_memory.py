@@ -1,0 +1,306 @@
+"""The cache as a session asks it: memory over disk, the index beside it, eviction, many processes."""
+
+import multiprocessing
+import sqlite3
+
+import msgpack
+import pytest
+
+from buildtool.base.cache import care, index
+from buildtool.base.cache.cache import SIZE, Cache, Use, evict, open_cache
+from buildtool.base.cache.index import NAME, Index
+from buildtool.base.folders import CACHE, MODE
+from buildtool.base.session import Level, Session
+
+PARTS = {"topology": "t", "ram": 4096}
+
+
+def key(number: int) -> str:
+    return f"{number:064x}"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv(CACHE, str(tmp_path / "cache"))
+    monkeypatch.setenv(MODE, "on")
+    return tmp_path / "cache"
+
+
+def filled(folder, numbers, size=1000, subject="a request"):
+    """A cache into which a request has put some entries."""
+    cache = Cache(folder, "code")
+    cache.begin(subject)
+    for number in numbers:
+        cache.put("plans", key(number), bytes([number % 256]) * size)
+    cache.flush()
+    return cache
+
+
+def found(folder, numbers):
+    """Those of the entries that another process would find."""
+    cache = Cache(folder, "code")
+    return [number for number in numbers if cache.get("plans", key(number), PARTS) is not None]
+
+
+def test_what_is_put_is_found_by_the_next_process_after_the_answer(folder):
+    cache = Cache(folder, "code")
+    cache.begin("a request")
+    cache.put("plans", key(1), b"data")
+    assert found(folder, [1]) == []
+    assert cache.get("plans", key(1), PARTS) == b"data"
+    cache.flush()
+    assert found(folder, [1]) == [1]
+
+
+def test_off_reads_and_writes_nothing_and_renewing_reads_only_what_it_made(folder):
+    filled(folder, [1])
+    cache = Cache(folder, "code")
+    cache.begin("off", Use.OFF)
+    cache.put("plans", key(2), b"data")
+    assert cache.get("plans", key(1), PARTS) is None
+    cache.begin("renew", Use.RENEW)
+    assert cache.get("plans", key(1), PARTS) is None
+    cache.put("plans", key(1), b"renewed")
+    assert cache.get("plans", key(1), PARTS) == b"renewed"
+    cache.flush()
+    assert found(folder, [1, 2]) == [1]
+    assert Cache(folder, "code").get("plans", key(1), PARTS) == b"renewed"
+
+
+def test_memory_is_bounded_and_the_entries_used_last_stay(folder):
+    cache = Cache(folder, "code", memory_bytes=2500)
+    for number in (1, 2, 1, 3):
+        cache.put("plans", key(number), bytes(1000))
+    assert list(cache._memory) == [("plans", key(1)), ("plans", key(3))]
+    cache.put("plans", key(4), bytes(5000))
+    assert cache._held <= 2500 and not cache._memory
+    assert len(cache.get("plans", key(4), PARTS)) == 5000
+
+
+def test_the_entries_used_longest_ago_go_and_four_fifths_stay(folder, monkeypatch):
+    numbers = list(range(10))
+    size = 1000
+    for number in numbers:
+        filled(folder, [number], size)
+    assert found(folder, numbers) == numbers
+    using = Cache(folder, "code")
+    using.get("plans", key(0), PARTS)
+    using.flush()
+    entry_bytes = next(iter(Cache(folder, "code").disk.entries()))[2]
+    monkeypatch.setenv(SIZE, str(entry_bytes * 10))
+    filled(folder, [10], size)
+    assert found(folder, range(11)) == [0, *range(4, 11)]
+    assert sum(size for _, _, size in Cache(folder, "code").disk.entries()) <= entry_bytes * 8
+
+
+def test_nobody_evicts_while_another_process_does(folder, monkeypatch):
+    import fcntl
+
+    cache = filled(folder, [1, 2, 3])
+    monkeypatch.setenv(SIZE, "0")
+    with (folder / "evict.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        evict(cache.disk)
+        assert found(folder, [1, 2, 3]) == [1, 2, 3]
+    evict(cache.disk)
+    assert found(folder, [1, 2, 3]) == []
+
+
+@pytest.mark.parametrize("damage", ["gone", "noise", "empty", "other tables", "torn page", "folder"])
+def test_a_lost_or_damaged_index_loses_no_entry_and_is_made_anew(folder, damage, monkeypatch):
+    filled(folder, range(20))
+    path = folder / NAME
+    data = path.read_bytes()
+    path.unlink()
+    if damage == "noise":
+        path.write_bytes(b"no index" * 1000)
+    elif damage == "empty":
+        path.write_bytes(b"")
+    elif damage == "other tables":
+        with sqlite3.connect(path) as base:
+            base.executescript("create table entries (x); pragma user_version = 7")
+    elif damage == "torn page":
+        path.write_bytes(data[:4096] + b"\xff" * (len(data) - 4096))
+    elif damage == "folder":
+        path.mkdir()
+    assert found(folder, range(20)) == list(range(20))
+    filled(folder, [20])
+    filled(folder, [21])
+    assert found(folder, range(22)) == list(range(22))
+    if damage != "folder":
+        assert care.stats()["levels"]["plans"]["entries"] == 22
+        monkeypatch.setenv(SIZE, "5000")
+        filled(folder, [22])
+        assert 0 < len(found(folder, range(23))) <= 4
+
+
+def test_an_index_that_another_process_has_locked_is_not_waited_for_long(folder, monkeypatch):
+    monkeypatch.setattr(index, "_WAIT_SECONDS", 0.05)
+    filled(folder, [1])
+    holder = sqlite3.connect(folder / NAME)
+    holder.execute("begin exclusive")
+    try:
+        filled(folder, [2])
+        assert found(folder, [1, 2]) == [1, 2]
+    finally:
+        holder.rollback()
+        holder.close()
+    filled(folder, [3])  # counts what could not be noted
+    assert care.stats()["levels"]["plans"]["entries"] == 3
+
+
+def test_the_clock_may_jump_while_entries_are_used(folder, monkeypatch):
+    for number, now in ((1, 2e9), (2, 1.0), (3, 4e9)):
+        monkeypatch.setattr(index.time, "time", lambda now=now: now)
+        filled(folder, [number])
+    assert Index(folder).oldest(1) == [("plans", key(1))]
+    assert found(folder, [1, 2, 3]) == [1, 2, 3]
+
+
+def test_a_name_that_is_not_unicode_is_told_of_and_harms_nothing(folder):
+    cache = Cache(folder, "code")
+    cache.begin("plan /tmp/net\udcff.tflite on host")
+    cache.get("plans", key(1), {"name": "net\udcff"})
+    cache.put("plans", key(1), b"data")
+    cache.flush()
+    (asked,) = care.explain("tmp")["asked"]
+    assert asked["subject"] == "plan /tmp/net\\udcff.tflite on host"
+    assert asked["parts"]["name"] == "net\\udcff"
+
+
+def test_what_was_made_while_the_code_changed_is_not_written(folder):
+    cache = Cache(folder, "code", is_current=lambda: False)
+    cache.put("plans", key(1), b"data")
+    cache.flush()
+    assert found(folder, [1]) == []
+
+
+def _write_and_read(folder, first):
+    cache = Cache(folder, "code")
+    for number in range(first, first + 30):
+        cache.begin(f"request {number % 7}")
+        shared = number % 10
+        data = cache.get("plans", key(shared), PARTS)
+        assert data is None or data == bytes([shared]) * 3000
+        cache.put("plans", key(shared), bytes([shared]) * 3000)
+        cache.put("plans", key(number + 100), bytes(3000))
+        cache.flush()
+
+
+def test_many_processes_at_once_find_right_entries_or_none(folder, monkeypatch):
+    monkeypatch.setenv(SIZE, "60000")  # so that each evicts what others write
+    context = multiprocessing.get_context("fork")
+    processes = [context.Process(target=_write_and_read, args=(folder, 30 * n)) for n in range(4)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * 4
+    filled(folder, [99], 3000)
+    entries = list(Cache(folder, "code").disk.entries())
+    assert sum(size for _, _, size in entries) <= 60000
+    assert care.verify()["bad"] == 0
+    assert not list(folder.rglob("*.part"))
+
+
+TEXT = Level("texts", str.encode, bytes.decode)
+
+
+def test_a_session_finds_by_its_keeper_what_another_made(folder):
+    made = []
+
+    def make():
+        made.append(1)
+        return "text"
+
+    for expected in (1, 1):
+        cache = Cache(folder, "code")
+        cache.begin("texts")
+        session = Session(keeper=cache)
+        assert session.keep(TEXT, {"a": 1}, make) == "text"
+        assert session.keep(TEXT, {"a": 1}, make) == "text"
+        cache.flush()
+        assert len(made) == expected
+    Session(keeper=Cache(folder, "other code")).keep(TEXT, {"a": 1}, make)
+    Session(keeper=Cache(folder, "code")).keep(TEXT, {"a": 2}, make)
+    assert len(made) == 3
+
+
+def test_bytes_that_are_no_value_are_put_aside_and_made_anew(folder):
+    cache = Cache(folder, "code")
+    cache.begin("texts")
+    Session(keeper=cache).keep(Level("texts", lambda text: b"\xff", bytes.decode), {"a": 1}, lambda: "text")
+    cache.flush()
+    cache = Cache(folder, "code")
+    cache.begin("texts")
+    assert Session(keeper=cache).keep(TEXT, {"a": 1}, lambda: "made") == "made"
+    assert cache.counts()["texts"] == {"hits": 0, "misses": 1}
+    cache.flush()
+    assert care.stats()["errors"] == {"bad": 1}
+    assert Session(keeper=Cache(folder, "code")).kept(TEXT, {"a": 1}) == "made"
+
+
+def test_a_session_that_finds_much_on_disk_remembers_the_last(folder):
+    cache = Cache(folder, "code")
+    cache.begin("texts")
+    writing = Session(keeper=cache)
+    for number in range(10):
+        writing.hold(TEXT, {"a": number}, f"text {number}")
+    cache.flush()
+    reading = Session(3, keeper=Cache(folder, "code"))
+    assert [reading.kept(TEXT, {"a": number}) for number in range(10)] == [f"text {n}" for n in range(10)]
+    assert len(reading._kinds["texts"]) == 3
+
+
+def test_switched_off_there_is_no_cache(folder, monkeypatch):
+    assert open_cache("code") is not None
+    for word in ("off", "OFF", "0", "no"):
+        monkeypatch.setenv(MODE, word)
+        assert open_cache("code") is None
+
+
+def test_explain_names_the_part_of_the_key_that_changed(folder):
+    for ram in (4096, 8192):
+        cache = Cache(folder, "code")
+        cache.begin("plan net on host")
+        number = ram
+        if cache.get("plans", key(number), {"ram": ram, "topology": "t"}) is None:
+            cache.put("plans", key(number), b"data")
+        cache.flush()
+    (asked,) = care.explain("plan net")["asked"]
+    assert asked["changed"] == [{"part": "ram", "was": "4096", "now": "8192"}]
+    assert asked["hits"] == 0 and asked["misses"] == 1
+    assert care.explain("another")["asked"] == []
+
+
+def test_a_damaged_report_is_left_out_and_fails_no_request(folder):
+    filled(folder, [1], subject="plan net on host")
+    with sqlite3.connect(folder / NAME) as base:
+        for level, report in (("plans", b"\xc1"), ("fronts", msgpack.packb({"parts": 7})), ("x", b"")):
+            base.execute("insert or replace into asked values ('plan net on host', ?, ?, 1)", (level, report))
+    cache = Cache(folder, "code")
+    cache.begin("plan net on host")
+    cache.get("plans", key(5), PARTS)
+    cache.get("fronts", key(5), PARTS)
+    cache.flush()
+    assert {asked["level"] for asked in care.explain("net")["asked"]} == {"fronts", "plans"}
+
+
+def test_stats_verify_and_clear_count_what_there_is(folder):
+    cache = filled(folder, [1, 2, 3])
+    cache.begin("again")
+    cache.get("plans", key(1), PARTS)
+    cache.get("plans", key(9), PARTS)
+    cache.flush()
+    stats = care.stats()
+    assert stats["levels"]["plans"]["entries"] == 3
+    assert (stats["levels"]["plans"]["hits"], stats["levels"]["plans"]["misses"]) == (1, 1)
+    path = folder / "plans" / key(1)[:2] / key(1)[2:]
+    path.write_bytes(path.read_bytes()[:-1])
+    verified = care.verify()
+    assert (verified["entries"], verified["bad"]) == (2, 1)
+    assert care.stats()["levels"]["plans"]["entries"] == 2
+    (folder / "of the user.txt").write_text("mine")
+    assert care.clear()["entries"] == 2
+    assert [path.name for path in folder.rglob("*")] == ["of the user.txt"]
+    assert care.stats()["bytes"] == 0

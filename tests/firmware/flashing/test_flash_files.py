@@ -1,0 +1,232 @@
+"""Files for flash, read back by programs and parsers that have nothing to do with what wrote them."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from intelhex import IntelHex
+from needs import needs_tool
+from probe import ROOT, BuildError, link, load_board
+
+from buildtool.base.errors import ToolError, UsageError
+from buildtool.base.modes import Format
+from buildtool.firmware.flashing.files import check, files, suffixes
+from buildtool.firmware.flashing.formats import Piece, binary, intel_hex, uf2
+from buildtool.target.link_errors import explain_link_failure
+
+F4 = 0x57755A57
+EVERY = tuple(Format)
+BLOCKS = 'erase_blocks = ["4x16K", "64K", "128K"]\n'
+ONE_FLASH = f"""\
+extends = "cortex-m4"
+[memory.flash]
+{BLOCKS}[roles]
+weights = "flash"
+[image]
+uf2_family = {F4:#x}
+"""
+
+
+def read_uf2(data: bytes, family: int) -> dict[int, int]:
+    """Address to byte, by the format's own page: every block whole, numbered, of the family."""
+    assert len(data) % 512 == 0
+    found = {}
+    blocks = [data[at : at + 512] for at in range(0, len(data), 512)]
+    for number, block in enumerate(blocks):
+        first, second, flags, address, size, own, count, of = struct.unpack_from("<8I", block)
+        assert (first, second) == (0x0A324655, 0x9E5D5157)
+        assert block[508:] == struct.pack("<I", 0x0AB16F30)
+        assert flags & 0x2000 and of == family
+        assert (own, count) == (number, len(blocks))
+        assert size == 256 and address % 256 == 0
+        for i in range(size):
+            assert address + i not in found
+            found[address + i] = block[32 + i]
+    return found
+
+
+def read_hex(data: bytes) -> dict[int, int]:
+    parsed = IntelHex(io.StringIO(data.decode()))
+    return {address: parsed[address] for address in parsed.addresses()}
+
+
+def spread(pieces: list[Piece]) -> dict[int, int]:
+    return {piece.address + i: byte for piece in pieces for i, byte in enumerate(piece.data)}
+
+
+@st.composite
+def pieces(draw):
+    """Parts at any distance: touching, a byte apart, across 64 KB and 16 MB, up to the last address."""
+    base = draw(st.sampled_from((0, 0xFFF0, 0x0800_0000, 0x20FF_FF00, 0xFFFE_0000)))
+    at, found = base, []
+    for _ in range(draw(st.integers(1, 4))):
+        data = draw(st.binary(min_size=1, max_size=300))
+        if at + len(data) <= base + 0x20000:
+            found.append(Piece(at, data))
+        at += len(data) + draw(st.sampled_from((0, 1, 15, 255, 5000)))
+    return draw(st.permutations(found))
+
+
+@settings(max_examples=40)
+@given(pieces())
+def test_every_format_has_every_byte_and_0xff_between(parts):
+    wanted, start = spread(parts), min(parts).address
+    assert read_hex(intel_hex(parts)) == wanted
+    blocks = read_uf2(uf2(parts, F4), F4)
+    assert {address: byte for address, byte in blocks.items() if address in wanted} == wanted
+    assert {byte for address, byte in blocks.items() if address not in wanted} <= {0xFF}
+    flat = binary(parts, start)
+    assert len(flat) == max(wanted) + 1 - start
+    assert all(wanted.get(start + i, 0xFF) == byte for i, byte in enumerate(flat))
+
+
+def test_parts_that_overlap_are_refused():
+    for write in (intel_hex, lambda parts: uf2(parts, 1), lambda parts: binary(parts, 0)):
+        with pytest.raises(ToolError, match="two parts of the image are to be flashed to 0x102"):
+            write([Piece(0x100, bytes(3)), Piece(0x102, bytes(1))])
+
+
+def test_a_binary_file_has_a_limit():
+    with pytest.raises(ToolError, match="would be larger") as caught:
+        binary([Piece(0, b"a"), Piece(0x8000_0000, b"b")], 0)
+    assert "hex or uf2" in caught.value.hint
+
+
+@pytest.fixture(scope="module")
+def one_flash(tmp_path_factory):
+    """A board whose flash has code and weights, and the probe's image for it."""
+    folder = tmp_path_factory.mktemp("flash")
+    (folder / "one.toml").write_text(ONE_FLASH)
+    board = load_board(str(folder / "one.toml"))
+    return board, link(board, "clang", [ROOT / "probe.c", ROOT / "probe_weights.S"], (), folder)
+
+
+def test_the_files_hold_what_objcopy_takes_from_the_image(one_flash, tmp_path):
+    board, elf = one_flash
+    made = files(elf.read_bytes(), board, "net", EVERY)
+    assert set(made) == {"net" + ending for ending in suffixes(board, EVERY)}
+    copy = needs_tool("arm-none-eabi-objcopy")
+
+    def copied(*words: str) -> bytes:
+        subprocess.run([copy, *words, str(elf), "out"], cwd=tmp_path, check=True)
+        return (tmp_path / "out").read_bytes()
+
+    weights, rest = ("--only-section=.nn_weights",), ("--remove-section=.nn_weights",)
+    for part, words in (("", ()), ("_weights", weights), ("_code", rest)):
+        theirs = read_hex(copied(*words, "-O", "ihex"))
+        assert theirs
+        assert read_hex(made[f"net{part}.hex"]) == theirs
+        blocks = read_uf2(made[f"net{part}.uf2"], F4)
+        assert {address: blocks[address] for address in theirs} == theirs
+        flat = copied(*words, "-O", "binary", "--gap-fill=0xff")
+        assert made[f"net{part}.bin"] == flat
+    assert made["net_weights.bin"][:16] == bytes(range(16))
+
+
+def test_the_weights_begin_with_an_erase_block(one_flash):
+    _, elf = one_flash
+    image = ELFFile(io.BytesIO(elf.read_bytes()))
+    address = image.get_section_by_name(".nn_weights")["sh_addr"]
+    end = image.get_section_by_name(".symtab").get_symbol_by_name("__code_end")[0]["st_value"]
+    starts = list(itertools.accumulate([16384] * 4 + [65536] + [131072] * 30, initial=0))
+    assert address == min(start for start in starts if start >= end) > 0
+
+
+def filled(folder: Path, size: int) -> Path:
+    """A source that brings so many bytes of code's memory, which no linker leaves out."""
+    path = folder / "fill.S"
+    path.write_text(f'.section .vectors, "a"\n.space {size}\n.section .note.GNU-stack, "", %progbits\n')
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("size", "tool"),
+    [(60_000, "clang"), (65_500, "gcc"), (70_000, "clang"), (131_072, "gcc"), (262_000, "clang")],
+)
+def test_whatever_the_code_s_size_is(size, tool, tmp_path):
+    """In the small blocks, in the large one and behind it; at a boundary and beside it."""
+    (tmp_path / "one.toml").write_text(ONE_FLASH)
+    board = load_board(str(tmp_path / "one.toml"))
+    sources = [ROOT / "probe.c", ROOT / "probe_weights.S", filled(tmp_path, size)]
+    test_the_weights_begin_with_an_erase_block((board, link(board, tool, sources, (), tmp_path)))
+
+
+def test_a_partition_and_a_boot_loader_have_their_places(tmp_path):
+    (tmp_path / "parts.toml").write_text(
+        ONE_FLASH + 'code_start = "32K"\nweights_start = "256K"\nslots = 2\nslot_bytes = "128K"\n'
+    )
+    board = load_board(str(tmp_path / "parts.toml"))
+    elf = link(board, "clang", [ROOT / "probe.c", ROOT / "probe_weights.S"], (), tmp_path)
+    found = read_hex(files(elf.read_bytes(), board, "net", (Format.HEX,))["net.hex"])
+    assert min(found) == 32 * 1024
+    assert [found[256 * 1024 + i] for i in range(16)] == list(range(16))
+    flat = files(elf.read_bytes(), board, "net")
+    assert flat["net_code.bin"][:4] == bytes(found[32 * 1024 + i] for i in range(4))
+    assert flat["net_weights.bin"][:16] == bytes(range(16))
+    assert len(flat["net.bin"]) == 224 * 1024 + len(flat["net_weights.bin"])
+
+
+@pytest.mark.parametrize("tool", ["clang", pytest.param("gcc", marks=pytest.mark.slow)])
+def test_firmware_that_reaches_into_the_partition_is_told_in_the_board_s_terms(tool, tmp_path):
+    text = ONE_FLASH.replace(BLOCKS, 'erase_blocks = ["4K"]\n') + 'weights_start = "16K"\n'
+    (tmp_path / "small.toml").write_text(text)
+    board = load_board(str(tmp_path / "small.toml"))
+    sources = [ROOT / "probe.c", ROOT / "probe_weights.S", filled(tmp_path, 20_000)]
+    with pytest.raises(BuildError) as caught:
+        link(board, tool, sources, (), tmp_path)
+    error = explain_link_failure(str(caught.value), board)
+    assert error is not None
+    assert error.text.startswith("memory 'flash' (code) from 0x0 on of board 'small' is ")
+    assert error.text.endswith(" needed, 16K there")
+    assert "[image]" in error.hint
+
+
+def test_what_a_board_cannot_be_flashed_with_is_refused():
+    with pytest.raises(UsageError, match="no UF2 family number is known of board 'cortex-m4'") as caught:
+        check(load_board("cortex-m4"), [Format.UF2])
+    assert "uf2_family" in caught.value.hint
+    with pytest.raises(UsageError, match="programs of this machine, and not flashed"):
+        check(load_board("host"), [Format.HEX])
+    with pytest.raises(UsageError, match="has no slot of MCUboot"):
+        check(load_board("nucleo-f412zg"), [Format.BIN], signed=True)
+    check(load_board("nucleo-f412zg"), EVERY)
+    # MCUboot's tools read no UF2, and --sign is not without effect.
+    assert "_signed.bin" in suffixes(load_board("nucleo-f412zg"), [Format.UF2], signed=True)
+    check(load_board("host"), [Format.BIN])
+
+
+def test_a_part_without_contents_has_no_file(one_flash, tmp_path):
+    board, elf = one_flash
+    words = ["--remove-section=.nn_weights", str(elf), "out"]
+    subprocess.run([needs_tool("arm-none-eabi-objcopy"), *words], check=True, cwd=tmp_path)
+    data = (tmp_path / "out").read_bytes()
+    assert set(files(data, board, "a", EVERY)) == {
+        f"a{part}.{name}" for part in ("", "_code") for name in ("bin", "hex", "uf2")
+    }
+
+
+def test_a_binary_begins_with_the_firmware_where_the_weights_lie_before_it(tmp_path):
+    (tmp_path / "before.toml").write_text(f'{ONE_FLASH}code_start = "512K"\nweights_start = "16K"\n')
+    board = load_board(str(tmp_path / "before.toml"))
+    elf = link(board, "clang", [ROOT / "probe.c", ROOT / "probe_weights.S"], (), tmp_path)
+    made = files(elf.read_bytes(), board, "net", EVERY)
+    assert made["net.bin"] == made["net_code.bin"]
+    assert made["net_weights.bin"][:16] == bytes(range(16))
+    assert min(read_hex(made["net.hex"])) == board.memory("flash").base + 0x4000
+
+
+def test_what_lies_in_no_memory_of_the_board_is_not_left_out(one_flash):
+    """Such as an application in an external flash that the board's file does not have."""
+    board, elf = one_flash
+    whole = files(elf.read_bytes(), board, "net", [Format.HEX])
+    other = files(elf.read_bytes(), load_board("nucleo-f412zg"), "net", [Format.HEX])
+    assert read_hex(other["net.hex"]) == read_hex(whole["net.hex"])

@@ -1,0 +1,352 @@
+"""Runs on data sets: how much goes through the firmware, what is compared, counted and told of it."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from litert import run
+from needs import needs_package, needs_shared, needs_tool
+from netbuilder import NetBuilder
+
+from buildtool import zoo
+from buildtool.api import handle
+from buildtool.api.requests import parse
+from buildtool.base.errors import ToolError, UsageError
+from buildtool.firmware.run import dataset, share
+from buildtool.firmware.run.accuracy import accuracy
+from buildtool.firmware.run.judge import Judge
+from buildtool.firmware.run.share import Estimate
+from buildtool.fronts.cli import main as cli
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import Graph, OpKind
+from buildtool.plan.models import load_model, read_graph
+
+NET, SHAPE, CLASSES, COUNT = "ds_cnn", (49, 10, 1), 12, 9
+
+
+@pytest.fixture(scope="module")
+def arrays() -> dict[str, np.ndarray]:
+    random = np.random.default_rng(5)
+    x = random.integers(-128, 128, (COUNT, *SHAPE)).astype(np.int8)
+    return {"x": x, "labels": random.integers(0, CLASSES, COUNT)}
+
+
+@pytest.fixture(scope="module")
+def predicted(arrays: dict[str, np.ndarray]) -> list[int]:
+    """The classes by LiteRT itself, of the same values."""
+    model = zoo.build(NET)
+    return [int(list(run(model, [x[None]]).values())[-1].argmax()) for x in arrays["x"]]
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory, arrays: dict[str, np.ndarray]) -> str:
+    path = tmp_path_factory.mktemp("data") / "set.npz"
+    np.savez(path, **arrays)
+    return str(path)
+
+
+def ask(file: str, board: str = "host", **more: object) -> dict[str, Any]:
+    return handle({"kind": "validate", "model": NET, "board": board, "data": file, **more})
+
+
+def counted(labels: Sequence[int], found: Sequence[int]) -> dict[tuple[int, int], int]:
+    return dict(Counter(zip(labels, found, strict=True)))
+
+
+def cells(answer: dict[str, Any]) -> dict[tuple[int, int], int]:
+    return {(c["label"], c["predicted"]): c["inputs"] for c in answer["accuracy"]["confusion"]}
+
+
+def check(answer: dict[str, Any], labels: np.ndarray, predicted: Sequence[int]) -> None:
+    """The accuracy of an answer is that of LiteRT's predictions."""
+    correct = int((labels == np.array(predicted)).sum())
+    found = answer["accuracy"]
+    assert found["reference"] == {"inputs": len(labels), "correct": correct, "top1": correct / len(labels)}
+    assert cells(answer) == counted(labels.tolist(), predicted)
+    for row in found["classes"]:
+        got, want = np.array(predicted) == row["label"], labels == row["label"]
+        both = int((got & want).sum())
+        assert (row["predicted"], row["inputs"], row["correct"]) == (got.sum(), want.sum(), both)
+        assert row["precision"] == (both / got.sum() if got.any() else None)
+        assert row["recall"] == (both / want.sum() if want.any() else None)
+
+
+def test_the_reference_alone_is_run_where_that_is_asked_and_its_accuracy_is_litert_s(
+    file: str, arrays: dict[str, np.ndarray], predicted: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")  # neither compiler nor emulator
+    monkeypatch.delenv("BUILDTOOL_CLANG", raising=False)
+    answer = ask(file, "cortex-m4", reference_only=True)
+    assert (answer["inputs"], answer["firmware"], answer["exact"]) == (COUNT, None, None)
+    assert answer["accuracy"]["of"] == "reference" and answer["accuracy"]["firmware"] is None
+    check(answer, arrays["labels"], predicted)
+    with pytest.raises(ToolError):
+        ask(file, "cortex-m4")
+
+
+def test_litert_itself_is_the_reference_where_that_is_asked(
+    file: str, arrays: dict[str, np.ndarray], predicted: list[int]
+) -> None:
+    answer = ask(file, reference_only=True, reference="litert")
+    assert answer["reference"]["name"] == "litert"
+    check(answer, arrays["labels"], predicted)
+
+
+def test_all_inputs_go_through_the_firmware_in_one_start_and_equal_the_reference(
+    file: str, arrays: dict[str, np.ndarray], predicted: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts = []
+    real = dataset.execute
+    monkeypatch.setattr(dataset, "execute", lambda *a, **more: starts.append(len(a[2])) or real(*a, **more))
+    answer = ask(file)
+    assert starts == [COUNT]
+    assert answer["exact"] and answer["within_bounds"] and answer["differing"] == []
+    firmware = answer["firmware"]
+    assert (firmware["inputs"], firmware["inputs_equal"], firmware["level"]) == (COUNT, COUNT, "host")
+    assert answer["accuracy"]["of"] == "firmware"
+    assert answer["accuracy"]["firmware"] == answer["accuracy"]["reference"]
+    check(answer, arrays["labels"], predicted)
+    assert 0 < firmware["arena_high_water"] <= firmware["arena_bytes"]
+
+
+def test_a_part_goes_through_the_firmware_and_what_differs_there_is_named(
+    file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A reference that is wrong in one value of one input stands for a firmware that is."""
+    real = Judge.refer
+    wrong = np.load(file)["x"][4]
+
+    def spoilt(judge: Judge, inputs: Any, reset: bool) -> Any:
+        found = dict(real(judge, inputs, reset))
+        if (inputs[0][0] == wrong).all():
+            last = max(found)
+            found[last] = found[last].copy()
+            found[last].reshape(-1)[3] ^= 4
+        return found
+
+    monkeypatch.setattr(Judge, "refer", spoilt)
+    monkeypatch.setattr(dataset, "MOST_INPUTS", 3)  # of a start: of 8 inputs there are three
+    starts: list[int] = []
+    run_firmware = dataset.execute
+    monkeypatch.setattr(
+        dataset, "execute", lambda *a, **more: starts.append(len(a[2])) or run_firmware(*a, **more)
+    )
+    status = cli.run(
+        ["validate", NET, "-b", "host", "--data", file, "--daemon", "off", "--through-firmware", "8"]
+    )
+    said = capsys.readouterr().out
+    assert (status, starts) == (1, [3, 3, 2])
+    assert "through the firmware: 8 inputs; through the reference alone: 1" in said
+    assert "reference kernels by up to 4: 8 inputs, 7 equal, 1 differs in 1 value\n  input 4 at #" in said
+    assert "1 element, from element 3 on" in said
+
+
+def test_limits_of_accuracy_end_with_a_status(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["validate", NET, "-b", "host", "--data", file, "--daemon", "off", "--reference-only"]
+    for limit, status in (("top1<0%", 0), ("top1<100%", 1), ("recall<0.0,precision<1%", 1)):
+        assert cli.run([*line, "--json", "--fail-if", limit]) == status
+        exceeded = json.loads(capsys.readouterr().out)["exceeded"]
+        assert bool(exceeded) == bool(status) and all(one in limit for one in exceeded)
+    for limit, said in (("top1", "no limit"), ("top2<3%", "no figure 'top2'"), ("top1<70", "above 1")):
+        assert cli.run([*line, "--fail-if", limit]) == 2
+        assert said in capsys.readouterr().err
+    assert cli.run(["validate", NET, "-b", "host", "--fail-if", "top1<1%"]) == 2
+
+
+def several(tmp_path: Path) -> tuple[dict[str, str], Graph]:
+    """A network with two inputs, and three outputs of which two have no row of classes."""
+    net = NetBuilder(0)
+    a, b = net.input((1, 4, 4, 3)), net.input((1, 4, 4, 3))
+    boxes = net.conv(net.elementwise(OpKind.ADD, a, b), 6)
+    row = net.dense(net.flatten(boxes), 5)
+    graph = net.graph([boxes, row, net.dense(row, 1)])
+    (tmp_path / "net.tflite").write_bytes(write_model(graph))
+    random = np.random.default_rng(2)
+    values = {name: random.integers(-128, 128, (3, 4, 4, 3)).astype(np.int8) for name in "ab"}
+    np.savez(tmp_path / "set.npz", **values, y=np.array([0, 1, 4]))
+    paths = {"model": str(tmp_path / "net.tflite"), "data": str(tmp_path / "set.npz")}
+    return {"kind": "validate", "board": "host", **paths}, graph
+
+
+@pytest.mark.slow
+def test_a_network_with_several_inputs_and_outputs_has_its_classes_in_one_of_them(tmp_path: Path) -> None:
+    asked, graph = several(tmp_path)
+    answer = handle(asked)
+    assert answer["exact"] and [fed["how"] for fed in answer["fed"]] == ["int8 as they are"] * 2
+    boxes, row, single = (graph.tensors[t].name for t in graph.outputs)
+    assert answer["accuracy"]["output"] == row and answer["accuracy"]["firmware"]["inputs"] == 3
+    for name, said in ((boxes, "no single row"), (single, "a single value"), ("no", "has no output 'no'")):
+        with pytest.raises(UsageError, match=said) as caught:
+            handle({**asked, "scores": name, "reference_only": True})
+        assert caught.value.option == "scores"
+
+
+def test_a_network_without_classes_is_compared_and_has_no_accuracy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked, graph = several(tmp_path)
+    one = Graph(graph.name, graph.tensors, graph.ops[:2], graph.inputs, graph.outputs[:1])
+    (tmp_path / "net.tflite").write_bytes(write_model(one))
+    line = ["validate", asked["model"], "-b", "host", "--data", asked["data"], "--daemon", "off"]
+    assert cli.run(line) == 0
+    said = capsys.readouterr().out
+    assert "top-1: none, because the output " in said and said.endswith(
+        "'s reference kernels, to the bit: 3 inputs\n"
+    )
+    assert cli.run([*line, "--fail-if", "top1<1%", "--reference-only"]) == 2
+    assert "there is no accuracy: the output " in capsys.readouterr().err
+
+
+def test_labels_beyond_the_classes_are_refused(tmp_path: Path) -> None:
+    for name, label, more in (("a", CLASSES, {}), ("b", 0, {"classes": np.array(["x"] * (CLASSES + 1))})):
+        np.savez(tmp_path / f"{name}.npz", x=np.zeros((1, *SHAPE), np.int8), y=np.array([label]), **more)
+        with pytest.raises(UsageError, match="12"):
+            ask(str(tmp_path / f"{name}.npz"), reference_only=True)
+
+
+@pytest.mark.parametrize(
+    ("more", "option"),
+    [
+        ({"inputs": 3}, "inputs"),
+        ({"input": "/x.npy"}, "input"),
+        ({"tensors": True}, "tensors"),
+        ({"seed": 3}, "seed"),
+        ({"through_firmware": 0}, "through_firmware"),
+        ({"through_firmware": "most"}, "through_firmware"),
+        ({"reference_only": True, "through_firmware": 3}, "through_firmware"),
+        ({"reference_only": True, "sanitize": True}, "sanitize"),
+        ({"resize": "shrink"}, "resize"),
+        ({"data": None, "labels": "/x.npy"}, "labels"),
+        ({"data": None, "limit": 3}, "limit"),
+    ],
+)
+def test_what_has_no_effect_is_refused(more: dict[str, object], option: str) -> None:
+    asked = {"kind": "validate", "model": NET, "board": "host", "data": "/set.npz", **more}
+    with pytest.raises(UsageError) as caught:
+        parse({name: value for name, value in asked.items() if value is not None})
+    assert caught.value.option == option
+
+
+def test_an_hour_decides_how_many_inputs_go_through_the_firmware() -> None:
+    second = Estimate(share.EMULATED, share.EMULATED)
+    assert share.through(3600, second) == 3600
+    assert share.through(3601, second) == 600  # ten minutes' worth
+    assert share.through(10, Estimate(400 * share.EMULATED, share.EMULATED)) == 1
+    assert share.through(10**6, None) == 10**6  # a board has its own speed
+
+
+@pytest.mark.slow
+def test_where_the_emulator_would_take_hours_a_sample_goes_through_it(
+    file: str, monkeypatch: pytest.MonkeyPatch, predicted: list[int], arrays: dict[str, np.ndarray]
+) -> None:
+    monkeypatch.setattr(share, "NATIVE_MACS", 1000)  # a machine on which an input takes most of an hour
+    answer = ask(file)
+    assert answer["firmware"]["inputs"] == 1 and answer["accuracy"]["firmware"]["inputs"] == 1
+    assert answer["share"]["by"] == "estimate" and answer["share"]["seconds"] > share.MOST_SECONDS
+    assert answer["share"]["instructions"] is None
+    assert answer["accuracy"]["of"] == "reference" and answer["exact"]
+    check(answer, arrays["labels"], predicted)
+
+
+def test_two_predictions_are_told_apart() -> None:
+    graph = read_graph(load_model(NET))[1]
+    found = accuracy(graph.tensors[graph.outputs[0]], [1, 2, 2], ["a", "b"], [1, 2, 3], {1: 0})
+    assert found["reference"] == {"inputs": 3, "correct": 2, "top1": 2 / 3}
+    assert found["firmware"] == {"inputs": 1, "correct": 0, "top1": 0.0}
+    assert found["of"] == "reference"
+    assert [(c["label"], c["name"]) for c in found["classes"]] == [(1, "b"), (2, "2"), (3, "3")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("board", "more"),
+    [("cortex-m55", {}), ("esp8266", {}), ("qemu-virt-rv32", {}), ("cortex-m4", {"wire": "serial"})],
+)
+def test_inputs_stream_into_every_kind_of_firmware(board: str, more: dict[str, Any], tmp_path: Path) -> None:
+    if board == "esp8266":
+        needs_tool("xtensa-lx106-elf-gcc")
+    asked, _ = several(tmp_path)
+    answer = handle({**asked, **more, "board": board})
+    assert answer["exact"] and answer["firmware"]["inputs"] == 3
+    assert answer["firmware"]["level"] == "emulator"
+    assert answer["accuracy"]["firmware"] == answer["accuracy"]["reference"]
+    assert answer["share"]["instructions"] > 0 and not answer["share"]["counted"]  # a second needs no count
+
+
+@pytest.mark.slow
+def test_instructions_are_counted_before_an_emulator_is_busy_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, _ = several(tmp_path)
+    monkeypatch.setattr(share, "EMULATED", 1)
+    answer = handle({**asked, "board": "cortex-m4"})
+    counted = handle({"kind": "profile", "model": asked["model"], "board": "cortex-m4"})["instructions"]
+    found = answer["share"]
+    assert found["counted"] and found["by"] == "estimate"
+    assert abs(found["instructions"] - counted) < counted / 100  # other inputs: a branch here and there
+    assert found["seconds"] == 3 * found["instructions"]
+    assert answer["firmware"]["inputs"] < answer["inputs"]
+
+
+@pytest.mark.slow
+def test_a_published_network_on_photographs_of_its_classes(tmp_path: Path) -> None:
+    """ResNet8 of MLPerf Tiny on CIFAR-10: far above chance only if labels, pixels and scale are right."""
+    needs_package("PIL")
+    model, photos = needs_shared("models/mlperf_resnet8.tflite"), tmp_path / "photos"
+    with tarfile.open(needs_shared("data/cifar10_test.tar.xz")) as archive:
+        for member in archive:
+            if not member.name.startswith("airplane"):
+                break
+            if member.isfile() and int(Path(member.name).stem) < 20:
+                archive.extract(member, photos, filter="data")
+    names = tmp_path / "names.txt"
+    names.write_text("airplane automobile bird cat deer dog frog horse ship truck".replace(" ", "\n"))
+    asked = {"kind": "validate", "model": str(model), "board": "cortex-m4", "data": str(photos)}
+    answer = handle({**asked, "labels": str(names)})
+    assert answer["exact"] and answer["firmware"]["inputs"] == 20
+    assert answer["accuracy"]["firmware"]["top1"] > 0.5
+
+
+def test_two_answers_are_compared(
+    tmp_path: Path, file: str, predicted: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Labels of LiteRT's predictions: all are right, then two of nine are not; 7 / 9 is 77.8 per cent."""
+    inputs, names = (
+        np.load(file)["x"],
+        [str(tmp_path / name) for name in ("old.json", "new.json", "none.json")],
+    )
+    labels = np.array(predicted)
+    wrong = np.where(np.arange(COUNT) < 2, (labels + 1) % CLASSES, labels)
+    for name, more in zip(names, ({"labels": labels}, {"labels": wrong}, {}), strict=True):
+        np.savez(tmp_path / "set.npz", x=inputs, **more)
+        Path(name).write_text(json.dumps(ask(str(tmp_path / "set.npz"), reference_only=True)))
+    old, new, none = names
+    for limit, status in (("top1<77.7%", 0), ("top1<77.8%", 1), ("top1<1", 1)):
+        assert cli.run(["diff", old, new, "--json", "--fail-if", limit]) == status
+        answer = json.loads(capsys.readouterr().out)
+        assert answer["exceeded"] == ([limit] if status else [])
+    top1 = next(one for one in answer["totals"] if one["name"] == "top1")
+    assert (top1["before"], top1["after"]) == (100.0, pytest.approx(700 / 9))
+    assert cli.run(["diff", old, new, "--markdown"]) == 0
+    assert "| top1, % of the reference | 100.00 | 77.78 | -22.22 |" in capsys.readouterr().out
+    for limit in ("top1+0", "inputs_equal+0", "elements_different+0"):  # more is better; none was run
+        assert cli.run(["diff", old, new, "--fail-if", limit]) == 2
+    assert cli.run(["diff", old, none, "--fail-if", "top1<1%"]) == 2
+
+
+def test_names_of_a_data_set_are_shown_and_do_nothing(
+    tmp_path: Path, arrays: dict[str, np.ndarray], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither those of classes nor that of the file moves a terminal's cursor or begins a line."""
+    path = str(tmp_path / "set\x1b[31m.npz")
+    np.savez(path, **arrays, classes=np.array([f"a{i}\n\x1b[31m\u202e" for i in range(CLASSES)]))
+    assert cli.run(["validate", NET, "-b", "host", "--data", path, "--reference-only"]) == 0
+    text = capsys.readouterr().out
+    assert "a3  [31m" in text and not {one for one in text if not one.isprintable()} - {"\n"}

@@ -1,0 +1,200 @@
+"""Who judges a run: LiteRT in a process of its own, or our executor, and what the verdict says of it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import signal
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import statenets
+from netbuilder import NetBuilder, quant
+from onnxexport import Style, export
+from zoo_networks import built
+
+from buildtool.base.errors import ToolError
+from buildtool.base.modes import Reference
+from buildtool.firmware.run import judge as judging_module
+from buildtool.firmware.run.compare import referrer
+from buildtool.firmware.run.inputs import seeded
+from buildtool.firmware.run.judge import judging
+from buildtool.fronts.cli import main as cli
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import Attrs, OpKind
+from buildtool.plan.models import load_model, read_graph
+
+KERNELS = f"LiteRT {version('ai-edge-litert')}'s reference kernels"
+OWN = "buildtool's own executor"
+
+
+def said(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """The exit status of a command, and all that it printed, in one line."""
+    status = cli.run([*words, "--daemon", "off"])
+    both = capsys.readouterr()
+    return status, " ".join((both.out + both.err).split())
+
+
+def judged(name: str, which: Reference = Reference.AUTO, count: int = 2) -> tuple[dict[str, Any], bool]:
+    """What a judge tells of itself after some inputs, and whether it gave what our executor gives."""
+    model = load_model(name)
+    source, graph = read_graph(model)
+    own = referrer(Reference.NUMPY, b"", source, graph)
+    with judging(which, name) as judge:
+        judge.hear(model, source, graph, every=True)
+        equal = True
+        for one in seeded(graph, count, 3):
+            found, want = judge.refer(one, False), own(one, False)
+            equal &= all(np.array_equal(found[t], want[t]) for t in found) and found.keys() <= want.keys()
+    return dict(judge.told()), equal
+
+
+@pytest.fixture
+def even_rows(tmp_path: Path) -> list[str]:
+    """A softmax at which LiteRT aborts where a row is even, and such a row: words of a command."""
+    net = NetBuilder(0)
+    graph = net.graph([net.softmax(net.input((1, 600), q=quant(0.1)))])
+    (tmp_path / "even.tflite").write_bytes(write_model(graph))
+    np.save(tmp_path / "even.npy", np.full((1, 600), 3, np.int8))
+    return [str(tmp_path / "even.tflite"), "--board", "host", "--input", str(tmp_path / "even.npy")]
+
+
+def without_litert(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        judging_module.importlib.util,
+        "find_spec",
+        lambda name, *more: None if name == "ai_edge_litert" else real(name, *more),
+    )
+
+
+def test_litert_judges_where_it_is_installed() -> None:
+    told, equal = judged("ds_cnn")
+    assert equal
+    assert told == {
+        "name": "litert",
+        "version": version("ai-edge-litert"),
+        "text": KERNELS,
+        "inputs_by_own_executor": 0,
+        "why": "",
+    }
+
+
+def test_where_it_is_not_our_executor_judges_and_says_how_to_get_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    without_litert(monkeypatch)
+    told, equal = judged("ds_cnn")
+    assert equal
+    assert (told["name"], told["version"], told["text"]) == ("numpy", "", OWN)
+    assert told["why"] == "for LiteRT's reference kernels: pip install ai-edge-litert"
+
+
+def test_asked_for_and_missing_is_an_error_before_anything_is_built(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    without_litert(monkeypatch)
+    monkeypatch.setattr("buildtool.firmware.run.validation.subject", None)  # never called
+    status, text = said(["validate", "ds_cnn", "--board", "host", "--reference", "litert"], capsys)
+    assert status == 1
+    assert "LiteRT is not installed" in text and "pip install ai-edge-litert; --reference numpy" in text
+
+
+def test_onnx_is_judged_by_our_executor_and_it_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "net.onnx"
+    path.write_bytes(export(built("ds_cnn"), Style()).SerializeToString())
+    told, equal = judged(str(path))
+    assert equal
+    assert told["text"] == OWN and told["why"].startswith("LiteRT reads no ONNX; --reference litert takes")
+    told, equal = judged(str(path), Reference.LITERT)
+    assert equal
+    assert (told["text"], told["why"]) == (KERNELS, "")
+
+
+def test_an_abort_of_litert_costs_the_reference_and_not_the_command(
+    even_rows: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, text = said(["validate", *even_rows], capsys)
+    assert status == 0
+    about = f"LiteRT {version('ai-edge-litert')} was ended by signal 6"
+    assert f"EQUAL to {OWN}, to the bit ({about}" in text
+    status, text = said(["validate", *even_rows, "--reference", "litert"], capsys)
+    assert status == 1
+    assert "error: LiteRT was ended by signal 6" in text and "--reference numpy" in text
+
+
+def test_a_machine_without_room_for_another_process_has_our_executor(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*words: object, **more: object) -> None:
+        raise OSError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(judging_module.subprocess, "Popen", full)
+    told, equal = judged("ds_cnn")
+    assert equal and told["text"] == OWN
+    assert told["why"] == "LiteRT's process cannot be started: Resource temporarily unavailable"
+    with pytest.raises(ToolError, match="cannot be started"):
+        judged("ds_cnn", Reference.LITERT)
+
+
+def test_what_litert_refuses_to_compute_is_told(tmp_path: Path) -> None:
+    net = NetBuilder(7)
+    x = net.input((256,), q=quant(0.1, 0))
+    graph = net.graph([net.op(OpKind.SQRT, (x,), (256,), Attrs(), quant(0.1, 0))])
+    path = tmp_path / "root.tflite"
+    path.write_bytes(write_model(graph))
+    told, equal = judged(str(path))
+    assert equal
+    assert told["text"] == OWN and told["inputs_by_own_executor"] == 2
+    assert told["why"].startswith(f"LiteRT {version('ai-edge-litert')} stops: ")
+    assert "non-negative" in told["why"]
+    with pytest.raises(ToolError, match="LiteRT stops"):
+        judged(str(path), Reference.LITERT)
+
+
+def test_a_judge_that_changes_on_the_way_keeps_the_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "ring.tflite"
+    path.write_bytes(statenets.ring_file())
+    model = load_model(str(path))
+    source, graph = read_graph(model)
+    assert source.states and read_model(model.data).states
+    own = referrer(Reference.NUMPY, b"", source, graph)
+    inputs = seeded(graph, 6, 1)
+    with judging(Reference.AUTO, str(path)) as judge:
+        judge.hear(model, source, graph, every=False)
+        for number, one in enumerate(inputs):
+            if number == 4:  # two inputs after the reset before the third one
+                judge._child._process.kill()  # type: ignore[union-attr]
+            found, want = judge.refer(one, number == 2), own(one, number == 2)
+            assert all(np.array_equal(found[t], want[t]) for t in graph.outputs), number
+    told = judge.told()
+    assert told["text"] == f"{KERNELS} (2 of 6 inputs: {OWN})"
+    assert "was ended by signal 9" in told["why"]
+
+
+@pytest.mark.slow
+def test_a_judge_that_was_stopped_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = load_model("ds_cnn")
+    source, graph = read_graph(model)
+    with judging(Reference.LITERT, "ds_cnn") as judge:
+        judge.hear(model, source, graph, every=True)
+        monkeypatch.setattr(judging_module, "PATIENCE_SECONDS", 0.2)
+        judge._child._process.send_signal(signal.SIGSTOP)  # type: ignore[union-attr]
+        with pytest.raises(ToolError, match=r"LiteRT said nothing for 0\.2 s and was ended by signal 9"):
+            judge.refer(seeded(graph, 1, 3)[0], False)
+
+
+def test_every_front_that_prints_a_verdict_names_the_judge(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("validate", "profile"):
+        _, text = said([command, "ds_cnn", "--board", "host"], capsys)
+        assert text.endswith(f"EQUAL to {KERNELS}, to the bit")
+        _, text = said([command, "ds_cnn", "--board", "host", "--reference", "numpy"], capsys)
+        assert f"EQUAL to {OWN}, to the bit (--reference litert" in text
+        assert cli.run([command, "ds_cnn", "--board", "host", "--json", "--daemon", "off"]) == 0
+        answer = json.loads(capsys.readouterr().out)
+        assert answer["reference"]["name"] == "litert"
+        assert answer["reference"]["version"] == version("ai-edge-litert")

@@ -1,0 +1,61 @@
+"""Boards whose chip no emulator has: a machine with the same core stands in where something is run here."""
+
+import pytest
+from buildtool_plugins.qemu.debugging import debug_server
+from needs import needs_shared
+from probe import load_board
+
+from buildtool.api import handle
+from buildtool.api.requests import OnDesk
+from buildtool.base.errors import ToolError, UsageError
+from buildtool.base.session import Session
+from buildtool.firmware.firmware import Firmware
+from buildtool.firmware.run.execute import execute
+from buildtool.firmware.run.subject import _refuse_stand_in
+from buildtool.plan.choose.given import planned_or_given
+from buildtool.plan.options import PlanOptions
+from buildtool.target.choice import TargetChoice
+
+
+def test_a_board_is_its_own_but_for_addresses_and_its_chip():
+    board = load_board("nucleo-f767zi")
+    there = board.in_emulator()
+    assert board.is_stand_in
+    assert board.own_emulator is None
+    assert [m.base for m in board.memories] == [0x08000000, 0x20000000]
+    assert [m.base for m in there.memories] == [0, 0x20000000]
+    assert [(m.name, m.size, m.speed) for m in there.memories] == [
+        (m.name, m.size, m.speed) for m in board.memories
+    ]
+    assert (there.chip, there.uart, there.core) == (None, None, board.core)
+    own = load_board("cortex-m4")
+    assert not own.is_stand_in
+    assert own.in_emulator() is own
+    assert own.own_emulator is own.emulator
+
+
+def test_a_debugger_gets_the_probe_and_not_the_stand_in(monkeypatch, tmp_path):
+    openocd = tmp_path / "openocd"
+    openocd.write_text("#!/bin/sh\n")
+    openocd.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert debug_server(load_board("nucleo-f412zg"), 3333, ("gdb",)).command[0] == str(openocd)
+
+
+def test_neither_the_boards_image_nor_its_ports_are_taken_for_the_stand_ins(tmp_path):
+    model = str(needs_shared("models/mlperf_kws.tflite"))
+    session = Session()
+    planned = planned_or_given(model, TargetChoice("nucleo-f412zg"), PlanOptions(), None, session)
+    with pytest.raises(ToolError, match="has other addresses"):
+        _refuse_stand_in(planned, "net.elf")
+    with pytest.raises(UsageError, match="none of the board's ports"):
+        execute(planned, Firmware(tmp_path / "net.elf", "clang"), [], desk=OnDesk(is_emulated=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("board", ["stm32h747i-disco", "nucleo-f412zg"])
+def test_what_runs_in_a_stand_in_equals_the_reference(board):
+    model = str(needs_shared("models/mlperf_kws.tflite"))
+    answer = handle({"kind": "validate", "model": model, "board": board, "tensors": True, "inputs": 2})
+    assert answer["exact"]
+    assert answer["level"] == "emulator"

@@ -1,0 +1,79 @@
+"""Traces: parts of tensors put together, what nobody needed left out, everything else compared."""
+
+import struct
+
+import numpy as np
+import pytest
+from netbuilder import NetBuilder
+
+from buildtool.base.errors import ToolError
+from buildtool.base.modes import Reference
+from buildtool.firmware.run.compare import difference, reference
+from buildtool.firmware.run.execute import _traces
+
+
+@pytest.fixture
+def graph():
+    net = NetBuilder(0)
+    x = net.input((1, 2, 2, 3))
+    return net.graph([net.conv(x, 4)])
+
+
+def _record(tensor, offset, data):
+    return struct.pack("<III", tensor, offset, len(data)) + bytes(data)
+
+
+def test_parts_make_a_tensor_and_repeated_parts_count_as_work(graph):
+    out = graph.outputs[0]
+    one = _record(out, 8, range(8, 16)) + _record(out, 0, range(8)) + _record(out, 4, range(4, 8))
+    traces, computed, partial = _traces(one * 3, 3, graph)
+    assert traces == [{out: bytes(range(16))}] * 3
+    assert computed == {out: 20}
+    assert partial == {}
+
+
+def test_a_part_may_be_known_in_part(graph):
+    out = graph.outputs[0]
+    records = _record(out, 4, range(4, 10)) + _record(out, 0, range(6)) + _record(out, 8, range(8, 16))
+    assert _traces(records, 1, graph)[0] == [{out: bytes(range(16))}]
+    with pytest.raises(ToolError, match="computed twice differs"):
+        _traces(_record(out, 4, range(4, 10)) + _record(out, 8, range(9, 17)), 1, graph)
+
+
+def test_a_part_outside_of_its_tensor_is_an_error(graph):
+    with pytest.raises(ToolError, match="outside its tensor"):
+        _traces(_record(graph.outputs[0], 9, range(8)), 1, graph)
+
+
+def test_a_part_that_comes_out_otherwise_the_second_time_is_an_error(graph):
+    out = graph.outputs[0]
+    data = _record(out, 0, range(16)) + _record(out, 4, [4, 5, 7])
+    with pytest.raises(ToolError, match="computed twice differs"):
+        _traces(data, 1, graph)
+
+
+def test_a_trace_that_ends_early_is_an_error(graph):
+    out = graph.outputs[0]
+    with pytest.raises(ToolError, match="incomplete"):
+        _traces(_record(out, 0, range(16)) * 3, 2, graph)
+    with pytest.raises(ToolError, match="same parts"):
+        _traces(_record(out, 0, range(16)) + _record(out, 0, range(8)), 2, graph)
+    with pytest.raises(ToolError, match="incomplete"):
+        _traces(_record(99, 0, range(8)), 1, graph)
+
+
+def test_only_what_was_computed_is_compared(graph):
+    out = graph.outputs[0]
+    (trace,), _, partial = _traces(_record(out, 4, [7] * 8), 1, graph)
+    assert partial == {out: bytes([0] * 4 + [1] * 8 + [0] * 4)}
+    expected = np.full((1, 2, 2, 4), 7, np.int8)
+    assert difference(graph, 0, trace, {out: expected}, partial) == []
+    assert difference(graph, 0, trace, {out: expected})[0].elements == 8
+    expected.reshape(-1)[5] = -3
+    (wrong,) = difference(graph, 0, trace, {out: expected}, partial)
+    assert (wrong.elements, wrong.first, wrong.max_abs) == (1, 5, 10)
+
+
+def test_a_file_that_litert_refuses_is_told_so(graph):
+    with pytest.raises(ToolError, match="LiteRT does not run the network"):
+        reference(Reference.LITERT, b"no network at all", graph, graph, [])

@@ -1,0 +1,153 @@
+"""Builds for a debugger: exact like any other, with symbols that name no path of this machine."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from elftools.elf.elffile import ELFFile
+from needs import needs_tool, skip_without_tool
+from paths import ROOT
+
+from buildtool.api import handle
+from buildtool.base.cache.cache import Cache
+from buildtool.base.errors import ToolError
+from buildtool.base.session import Session, working
+from buildtool.firmware.linkmap import portable
+from buildtool.firmware.objects import Compiler, Unit, compile_all
+from buildtool.target.debugging import called, debuggable
+from buildtool.target.types import Toolchain
+
+NET = "ds_cnn"
+STREAMED = {"image": "stream", "objective": "ram"}
+# With what each is planned, so that every toolchain and both forms of emitted code are there.
+BOARDS: list[tuple[str, str, dict[str, str]]] = [
+    ("cortex-m4", "clang", STREAMED),
+    ("cortex-m4", "gcc", {}),
+    ("cortex-m55", "clang", {}),
+    ("hifive1", "clang", STREAMED),
+    ("host", "", {}),
+]
+
+
+def build(board: str, toolchain: str = "", **more: Any) -> dict[str, Any]:
+    request = {"kind": "build", "model": NET, "board": board, **more}
+    try:
+        return handle(request | ({"toolchain": toolchain} if toolchain else {}))
+    except ToolError as error:
+        skip_without_tool(error)
+        raise
+
+
+def names(elf: ELFFile, prefix: str) -> set[str]:
+    """The functions and variables of debug information whose names begin with a prefix."""
+    found = set()
+    for unit in elf.get_dwarf_info().iter_CUs():
+        for entry in unit.iter_DIEs():
+            if entry.tag in ("DW_TAG_subprogram", "DW_TAG_variable") and "DW_AT_name" in entry.attributes:
+                found.add(entry.attributes["DW_AT_name"].value.decode())
+    return {name for name in found if name.startswith(prefix)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("board", "toolchain"), [("cortex-m4", "gcc"), ("hifive1", "clang")])
+def test_a_debug_build_has_symbols_and_no_path_of_this_machine(
+    board: str, toolchain: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = build(board, toolchain, debug=True)
+    data = made["files"][f"{NET}.elf"]
+    elf = ELFFile(io.BytesIO(data))
+    assert elf.has_dwarf_info()
+    assert {f"{NET}_arena"} <= names(elf, NET)
+    assert {f"region_{n}" for n in range(11)} <= names(elf, "region_")
+    table = made["files"][f"{NET}.map"]
+    for path in (str(ROOT), "/tmp", str(Path.home())):
+        assert path.encode() not in data
+        assert path.encode() not in table
+    assert b"/buildtool/kernels/" in data
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))  # compiled anew, in another folder
+    again = build(board, toolchain, debug=True)["files"]
+    assert (again[f"{NET}.elf"], again[f"{NET}.map"]) == (data, table)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("board", "toolchain", "options"), BOARDS)
+def test_a_debug_build_is_exact_and_its_stack_is_told(
+    board: str, toolchain: str, options: dict[str, str]
+) -> None:
+    made = build(board, toolchain, debug=True, options=options)
+    request = {"kind": "validate", "model": NET, "board": board, "debug": True, "options": options}
+    answer = handle(request | ({"toolchain": toolchain} if toolchain else {}))
+    assert answer["exact"]
+    for stack in made["stacks"]:
+        assert answer["stack_high_water"] <= stack["needed"] + 256 <= stack["reserved"]
+    assert len(made["stacks"]) == (board != "host")
+
+
+@pytest.mark.slow
+def test_a_stack_that_debug_code_overruns_is_told(tmp_path: Path) -> None:
+    board = tmp_path / "tight.toml"
+    board.write_text('extends = "cortex-m4"\nstack_bytes = 256\n')
+    made = build(str(board), "clang", debug=True)
+    (stack,) = made["stacks"]
+    assert stack["needed"] > stack["reserved"] == 256
+
+
+@pytest.mark.slow
+def test_a_release_build_has_a_map_and_no_debug_information() -> None:
+    made = build("cortex-m4", "clang")
+    assert not ELFFile(io.BytesIO(made["files"][f"{NET}.elf"])).has_dwarf_info()
+    table = made["files"][f"{NET}.map"].decode()
+    assert f"{NET}_invoke" in table
+    assert "./obj/000_ds_cnn.o" in table
+    assert "/tmp" not in table
+
+
+def test_flags_for_debugging_stand_in_place_of_those_that_optimise(tmp_path: Path) -> None:
+    tools = Toolchain("cc", "cc 1", "/cc", ("-O3", "-Wall", "-Ofast", "-O"), ("-O1",), "ar")
+    found = debuggable(tools, {"kernels": tmp_path / "b", "inner": tmp_path / "b" / "c"})
+    assert found.cflags == ("-Wall", "-Og", "-g", "-DNN_DEBUG")
+    assert found.renames == (
+        f"-ffile-prefix-map={tmp_path.resolve()}/b={called('kernels')}",
+        f"-ffile-prefix-map={tmp_path.resolve()}/b/c={called('inner')}",
+    )
+    assert dataclasses.replace(found, cflags=tools.cflags, renames=()) == tools
+
+
+def test_equal_sources_in_other_folders_give_one_object(tmp_path: Path) -> None:
+    clang = needs_tool("clang")
+    keeper = Cache(tmp_path / "cache", "code")
+    made = []
+    for name, title in (("one", "/x"), ("two", "/x"), ("three", "/y")):
+        folder = tmp_path / name
+        (folder / "in").mkdir(parents=True)
+        (folder / "a.c").write_text('#include "b.h"\nint f(void) { return B; }\n')
+        (folder / "in" / "b.h").write_text("static const int B = 1;\n")
+        rename = f"-ffile-prefix-map={folder.resolve()}={title}"
+        compiler = Compiler(clang, "clang", ("-g", "-Og"), (rename,))
+        with working(Session(keeper=keeper)):
+            (path,) = compile_all(compiler, [Unit(folder / "a.c", (folder / "in",))], tmp_path)
+        made.append(path.read_bytes())
+    assert made[0] == made[1] != made[2]
+    assert keeper.counts()["objects"] == {"hits": 1, "misses": 2}
+
+
+def test_a_map_has_no_path_of_this_machine() -> None:
+    table = b"""\
+LOAD ./obj/000_a.o
+/usr/lib/gcc/arm-none-eabi/12/libgcc.a(_udivsi3.o)
+                              ./obj/000_a.o (__aeabi_uidiv)
+ .text          0x00000040       0x4e /usr/lib/gcc/x y/libgcc.a(_arm_muldf3.o)
+      40       40       4e     4         /usr/lib/crt1.o:(.text)
+ *fill*  0x1 a / b
+"""
+    found = portable(table).decode()
+    assert "\nlibgcc.a(_udivsi3.o)\n" in found
+    assert " libgcc.a(_arm_muldf3.o)\n" in found
+    assert " crt1.o:(.text)\n" in found
+    assert "./obj/000_a.o (__aeabi_uidiv)" in found
+    assert "/usr" not in found

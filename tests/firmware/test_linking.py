@@ -1,0 +1,48 @@
+"""Firmware that does not fit its board's memories, and large networks that do."""
+
+import pytest
+from boardruns import exact
+
+from buildtool.api import handle
+from buildtool.base.errors import PlanError, ToolError
+from buildtool.target.registry import load_board
+
+
+def _board(tmp_path, board, memory, size):
+    """A board file with one smaller memory."""
+    path = tmp_path / "small.toml"
+    path.write_text(f'extends = "{board}"\n[memory.{memory}]\nsize = {size}\n')
+    return str(path)
+
+
+@pytest.mark.parametrize("toolchain", ["clang", pytest.param("gcc", marks=pytest.mark.slow)])
+def test_code_that_does_not_fit_names_the_memory_and_what_is_missing(tmp_path, toolchain):
+    code = load_board("cortex-m4").code
+    board = _board(tmp_path, "cortex-m4", code, 2048)
+    with pytest.raises(ToolError) as caught:
+        handle({"kind": "build", "model": "autoencoder", "board": board, "toolchain": toolchain})
+    assert f"memory '{code}'" in caught.value.text
+    assert "too small" in caught.value.text
+    assert "needed" in caught.value.text
+    assert caught.value.hint
+
+
+def test_weights_that_do_not_fit_are_refused_before_anything_is_compiled(tmp_path):
+    weights = load_board("cortex-m4").weights
+    board = _board(tmp_path, "cortex-m4", weights, 4096)
+    with pytest.raises(PlanError, match="weight image"):
+        handle({"kind": "build", "model": "autoencoder", "board": board})
+
+
+def test_an_arena_that_does_not_fit_is_refused_before_anything_is_compiled(tmp_path):
+    arena = load_board("cortex-m55").arena
+    board = _board(tmp_path, "cortex-m55", arena, 8 << 10)
+    with pytest.raises(PlanError) as caught:
+        handle({"kind": "build", "model": "resnet8", "board": board})
+    assert caught.value.hint
+
+
+@pytest.mark.slow
+def test_a_network_with_six_megabytes_of_weights_runs():
+    run = exact("mobilenetv2:size=32,alpha=1.4", "cortex-m55", {"strategy": "layerwise"})
+    assert len(run.sources.image.data) > 6_000_000

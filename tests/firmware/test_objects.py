@@ -1,0 +1,485 @@
+"""Compiled objects in the cache: what a key covers, what is refused, and what switches it off."""
+
+import concurrent.futures
+import functools
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from buildtool_plugins.tools.find import find_clang, find_host_compiler
+
+from buildtool.base import compiler as compilers
+from buildtool.base.cache import care
+from buildtool.base.cache.cache import Cache, Use, open_cache
+from buildtool.base.errors import ToolError
+from buildtool.base.session import Session, working
+from buildtool.firmware import objects
+from buildtool.firmware.objects import Compiler, Unit, compile_all
+
+CC = find_host_compiler()
+PLANTED = "int a = 666;\n"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """A cache of the test's own; every call of `compiled` is a request of a process of its own."""
+    monkeypatch.setenv("BUILDTOOL_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("BUILDTOOL_CACHE", "on")
+    monkeypatch.setattr(objects, "identify", compilers.identify.__wrapped__)
+    monkeypatch.setattr(objects, "at_work", objects.at_work.real)
+    return tmp_path / "cache"
+
+
+def entries(cache):
+    return sorted(path for path in (cache / "objects").glob("*/*") if not path.name.startswith("."))
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """The compilers that were started."""
+    started = []
+    run = objects.run
+
+    def counted(command, *arguments, **keywords):
+        started.append(command)
+        return run(command, *arguments, **keywords)
+
+    monkeypatch.setattr(objects, "run", counted)
+    return started
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A source that includes a header of its own folder, one of -I and one of -isystem."""
+    for name in ("src", "include", "system", "out"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "src" / "a.c").write_text(
+        '#include "own.h"\n#include "given.h"\n#include <sys_given.h>\nint a = OWN + GIVEN + SYSTEM;\n'
+    )
+    (tmp_path / "src" / "own.h").write_text("#define OWN 1\n")
+    (tmp_path / "include" / "given.h").write_text("#define GIVEN 10\n")
+    (tmp_path / "system" / "sys_given.h").write_text("#define SYSTEM 100\n")
+    return tmp_path
+
+
+def request(make, use=Use.ON, code="code"):
+    """What `make` gives, as a request of a new process, whose code has this digest."""
+    keeper = open_cache(code)
+    if keeper is None:
+        with working(Session()):
+            return make()
+    keeper.is_current = lambda: True
+    keeper.begin("a test", use)
+    try:
+        with working(Session(keeper=None if use is Use.OFF else keeper)):
+            return make()
+    finally:
+        keeper.flush()
+
+
+def compiled(tree, *, identity="cc 1", flags=(), unit_flags=(), cc=CC, use=Use.ON, code="code"):
+    compiler = Compiler(str(cc), identity, ("-O1", "-isystem", str(tree / "system"), *flags))
+    unit = Unit(tree / "src" / "a.c", (tree / "include",), unit_flags)
+    time.sleep(0.06)  # what was written at the time of the compilation is not believed
+    (made,) = request(lambda: compile_all(compiler, [unit], tree / "out"), use, code)
+    return made.read_bytes()
+
+
+def test_the_second_time_nothing_is_compiled(tree, cache, runs):
+    first = compiled(tree)
+    assert compiled(tree) == first
+    assert len(runs) == 1
+    assert len(entries(cache)) == 1
+
+
+def test_another_state_of_buildtool_s_code_finds_the_objects(tree, cache, runs):
+    assert compiled(tree, code="one") == compiled(tree, code="other")
+    assert len(runs) == 1
+
+
+# ---- attacks: what decides is in the key, and what was altered is no entry ---------------------------------
+
+
+def test_what_another_environment_compiles_is_its_own(tree, cache, monkeypatch):
+    """A variable that adds a flag reaches the compiler where the user passes it; then the key has it."""
+    clang = find_clang().path
+    clean = compiled(tree, cc=clang)
+    monkeypatch.setenv("CCC_OVERRIDE_OPTIONS", "# +-DOWN=5 +-g")
+    assert compiled(tree, cc=clang) == compiled(tree, cc=clang, use=Use.OFF) == clean
+    monkeypatch.setenv(compilers.PASSED, "CCC_OVERRIDE_OPTIONS")
+    other = compiled(tree, cc=clang)
+    assert other != clean
+    assert compiled(tree, cc=clang) == other
+    monkeypatch.delenv(compilers.PASSED)
+    assert compiled(tree, cc=clang) == clean
+
+
+@pytest.mark.parametrize("variable", ["CPATH", "C_INCLUDE_PATH"])
+def test_a_header_in_a_folder_that_a_variable_names_is_seen(tree, cache, monkeypatch, variable):
+    folder = tree / "planted"
+    folder.mkdir()
+    (tree / "src" / "a.c").write_text("#include <stddef.h>\n#ifndef A\n#define A 1\n#endif\nint a = A;\n")
+    clean = compiled(tree)
+    monkeypatch.setenv(variable, str(folder))
+    (folder / "stddef.h").write_text("#define A 5\n")
+    assert compiled(tree) == clean
+    monkeypatch.setenv(compilers.PASSED, variable)
+    planted = compiled(tree)
+    assert planted != clean and planted == compiled(tree, use=Use.OFF)
+    (folder / "stddef.h").write_text("#define A 6\n")
+    assert compiled(tree) == compiled(tree, use=Use.OFF) not in (planted, clean)
+    (folder / "stddef.h").unlink()
+    assert compiled(tree) == clean
+    monkeypatch.delenv(compilers.PASSED)
+    assert compiled(tree) == clean
+
+
+def test_a_wrapper_that_changes_is_another_compiler(tree, cache, runs):
+    wrapper = tree / "cc"
+
+    def wrap(words):
+        wrapper.write_text(f'#!/bin/sh\nexec {CC} {words} "$@"\n')
+        wrapper.chmod(0o755)
+        return compiled(tree, cc=wrapper)
+
+    plain, other = wrap("   "), wrap("-g3")
+    assert plain != other
+    assert wrap("   ") == plain
+    assert len(runs) == 2
+
+
+def test_the_compiler_behind_an_unchanged_wrapper_is_a_part_of_the_key(tree, cache, runs):
+    wrapper, real = tree / "cc", tree / "real"
+    wrapper.write_text(f'#!/bin/sh\nexec {real} "$@"\n')
+    wrapper.chmod(0o755)
+
+    def become(words):
+        real.write_text(f'#!/bin/sh\nexec {CC} {words} "$@"\n')
+        real.chmod(0o755)
+        return compiled(tree, cc=wrapper)
+
+    plain, other = become("   "), become("-g3")
+    assert plain != other
+    assert become("   ") == plain
+    assert len(runs) == 2
+
+
+def test_a_program_that_a_wrapper_runs_for_some_files_alone_is_a_part_of_the_key(tree, cache):
+    wrapper, some, real = tree / "cc", tree / "some", tree / "real"
+    wrapper.write_text(f'#!/bin/sh\ncase "$*" in *empty.c*) exec {CC} "$@";; *) exec "{some}" "$@";; esac\n')
+    some.write_text(f'#!/bin/sh\nexec {real} "$@"\n')
+    made = []
+    for flag in ("-g0", "-g3", "-g0"):
+        real.write_text(f'#!/bin/sh\nexec {CC} "$@" {flag}\n')
+        for script in (wrapper, some, real):
+            script.chmod(0o755)
+        made.append(compiled(tree, cc=wrapper))
+    assert made[0] != made[1]
+    assert made[0] == made[2]
+
+
+@pytest.mark.parametrize("place", ["home/.config/clang.cfg", "bin/clang.cfg"])
+def test_a_configuration_file_of_the_compiler_is_seen(tree, cache, monkeypatch, place):
+    """In the user's home, and beside the compiler."""
+    clang = tree / "bin" / "clang"
+    clang.parent.mkdir()
+    shutil.copy2(os.path.realpath(find_clang().path), clang)
+    monkeypatch.setenv("HOME", str(tree / "home"))
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"{Path(os.path.realpath(find_clang().path)).parents[1] / 'lib'}")
+    where = f"--config-user-dir={tree / 'home/.config'}"  # as other distributions build it
+    resources = subprocess.run(
+        [find_clang().path, "-print-resource-dir"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+    def made(use=Use.ON):
+        return compiled(tree, cc=clang, flags=(where, f"-resource-dir={resources}"), use=use)
+
+    clean, path = made(), tree / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("-DOWN=5 -g\n")
+    other = made()
+    assert other == made(Use.OFF) != clean
+    path.write_text("-DOWN=5 -gdwarf-3\n")
+    assert made() == made(Use.OFF) != other
+    path.unlink()
+    assert made() == clean
+
+
+def test_swapped_entries_are_refused(tree, cache, runs):
+    one, two = compiled(tree, flags=("-DX=1",)), compiled(tree, flags=("-g",))
+    first, second = entries(cache)
+    a, b = first.read_bytes(), second.read_bytes()
+    first.write_bytes(b)
+    second.write_bytes(a)
+    assert compiled(tree, flags=("-DX=1",)) == one
+    assert compiled(tree, flags=("-g",)) == two
+    assert len(runs) == 4
+
+
+def test_no_altered_entry_is_shipped(tree, cache):
+    good = compiled(tree)
+    (entry,) = entries(cache)
+    data = entry.read_bytes()
+    for at in range(0, len(data), len(data) // 40):
+        entry.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+        assert compiled(tree) == good, at
+    for cut in (0, 1, 8, 40, len(data) // 2, len(data) - 1):
+        entry.write_bytes(data[:cut])
+        assert compiled(tree) == good, cut
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("what", ["the entry", "its folder and the entry", "the cache"])
+def test_an_object_that_another_user_could_have_planted_is_not_taken(tree, cache, runs, what):
+    """With the right name, the right key and a right checksum, as that user's own build would make it."""
+    good = compiled(tree)
+    (entry,) = entries(cache)
+    key = entry.parent.name + entry.name
+    planted = Cache(tree / "theirs", "code")
+    source = tree / "planted.c"
+    source.write_text(PLANTED)
+    (bad,) = request(lambda: compile_all(Compiler(CC, "", ()), [Unit(source)], tree / "out"), Use.OFF)
+    planted.disk.write("objects", key, objects.OBJECTS.pack(([], bad.read_bytes())))
+    entry.write_bytes((tree / "theirs" / "objects" / key[:2] / key[2:]).read_bytes())
+    assert compiled(tree) == bad.read_bytes()  # it would be believed
+    for path in {"the entry": [entry], "its folder and the entry": [entry.parent, entry]}.get(what, [cache]):
+        os.chown(path, 65534, 65534)
+    runs.clear()
+    assert compiled(tree) == good
+    assert len(runs) == 1
+
+
+# ---- switches ----------------------------------------------------------------------------------------------
+
+
+def test_no_switch_leaves_objects_out(tree, cache, runs, monkeypatch):
+    compiled(tree)
+    compiled(tree, use=Use.OFF)
+    compiled(tree, use=Use.RENEW)
+    assert len(runs) == 3
+    monkeypatch.setenv("BUILDTOOL_CACHE", "off")
+    compiled(tree)
+    monkeypatch.setenv("BUILDTOOL_CACHE", "plans")
+    compiled(tree)
+    assert len(runs) == 5
+    monkeypatch.setenv("BUILDTOOL_CACHE", "plans,objects")
+    compiled(tree)
+    assert len(runs) == 5
+
+
+def test_clear_verify_and_stats_are_about_objects_too(tree, cache, runs):
+    compiled(tree)
+    assert care.stats()["levels"]["objects"]["entries"] == 1
+    (entry,) = entries(cache)
+    entry.write_bytes(entry.read_bytes()[:-1] + b"x")
+    assert care.verify()["bad"] == 1
+    compiled(tree)
+    assert care.verify() | {"aside": ""} == {
+        "folder": str(cache),
+        "entries": 1,
+        "bad": 0,
+        "unreadable": 0,
+        "aside": "",
+    }
+    care.clear()
+    assert entries(cache) == []
+    compiled(tree)
+    assert len(runs) == 3
+
+
+def test_explain_names_what_was_another(tree, cache):
+    compiled(tree)
+    compiled(tree, flags=("-g",))
+    (asked,) = [asked for asked in care.explain("a test")["asked"] if asked["level"] == "objects"]
+    assert {change["part"] for change in asked["changed"]} == {"compiler", "flags"}
+
+
+def test_a_file_that_changes_while_it_is_compiled_leaves_nothing(tree, cache, monkeypatch):
+    run = objects.run
+
+    def edited(*arguments, **keywords):
+        said = run(*arguments, **keywords)
+        (tree / "include" / "given.h").write_text("#define GIVEN 20\n")
+        return said
+
+    monkeypatch.setattr(objects, "run", edited)
+    before = compiled(tree)
+    assert entries(cache) == []
+    monkeypatch.setattr(objects, "run", run)
+    assert compiled(tree) != before
+
+
+# ---- what is read ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("header", ["src/own.h", "include/given.h", "system/sys_given.h"])
+def test_a_changed_header_is_compiled_anew(tree, cache, runs, header):
+    before = compiled(tree)
+    text = (tree / header).read_text()
+    (tree / header).write_text(text.replace("1", "2"))
+    assert compiled(tree) != before
+    (tree / header).write_text(text)
+    assert compiled(tree) == before
+    assert len(runs) == 2
+
+
+def test_a_header_that_nothing_includes_is_no_part_of_the_key(tree, cache, runs):
+    """Start-up code lies beside every network's own header, and is compiled once all the same."""
+    before = compiled(tree)
+    (tree / "include" / "more.h").write_text("#define MORE 1\n")
+    assert compiled(tree) == before
+    assert len(runs) == 1
+
+
+def test_a_header_that_an_included_one_includes_is_seen(tree, cache, runs):
+    (tree / "include" / "given.h").write_text('# include "deep/more.h"\n#define GIVEN MORE\n')
+    (tree / "include" / "deep").mkdir()
+    more = tree / "include" / "deep" / "more.h"
+    more.write_text("#define MORE 1\n")
+    before = compiled(tree)
+    more.write_text("#define MORE 2\n")
+    assert compiled(tree) != before
+    assert len(runs) == 2
+
+
+def test_a_new_header_that_is_found_before_another_is_seen(tree, cache, runs):
+    before = compiled(tree)
+    (tree / "src" / "given.h").write_text("#define GIVEN 50\n")
+    assert compiled(tree) != before
+    assert len(runs) == 2
+
+
+def test_headers_that_include_each_other_are_no_endless_walk(tree, cache, runs):
+    (tree / "src" / "own.h").write_text('#pragma once\n#include "own.h"\n#include "a.c"\n#define OWN 1\n')
+    (tree / "src" / "a.c").write_text("#pragma once\n" + (tree / "src" / "a.c").read_text())
+    assert compiled(tree) == compiled(tree)
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        '#define NAME "own.h"\n#include NAME\n',
+        '#if __has_include("given.h")\n#endif\n',
+        '%:include "own.h"\n',
+        '__asm__(".incbin \\"a.c\\"");\n',
+        "const char made[] = __TIME__;\n",
+    ],
+)
+def test_a_source_that_hides_what_it_reads_is_always_compiled(tree, cache, runs, hidden):
+    (tree / "src" / "own.h").write_text("#define OWN 1\n" + hidden.replace("own.h", "given.h"))
+    assert compiled(tree) and compiled(tree)
+    assert len(runs) == 2
+
+
+def test_assembly_is_kept_unless_it_takes_data_in(tree, cache, runs):
+    source = tree / "src" / "b.S"
+    data = tree / "src" / "data.bin"
+    data.write_bytes(b"1234")
+    for text, times in ((".data\n.long 1\n", 1), ('.data\n.incbin "data.bin"\n', 2)):
+        source.write_text(text)
+        runs.clear()
+        for _ in range(2):
+            request(lambda: compile_all(Compiler(CC, "cc 1", ()), [Unit(source)], tree / "out"))
+        assert len(runs) == times, text
+
+
+def test_a_changed_source_flag_or_compiler_is_compiled_anew(tree, cache, runs):
+    compiled(tree)
+    compiled(tree, flags=("-DX=1",))
+    compiled(tree, unit_flags=("-DX=1",))
+    compiled(tree, identity="cc 2")
+    (tree / "src" / "a.c").write_text((tree / "src" / "a.c").read_text() + "int b;\n")
+    compiled(tree)
+    assert len(runs) == 5
+
+
+def test_a_definition_that_nothing_mentions_changes_no_key(tree, cache, runs):
+    """A build that traces or counts shares every kernel with the plain one."""
+    before = compiled(tree, flags=("-DNN_X=1",))
+    assert compiled(tree) == compiled(tree, flags=("-DNN_X=2", "-DNN_XY")) == before
+    assert len(runs) == 1
+    (tree / "src" / "own.h").write_text("#define OWN (NN_X)\n")
+    assert compiled(tree, flags=("-DNN_X=1",)) != compiled(tree, flags=("-DNN_X=2",))
+    assert len(runs) == 3
+    (tree / "src" / "own.h").write_text("#define OWN 1\n#define CAT(x) NN_ ## x\n")
+    assert compiled(tree, flags=("-DNN_X=1",)) == compiled(tree, flags=("-DNN_X=2",))
+    assert len(runs) == 5
+
+
+def test_builds_at_the_same_time_do_not_disturb_each_other(tree, cache):
+    def one(number):
+        out = tree / f"out{number}"
+        out.mkdir()
+        compiler = Compiler(CC, "cc", ("-isystem", str(tree / "system")))
+        unit = Unit(tree / "src" / "a.c", (tree / "include",))
+        make = functools.partial(compile_all, compiler, [unit] * 3, out)
+        return [path.read_bytes() for _ in range(3) for path in request(make)]
+
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        made = [data for group in pool.map(one, range(6)) for data in group]
+    assert len(set(made)) == 1
+    assert len(entries(cache)) == 1
+    assert not list(cache.rglob("*.part"))
+
+
+def test_relative_folders_work(tree, cache, monkeypatch):
+    monkeypatch.chdir(tree)
+    compiler = Compiler(CC, "cc", ("-isystem", str(tree / "system")))
+    unit = Unit((tree / "src" / "a.c").relative_to(tree), ((tree / "include").relative_to(tree),))
+    (made,) = compile_all(compiler, [unit], (tree / "out").relative_to(tree))
+    assert made.read_bytes()
+
+
+def test_a_compiler_s_words_are_in_the_error(tree, cache):
+    (tree / "src" / "a.c").write_text("int a = nonsense;\n")
+    with pytest.raises(ToolError) as caught:
+        compiled(tree)
+    assert "compiling a.c failed" in caught.value.text
+    assert "nonsense" in caught.value.text
+    assert entries(cache) == []
+
+
+def test_the_first_words_of_many_are_shown(tree, cache):
+    (tree / "src" / "a.c").write_text("".join(f"int a{n} = nonsense{n};\n" for n in range(200)))
+    with pytest.raises(ToolError) as caught:
+        compiled(tree, flags=("-ferror-limit=0",) if "clang" in CC else ())
+    assert "nonsense0" in caught.value.text
+    assert len(caught.value.text.splitlines()) <= 23
+    assert caught.value.text.endswith("...")
+
+
+def test_words_that_are_not_utf8_do_no_harm(tree, cache):
+    (tree / "src" / "a.c").write_bytes(b"#error \xff\xfe\n")
+    with pytest.raises(ToolError, match=r"a\.c"):
+        compiled(tree)
+
+
+def test_a_compiler_that_is_missing_is_named(tree, cache):
+    with pytest.raises(ToolError, match="cannot start /nowhere/cc"):
+        compile_all(Compiler("/nowhere/cc", "cc", ()), [Unit(tree / "src" / "a.c")], tree / "out")
+
+
+@pytest.mark.parametrize("prints", ["", "int a;"])
+@pytest.mark.parametrize("makes", ["", "int a;"])
+def test_a_compiler_that_reports_success_and_makes_no_object_is_an_error(tree, cache, prints, makes):
+    fake = tree / "fakecc"
+    wanted = f'for last; do :; done; printf "{makes}" > "$last"' if makes else ":"
+    fake.write_text(f'#!/bin/sh\nprintf "{prints}"\n{wanted}\n')
+    fake.chmod(0o755)
+    unit = Unit(tree / "src" / "a.c", (tree / "include",))
+    with pytest.raises(ToolError, match="fakecc reported success, but made no object") as caught:
+        compile_all(Compiler(str(fake), "fake 1", ()), [unit], tree / "out")
+    assert "core.cflags" in caught.value.hint
+    assert ("it printed:\nint a;" in caught.value.text) == bool(prints)
+    assert entries(cache) == []  # it is not kept for the next time either
+
+
+def test_a_compiler_that_a_signal_ends_is_told_with_the_signal(tree, cache):
+    fake = tree / "fakecc"
+    fake.write_text("#!/bin/sh\nkill -XFSZ $$\n")
+    fake.chmod(0o755)
+    with pytest.raises(ToolError, match="File size limit exceeded"):
+        compile_all(Compiler(str(fake), "fake 1", ()), [Unit(tree / "src" / "a.c")], tree / "out")

@@ -1,0 +1,347 @@
+"""What an image is full of: real compilers' and linkers' files, and files that are odd or damaged."""
+
+import functools
+import io
+import json
+import re
+import subprocess
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+from needs import needs_tool
+
+from buildtool.base.errors import ToolError
+from buildtool.firmware.attribution import Piece, origin, pieces
+from buildtool.firmware.firmware import link, map_of
+from buildtool.firmware.linkmap import Share
+from buildtool.firmware.objects import Compiler, Unit, compile_all, run
+from buildtool.firmware.parts import parts
+from buildtool.firmware.sizes import size_report
+from buildtool.firmware.symbols import Symbol
+from buildtool.fronts.cli import main as cli
+from buildtool.target.registry import load_board, load_target, plugin
+
+SOURCES = {
+    "net": """
+extern int nn_work(int), part_sum(int);
+const char net_table[300] = {1, 2, 3};
+int net_state[50];
+int __attribute__((noinline)) net_invoke(void) {
+    net_state[2] += nn_work(net_table[net_state[1] & 255]);
+    return part_sum(net_state[3]);
+}
+int main(void) { return net_invoke(); }
+""",
+    "nn_work": """
+static int __attribute__((noinline)) turn(volatile int *at) { return *at * 3 + at[1]; }
+int nn_work(int x) { volatile int both[2] = {x, x + 1}; return turn(both); }
+""",
+    "part": """
+volatile int part_data[700] = {1, 2, 3};
+extern volatile int part_again[700] __attribute__((alias("part_data")));
+volatile char part_zero[1111];
+int part_sum(int x) { return part_data[x] + part_again[x + 1] + part_zero[x]; }
+""",
+}
+BUILDS = [("host", "gcc"), ("host", "clang"), ("cortex-m4", "gcc"), ("cortex-m4", "clang")]
+BUILDS += [("hifive1", "clang"), ("esp8266", "gcc")]
+PROGRAMS = {("cortex-m4", "gcc"): "arm-none-eabi-gcc", ("esp8266", "gcc"): "xtensa-lx106-elf-gcc"}
+
+
+@functools.cache
+def linked(board_name, tool):
+    """An image of SOURCES, `part` from a library, and the linker's map."""
+    needs_tool(PROGRAMS.get((board_name, tool), tool))
+    target = load_target(board_name)
+    tools = plugin(target.board).toolchain(target.board, tool)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for stem, text in SOURCES.items():
+            (folder / f"{stem}.c").write_text(text)
+        compiler = Compiler(tools.cc, tools.identity, tools.cflags)
+        units = [Unit(folder / f"{stem}.c") for stem in SOURCES]
+        (folder / "obj").mkdir()
+        *objects, last = compile_all(compiler, units, folder / "obj")
+        run([tools.ar, "rcs", "libpart.a", str(last.relative_to(folder))], "archiving", folder)
+        elf = folder / "app.elf"
+        entry = () if board_name == "host" else ("-Xlinker", "-e", "-Xlinker", "net_invoke")
+        link(tools, [*objects, folder / "libpart.a"], elf, target, entry)
+        return elf.read_bytes(), map_of(elf).read_text()
+
+
+def added(found):
+    total = Counter()
+    for part in found:
+        total[part["memory"]] += part["bytes"]
+    return total
+
+
+def by_symbol(found, *, kind=None):
+    total = Counter()
+    for part in found:
+        if kind is None or part["kind"] == kind:
+            total[part["symbol"]] += part["bytes"]
+    return total
+
+
+@pytest.mark.parametrize(("board_name", "tool"), BUILDS)
+def test_every_byte_is_counted_once_and_has_an_owner(board_name, tool):
+    elf, table = linked(board_name, tool)
+    board = load_board(board_name)
+    report = {memory["memory"]: memory["used"] for memory in size_report(elf, board) if memory["used"]}
+    said = ELFFile(io.BytesIO(elf)).get_section_by_name(".symtab")  # as pyelftools reads each symbol
+    for used in (table, ""):
+        found = parts(elf, board, ["net"], used)
+        assert added(found.parts) == report
+        sizes = by_symbol(found.parts)
+        copies = by_symbol(found.parts, kind="initial values")
+        assert (sizes["net_table"], sizes["net_state"], sizes["part_zero"]) == (300, 200, 1111)
+        data, copy = (total["part_data"] + total["part_again"] for total in (sizes, copies))
+        assert data == (2800 if board_name == "host" else 5600) and data - copy == 2800
+        for name in ("net_invoke", "nn_work", "turn", "part_sum"):
+            assert sizes[name] == said.get_symbol_by_name(name)[0]["st_size"] > 0
+        owners = {part["symbol"]: part["owner"] for part in found.parts}
+        assert owners["net_invoke"] == owners["net_table"] == "network"
+        assert owners["nn_work"] == owners["turn"] == "kernels"
+        assert owners["part_sum"] == "application"
+        files = {part["symbol"]: (part["library"], part["file"]) for part in found.parts}
+        assert found.files_from == ("map" if used else "symbols")
+        assert files["turn"] == ("", "nn_work.o" if used else "nn_work.c")
+        if used:
+            assert files["part_sum"] == ("libpart.a", "002_part.o")
+
+
+def test_the_map_of_another_image_is_not_used():
+    elf, table = linked("cortex-m4", "gcc")
+    other = table.replace("net_table", "net_other")
+    board = load_board("cortex-m4")
+    size = re.search(r"^\.text +0x[0-9a-f]+ +(0x[0-9a-f]+)", table, re.MULTILINE)[1]
+    assert parts(elf, board, ["net"], other).files_from == "map"
+    assert parts(elf, board, ["net"], table.replace(size, "0x10")).files_from == "symbols"
+    assert parts(elf, board, ["net"], "no map at all\n" * 10).files_from == "symbols"
+
+
+def test_the_command_shows_a_tree_and_what_changed(tmp_path, capsys):
+    """Its figures are those of the answers; a limit that is exceeded ends it with 1."""
+    answers = {}
+    for tool in ("clang", "gcc"):
+        elf, table = linked("cortex-m4", tool)
+        (tmp_path / f"{tool}.elf").write_bytes(elf)
+        (tmp_path / f"{tool}.map").write_text(table)
+        assert cli.run(["sizes", str(tmp_path / f"{tool}.elf"), "--board", "cortex-m4", "--json"]) == 0
+        answers[tool] = json.loads(capsys.readouterr().out)
+        assert answers[tool]["files_from"] == "map"  # the one that lies beside the image
+    line = ["sizes", str(tmp_path / "gcc.elf"), "--board", "cortex-m4"]
+    assert cli.run([*line, "--depth", "5"]) == 0
+    shown = [" ".join(row.split()) for row in capsys.readouterr().out.splitlines()]
+    for level, name in (("library", "libpart.a"), ("symbol", "part_zero"), ("owner", "kernels")):
+        size = sum(p["bytes"] for p in answers["gcc"]["parts"] if (p["memory"], p[level]) == ("sram", name))
+        assert not size or f"{name} {size:,}" in shown
+    assert "part_zero 1,111" in shown
+    since = [*line, "--diff", str(tmp_path / "clang.elf")]
+    code = {tool: sum(p["bytes"] for p in a["parts"] if p["kind"] == "code") for tool, a in answers.items()}
+    grown = code["gcc"] - code["clang"]
+    assert grown
+    assert cli.run([*since, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (total,) = (row for row in found["totals"] if row["name"] == "code")
+    assert (total["before"], total["after"]) == (code["clang"], code["gcc"])
+    limit = f"code+{max(0, grown - 1)}" if grown > 0 else "memory.sram+0"
+    assert cli.run([*since, "--fail-if", limit]) == (1 if grown > 0 else 0)
+    assert cli.run([*since, "--markdown", "--depth", "2"]) == 0
+    assert "| memory, and what is in it | before | after | change |" in capsys.readouterr().out
+    for wrong in (["--markdown"], ["--fail-if", "code+0"], ["--depth", "0"], ["--map", str(tmp_path)]):
+        assert cli.run([*line, *wrong]) == 2
+    assert cli.run([*since, "--fail-if", "cycles+0"]) == 2
+
+
+def tool_made(tmp_path, *command):
+    subprocess.run([*command], cwd=tmp_path, check=True, capture_output=True)
+
+
+def test_images_without_symbols_sections_or_both_are_added_up(tmp_path):
+    elf, _ = linked("host", "gcc")
+    board = load_board("host")
+    whole = size_report(elf, board)[0]["used"]
+    (tmp_path / "stripped").write_bytes(elf)
+    tool_made(tmp_path, needs_tool("strip"), "stripped")
+    found = parts((tmp_path / "stripped").read_bytes(), board, []).parts
+    assert added(found) == {"process": whole}
+    assert {part["symbol"] for part in found} <= {"(unnamed)", "(padding)"}
+    bare = bytearray(elf)
+    bare[0x28:0x30], bare[0x3C:0x40] = bytes(8), bytes(4)  # e_shoff; e_shnum, e_shstrndx
+    found = parts(bytes(bare), board, ["net"]).parts
+    assert added(found)["process"] == size_report(bytes(bare), board)[0]["used"] > 0
+    assert all(part["section"].startswith("(segment ") for part in found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tool", ["gcc", "clang"])
+def test_an_image_optimised_when_linked_names_no_file_that_is_not_there(tmp_path, tool):
+    program = needs_tool(tool)
+    for stem, text in SOURCES.items():
+        (tmp_path / f"{stem}.c").write_text(text)
+    names = [f"{stem}.c" for stem in SOURCES]
+    linker = ["-fuse-ld=lld"] if tool == "clang" else []
+    flags = ["-O2", "-flto", "-Wl,-Map=app.map", "-o", "app.elf", *linker]
+    tool_made(tmp_path, program, *flags, *names)
+    elf, table = (tmp_path / "app.elf").read_bytes(), (tmp_path / "app.map").read_text()
+    board = load_board("host")
+    found = parts(elf, board, ["net"], table)
+    assert found.files_from == "map"
+    assert added(found.parts) == {"process": size_report(elf, board)[0]["used"]}
+    assert by_symbol(found.parts)["part_zero"] == 1111
+    assert not any(re.search(r"ltrans|lto\.|cc\w{6}", part["file"]) for part in found.parts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flags", [["gcc", "-gdwarf-4"], ["gcc", "-gdwarf-5"], ["clang", "-g"]], ids=" ".join)
+def test_debug_information_says_which_file_code_is_of(tmp_path, flags):
+    """Of global functions, too, of which the symbol table of this machine's compilers says none."""
+    program, *flags = flags
+    for stem, text in SOURCES.items():
+        (tmp_path / f"{stem}.c").write_text(text)
+    names = [str(tmp_path / f"{stem}.c") for stem in SOURCES]
+    tool_made(tmp_path, needs_tool(program), "-O2", *flags, "-ffunction-sections", "-o", "app.elf", *names)
+    elf = (tmp_path / "app.elf").read_bytes()
+    board = load_board("host")
+    found = parts(elf, board, ["net"])
+    files = {part["symbol"]: part["file"] for part in found.parts}
+    assert [files[name] for name in ("net_invoke", "nn_work", "part_sum")] == ["net.c", "nn_work.c", "part.c"]
+    assert added(found.parts) == {"process": size_report(elf, board)[0]["used"]}
+    # damaged: it says less, and nothing fails
+    at = elf.index(b"\0.debug_info\0")
+    parts(elf[:at] + b"\0.debug_xnfo\0" + elf[at + 13 :], board, ["net"])
+    section = ELFFile(io.BytesIO(elf)).get_section_by_name(".debug_info")
+    begin, end = section["sh_offset"], section["sh_offset"] + section["sh_size"]
+    for place in range(begin, end, max(1, (end - begin) // 8)):
+        damaged = parts(elf[:place] + b"\xff" + elf[place + 1 :], board, ["net"])
+        assert added(damaged.parts) == added(found.parts)
+
+
+def test_an_object_is_taken_for_an_image(tmp_path):
+    (tmp_path / "part.c").write_text(SOURCES["part"])
+    tool_made(tmp_path, needs_tool("gcc"), "-c", "-O1", "part.c", "-o", "part.o")
+    found = parts((tmp_path / "part.o").read_bytes(), load_board("host"), []).parts
+    kinds = {part["symbol"]: part["kind"] for part in found}
+    assert (kinds["part_sum"], kinds["part_zero"]) == ("code", "variables")
+
+
+def test_what_lies_in_no_memory_of_the_board_is_counted_too():
+    elf, _ = linked("cortex-m4", "gcc")
+    board = load_board("esp8266")  # whose memories are elsewhere
+    report = {memory["memory"]: memory["used"] for memory in size_report(elf, board)}
+    assert report["elsewhere"] > 4000
+    assert added(parts(elf, board, ["net"]).parts)["elsewhere"] == report["elsewhere"]
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "not an ELF image"),
+        (b"!<arch>\n" + bytes(60), "a library"),
+        (b"\x64\x86" + bytes(60), "a COFF object"),
+        (b"MZ" + bytes(60), "a program for Windows"),
+        (b"BC\xc0\xde" + bytes(60), "bitcode"),
+        (b"UF2\n" + bytes(60), "a file for flash"),
+    ],
+)
+def test_other_files_are_named_for_what_they_are(data, says):
+    with pytest.raises(ToolError) as caught:
+        parts(data, load_board("host"), [])
+    assert says in str(caught.value)
+
+
+def test_cut_and_damaged_images_are_refused_or_added_up():
+    elf, table = linked("cortex-m4", "clang")
+    board = load_board("cortex-m4")
+    ends = [*range(0, 64, 5), *range(64, len(elf), max(1, len(elf) // 20))]
+    damaged = [elf[:end] for end in ends]
+    headers = int.from_bytes(elf[0x20:0x24], "little")
+    for place in range(headers, len(elf), 61):
+        damaged.append(elf[:place] + b"\xff" + elf[place + 1 :])
+    refused = 0
+    for data in damaged:
+        try:
+            found = parts(data, board, ["net"], table).parts
+            report = {memory["memory"]: memory["used"] for memory in size_report(data, board)}
+        except ToolError:
+            refused += 1
+            continue
+        assert added(found) == {memory: used for memory, used in report.items() if used}
+    assert 0 < refused < len(damaged)
+
+
+# ---- pieces of a section -------------------------------------------------------------------------------
+
+
+def symbol(name, address, size, *, is_global=True):
+    return Symbol(name, address, size, 1, is_global)
+
+
+def laid(symbols, shares=(), content=b"\1" * 100):
+    found = pieces(1000, 100, content, symbols, shares)
+    assert [piece.begin for piece in found] == [1000, *(piece.end for piece in found[:-1])]
+    assert found[-1].end == 1100
+    return [(piece.begin - 1000, piece.end - 1000, piece.symbol) for piece in found]
+
+
+def test_symbols_that_lie_over_each_other_count_where_they_begin_first():
+    assert laid([symbol("a", 1000, 40), symbol("inside", 1010, 5), symbol("b", 1030, 70)]) == [
+        (0, 40, "a"),
+        (40, 100, "b"),
+    ]
+    aliases = [
+        symbol("weak", 1000, 100, is_global=False),
+        symbol("strong", 1000, 100),
+        symbol("less", 1000, 8),
+    ]
+    assert laid(aliases) == [(0, 100, "strong")]
+    assert laid([symbol("beyond", 1090, 500), symbol("before", 900, 500)])[-1] == (90, 100, "beyond")
+
+
+def test_what_no_symbol_covers_is_a_label_padding_or_unnamed():
+    assert laid([symbol("a", 1000, 10), symbol("label", 1020, 0), symbol("b", 1060, 40)]) == [
+        (0, 10, "a"),
+        (10, 20, "(unnamed)"),
+        (20, 60, "label"),
+        (60, 100, "b"),
+    ]
+    zeros = b"\1" * 10 + bytes(6) + b"\1" * 84
+    assert laid([symbol("a", 1000, 10), symbol("b", 1016, 84)], content=zeros)[1] == (10, 16, "(padding)")
+
+
+def test_the_map_says_whose_the_bytes_are_that_no_symbol_covers():
+    shares = [
+        Share(".text", ".text.a", "lib/libx.a(a.o)", 20, 1000),
+        Share(".text", ".rodata.str1.4", "b.o", 30, 1024),
+        Share(".text", ".text.c", "/abs/c.o", 60, 1040),  # overlaps, and ends behind the section
+    ]
+    found = pieces(1000, 100, b"\1" * 100, [symbol("a", 1000, 16), symbol("c", 1060, 40)], shares)
+    assert found == [
+        Piece(1000, 1016, "libx.a", "a.o", "a"),
+        Piece(1016, 1020, "libx.a", "a.o", "(.text.a)"),
+        Piece(1020, 1024, "", "", "(padding)"),
+        Piece(1024, 1054, "", "b.o", "(.rodata.str1.4)"),
+        Piece(1054, 1060, "", "c.o", "(.text.c)"),
+        Piece(1060, 1100, "", "c.o", "c"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "library", "file"),
+    [
+        ("./obj/000_net.o", "", "net.o"),
+        ("build/main.c.obj", "", "build/main.c.obj"),
+        ("/usr/lib/libgcc.a(_udivsi3.o)", "libgcc.a", "_udivsi3.o"),
+        ("libc.a:memcpy.o", "libc.a", "memcpy.o"),
+        ("/tmp/ccAb12Cd.ltrans0.ltrans.o", "", "(link-time optimised)"),
+        ("app.elf.lto.o", "", "(link-time optimised)"),
+        ("<internal>", "", "(linker)"),
+    ],
+)
+def test_an_object_is_named_without_this_machines_folders(path, library, file):
+    assert (origin(path).library, origin(path).file) == (library, file)

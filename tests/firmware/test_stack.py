@@ -1,0 +1,186 @@
+"""The stack that machine code needs: read from single instructions, from kernels, and from what ran."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from buildtool.api import handle
+from buildtool.api.requests import parse
+from buildtool.base.errors import PlanError
+from buildtool.base.session import Session
+from buildtool.client import place
+from buildtool.emit.sources import emit
+from buildtool.firmware.linked import link_anyway
+from buildtool.firmware.run.execute import built, execute
+from buildtool.firmware.run.inputs import seeded
+from buildtool.firmware.sizes import open_elf
+from buildtool.firmware.stack import riscv, thumb
+from buildtool.firmware.stack.body import Code
+from buildtool.firmware.stack.need import Stacks
+from buildtool.fronts.texts import sizes as report
+from buildtool.plan.choose.choose import nearest
+from buildtool.plan.choose.pipeline import planned
+from buildtool.plan.choose.prepare import load_network, prepare
+from buildtool.plan.options import PlanOptions
+from buildtool.target.library import all_kernel_sources, kernel_includes
+from buildtool.target.registry import load_target, plugin, toolchain
+
+# Instructions as disassemblers print them (halves of Thumb, in the order of memory), and bytes of stack.
+RUN = [
+    *(("ds_cnn", board) for board in ("cortex-m4", "cortex-m55", "hifive1", "qemu-virt-rv32v256")),
+    *(("resnet8", board) for board in ("cortex-m4", "cortex-m55", "mps2-an505", "qemu-virt-rv32v")),
+]
+THUMB = {
+    "push {r4, r5, r6, r7, lr}": ([0xB5F0], 20),
+    "push.w {r4-r11, lr}": ([0xE92D, 0x4FF0], 36),
+    "str.w r11, [sp, #-4]!": ([0xF84D, 0xBD04], 4),
+    "sub sp, #8": ([0xB082], 8),
+    "sub.w sp, sp, #1024": ([0xF5AD, 0x6D80], 1024),
+    "subw sp, sp, #1020": ([0xF2AD, 0x3DFC], 1020),
+    "vpush {d8, d9}": ([0xED2D, 0x8B04], 16),
+    "movw r12, #4660; sub.w sp, sp, r12": ([0xF241, 0x2C34, 0xEBAD, 0x0D0C], 4660),
+    "add sp, #8; pop {r7, pc}": ([0xB002, 0xBD80], 0),
+}
+RISCV = {
+    "addi sp, sp, -16": ([0x1141], 16),
+    "addi sp, sp, -64": ([0x7139], 64),
+    "addi sp, sp, -2032 (32 bits)": ([0x0113, 0x8101], 2032),
+    "lui a0, 1; sub sp, sp, a0": ([0x6505, 0x0133, 0x40A1], 4096),
+    "csrr a0, vlenb; slli a0, a0, 1; sub sp, sp, a0": ([0x2573, 0xC220, 0x0506, 0x0133, 0x40A1], 32),
+    "addi sp, sp, 16; ret": ([0x0141, 0x8082], 0),
+}
+
+
+def _code(halves: list[int]) -> Code:
+    return Code(0x1000, b"".join(half.to_bytes(2, "little") for half in halves))
+
+
+@pytest.mark.parametrize("text", THUMB)
+def test_a_thumb_instruction_takes_what_it_does(text: str) -> None:
+    halves, taken = THUMB[text]
+    body = thumb.read_body(_code(halves))
+    assert (body.frame, body.unknown, body.is_indirect) == (taken, False, False)
+
+
+@pytest.mark.parametrize("text", RISCV)
+def test_a_riscv_instruction_takes_what_it_does(text: str) -> None:
+    halves, taken = RISCV[text]
+    body = riscv.read_body(_code(halves), vector_bytes=16)
+    assert (body.frame, body.unknown, body.is_indirect) == (taken, False, False)
+
+
+def test_calls_jumps_and_calls_by_address_are_told_apart() -> None:
+    arm = thumb.read_body(_code([0xF000, 0xF87E, 0xF000, 0xB8FC, 0x47A0, 0x4770]))  # bl, b.w, blx r4, bx lr
+    assert (arm.calls, arm.tails, arm.is_indirect) == ({0x1100}, {0x1200}, True)
+    risc = riscv.read_body(_code([0x00EF, 0x1000, 0xA001 | 0x1 << 2, 0x9702]), 0)  # jal, c.j, c.jalr a4
+    assert risc.calls == {0x1100}
+    assert risc.is_indirect
+
+
+def test_a_stack_that_is_moved_by_an_unknown_amount_is_not_guessed() -> None:
+    assert thumb.read_body(_code([0xEBAD, 0x0D0C])).unknown
+    assert riscv.read_body(_code([0x0133, 0x40A1]), 0).unknown
+
+
+@pytest.mark.parametrize(
+    ("needed", "said"), [(2048, "at most 2,048"), (2056, "by 8 bytes"), (None, "cannot")]
+)
+def test_the_size_report_warns_of_a_stack_that_is_too_small(needed: int | None, said: str) -> None:
+    text = report.text([], [{"function": "net_invoke", "needed": needed, "reserved": 2048}])
+    assert said in text
+    assert ("warning" in text) == (needed == 2056)
+
+
+def _image(board: str, model: str, folder: Path) -> bytes:
+    """A linked image."""
+    session, target = Session(), load_target(board)
+    network = load_network(model, session)
+    graph, plan = nearest(prepare(network, target, PlanOptions(), session))
+    sources = emit(graph, plan, target, network.model.name, session)
+    family, tools = plugin(target.board), toolchain(target, "")
+    return link_anyway(sources, plan, target, family, tools, folder).elf
+
+
+def _stated(header: str) -> int:
+    (found,) = re.findall(r"^#define \w+_STACK_BYTES (\d+)$", header, flags=re.MULTILINE)
+    return int(found)
+
+
+def test_the_header_gives_no_less_than_the_linked_code_takes_and_the_build_says_its_own() -> None:
+    answer = handle({"kind": "build", "model": "autoencoder", "board": "cortex-m4"})
+    (stack,) = answer["stacks"]
+    stated = _stated(answer["files"]["autoencoder.h"].decode())
+    assert stack["function"] == "autoencoder_invoke"
+    assert 0 < stack["needed"] <= stated <= 2 * stack["needed"]
+    assert stack["reserved"] == 16 << 10
+    elf = {"name": "app.elf", "data": answer["files"]["autoencoder.elf"]}
+    assert handle({"kind": "sizes", "board": "cortex-m4", "elf": elf})["stacks"] == [stack]
+
+
+def test_firmware_that_may_take_more_stack_than_there_is_is_neither_built_nor_run(tmp_path: Path) -> None:
+    board = tmp_path / "tight.toml"
+    board.write_text('extends = "cortex-m4"\nstack_bytes = 256\n')
+    for kind in ("build", "profile"):
+        with pytest.raises(PlanError, match=r"bytes of stack .*gives it 256") as refused:
+            handle({"kind": kind, "model": "autoencoder", "board": str(board)})
+        assert any("stack_bytes" in hint.text for hint in refused.value.hints)
+
+
+def test_weights_that_look_like_addresses_of_functions_call_nothing() -> None:
+    """Biases are small numbers, as addresses are where the flash begins at 0."""
+    answer = handle({"kind": "build", "model": "ds_cnn", "board": "cortex-m4"})
+    whole = answer["files"]["ds_cnn.elf"]
+    size = len(answer["files"]["ds_cnn_weights.bin"])
+    functions = sorted(Stacks(open_elf(whole)).functions.values())
+    words = b"".join((address | 1).to_bytes(4, "little") for address in functions)
+    image = place(whole, "ds_cnn_weights", (words * (size // len(words) + 1))[:size])
+    elf = {"name": "app.elf", "data": image}
+    assert handle({"kind": "sizes", "board": "cortex-m4", "elf": elf})["stacks"] == answer["stacks"]
+
+
+def test_a_board_whose_code_is_not_known_states_no_stack() -> None:
+    answer = handle({"kind": "emit", "model": "autoencoder", "board": "host"})
+    assert "STACK_BYTES" not in answer["files"]["autoencoder.h"].decode()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("model", "board"), RUN)
+def test_what_ran_stays_within_the_stack_that_was_counted(model: str, board: str) -> None:
+    """The painted stack is the harness's `invoke` or `init` and what they call."""
+    request = parse({"kind": "build", "model": model, "board": board})
+    made = planned(request.model, request.target, request.options, Session())
+    sources = emit(made.graph, made.plan, made.target, made.model.name, made.session)
+    with built(made, sources) as image:
+        painted = execute(made, image, list(seeded(made.graph, 1, 1))).stack_high_water
+        stacks = Stacks(open_elf(image.elf.read_bytes()), made.target.board.core.vector_bits // 8)
+    need, own = stacks.need("invoke"), stacks.need(f"{sources.net}_invoke")
+    assert painted is not None and need is not None and own is not None
+    assert painted <= need <= 2 * painted
+    assert own <= _stated(sources.files[f"{sources.net}.h"].decode())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("board", ["qemu-virt-rv32"])
+def test_frames_are_those_that_the_compiler_states(tmp_path: Path, board: str) -> None:
+    """-fstack-usage has each function's own frame, from the compiler itself."""
+    elf = _image(board, "resnet8", tmp_path)
+    target = load_target(board)
+    tools, stacks = toolchain(target, ""), Stacks(open_elf(elf))
+    includes = [f"-I{folder}" for folder in kernel_includes(target)]
+    compared = 0
+    for source in all_kernel_sources(target):
+        out = tmp_path / f"{source.stem}.o"
+        flags = [*tools.cflags, *includes, "-fstack-usage"]
+        subprocess.run([tools.cc, *flags, "-c", str(source), "-o", str(out)], check=True)
+        for line in out.with_suffix(".su").read_text().splitlines():
+            place, size, kind = line.split("\t")
+            name = place.rsplit(":", 1)[-1]
+            if name.startswith("nn_") and name in stacks.functions:
+                assert kind == "static"
+                assert stacks.frame(name) == int(size), name
+                compared += 1
+    assert compared >= 6

@@ -1,0 +1,162 @@
+"""Bazel builds the example for this machine and for a Cortex-M4: what runs again when, and what it equals."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from keywordscores import expected_scores
+from needs import needs_tool
+from paths import ROOT
+from retrained import retrained_model
+
+from buildtool import zoo
+from buildtool.fronts.cli import main as cli
+
+EXAMPLE = ROOT / "examples/bazel_firmware"
+MODEL = "models/key wörds, d$x (1).tflite"
+QEMU = "-M mps2-an386 -semihosting-config enable=on,target=native -display none -monitor none -serial none"
+
+
+class Workspace:
+    """A copy of the example with a model's file, and of the tool, which is upgraded here."""
+
+    def __init__(self, home: Path) -> None:
+        self.bazel = needs_tool("bazel")
+        self.home = home
+        self.folder = home / "workspace"
+        self.site = home / "site"
+        shutil.copytree(EXAMPLE, self.folder, ignore=shutil.ignore_patterns("bazel-*"), symlinks=True)
+        for source, name in (
+            ("buildtool", "buildtool"),
+            ("plugins/buildtool_plugins", "buildtool_plugins"),
+            ("kernels", "buildtool_kernels"),
+        ):
+            shutil.copytree(ROOT / source, self.site / name, ignore=shutil.ignore_patterns("__pycache__"))
+        self.python = home / "python"
+        text = f'#!/bin/sh\nexport PYTHONPATH="${{PYTHONPATH:+$PYTHONPATH:}}{self.site}"\n'
+        self.python.write_text(f'{text}exec "{sys.executable}" "$@"\n')
+        self.python.chmod(0o755)
+        self.model = self.folder / MODEL
+        self.model.parent.mkdir()
+        self.model.write_bytes(zoo.build("ds_cnn"))
+        self.edit("BUILD.bazel", '"ds_cnn"', f'"{MODEL}"')
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        """Changes a file of the workspace."""
+        path = self.folder / name
+        text = path.read_text(encoding="utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    def run(self, *words: str, fails: bool = False) -> str:
+        """What a command of Bazel says, with the command lines of its actions."""
+        # Of a short life, a compiler that thinks long about the server's code takes the greater part.
+        java = [f"--host_jvm_args=-XX:{flag}" for flag in ("TieredStopAtLevel=1", "+UseSerialGC")]
+        startup = ["--nohome_rc", f"--output_user_root={self.home / 'out'}", "--max_idle_secs=600", *java]
+        after = ["--noshow_progress", "-s", "--color=no"] if words[0] != "shutdown" else []
+        done = subprocess.run(
+            [self.bazel, *startup, *words, *after],
+            cwd=self.folder,
+            env=os.environ | {"BUILDTOOL_PYTHON": str(self.python)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=900,
+            check=False,
+        )
+        assert (done.returncode != 0) == fails, done.stdout
+        return done.stdout
+
+    def built(self, name: str) -> Path:
+        """A file below bazel-bin."""
+        return self.folder / "bazel-bin" / name
+
+
+def actions(said: str) -> list[str]:
+    """What ran: the words of progress, without folders and configuration."""
+    found = re.findall(r"(?m)^SUBCOMMAND: # \S+ \[action '(.*?)'", said)
+    return sorted(re.sub(r"\S*[/:]", "", action) for action in found)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    made = Workspace(tmp_path)
+    try:
+        yield made
+    finally:
+        made.run("shutdown")
+
+
+@pytest.mark.slow
+def test_the_example_is_built_for_a_cortex_m4_and_the_host_and_only_what_changed_is_made_again(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """One test, for its server: a start takes longer than all that is done here."""
+    _check_cortex_m4(workspace, tmp_path / "m4")
+    _check_changes(workspace, tmp_path / "changed")
+    _check_host_and_worker(workspace, tmp_path / "host")
+    _check_errors(workspace)
+
+
+def _check_cortex_m4(workspace: Workspace, folder: Path) -> None:
+    qemu = needs_tool("qemu-system-arm")
+    said = workspace.run("test", "--config=m4", "//...")
+    assert "Executed 1 out of 1 test: 1 test passes." in said
+    program = [qemu, *QEMU.split(), "-kernel", str(workspace.built("app.elf"))]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=300)
+    assert f"scores: {' '.join(map(str, expected_scores()))}\n" in done.stdout + done.stderr
+    _emitted_alike(workspace, folder)
+
+
+def _check_changes(workspace: Workspace, folder: Path) -> None:
+    assert actions(workspace.run("build", "--config=m4", "//...")) == []
+
+    workspace.model.write_bytes(retrained_model(workspace.model.read_bytes()))
+    changed = workspace.run("build", "--config=m4", "//...")
+    ran = actions(changed)
+    assert [name for name in ran if name.startswith("Emitting")] == ["Emitting the network keywords"]
+    assert {name for name in ran if name.startswith("Compiling")} == {"Compiling keywords_weights.S"}
+
+    with (workspace.site / "buildtool/emit/network.py").open("a") as file:
+        file.write("# upgraded\n")
+    assert actions(workspace.run("build", "--config=m4", "//...")) == ["Emitting the network keywords"]
+    _emitted_alike(workspace, folder)
+
+
+def _check_host_and_worker(workspace: Workspace, folder: Path) -> None:
+    said = workspace.run("build", "--config=worker", "//:app.elf")
+    assert re.search(r"(?m)^INFO: .* 1 worker", said)
+    done = subprocess.run([workspace.built("app.elf")], capture_output=True, text=True)
+    assert done.stdout.startswith("scores: ")
+    _emitted_alike(workspace, folder, board="host")
+
+
+def _check_errors(workspace: Workspace) -> None:
+    workspace.edit("BUILD.bazel", '(1).tflite",', '(1).tflite",\n    ram = "1K",')
+    for words in (["--config=worker"], []):
+        refused = workspace.run("build", *words, "//:app.elf", fails=True)
+        assert re.search(r"(?m)^\S*models/key wörds, d\$x \(1\)\.tflite: error: .* \[PLAN\]$", refused)
+        assert "Traceback" not in refused
+    workspace.edit("BUILD.bazel", "ram =", "rma =")
+    refused = workspace.run("build", "//:app.elf", fails=True)
+    assert "no such attribute 'rma'" in refused
+    workspace.edit("BUILD.bazel", 'rma = "1K"', 'board = "cortex-m5"')
+    refused = workspace.run("build", "//:app.elf", fails=True)
+    assert "error: buildtool_repository has no board 'cortex-m5'" in refused
+
+
+def _emitted_alike(workspace: Workspace, folder: Path, board: str = "cortex-m4") -> None:
+    """What the build emitted equals what the command emits."""
+    words = ["emit", str(workspace.model), "--board", board, "--name", "keywords", "--out", str(folder)]
+    assert cli.run(words) == 0
+    made = {path.name: path.read_bytes() for path in folder.iterdir()}
+    emitted = workspace.built("_buildtool/keywords")
+    assert made and made == {name: (emitted / name).read_bytes() for name in made}

@@ -1,0 +1,296 @@
+"""What changed between two answers: figures, layers, limits; and files that are no answers."""
+
+import json
+import os
+import subprocess
+import sys
+import tracemalloc
+
+import pytest
+
+from buildtool.base.errors import BuildtoolError, UsageError
+from buildtool.fronts.changes import compare, figures, limits, reports
+from buildtool.fronts.cli import main as cli
+from buildtool.fronts.texts import changes as report
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory):
+    """The answers to two `plan` requests, and their locked plans: with and without a streamed image."""
+    folder = tmp_path_factory.mktemp("answers")
+    from buildtool.api import handle
+
+    report = handle({"kind": "report", "model": "ds_cnn", "board": "cortex-m4"})
+    (folder / "report.json").write_text(json.dumps(report, default=str))
+    for name, options in (("old", {}), ("new", {"image": "stream", "objective": "ram"})):
+        found = handle({"kind": "plan", "model": "ds_cnn", "board": "cortex-m4", "options": options})
+        (folder / f"{name}.lock").write_bytes(found.pop("locked"))
+        (folder / f"{name}.json").write_text(json.dumps(found, default=str))
+    return folder
+
+
+def between(folder, old="old.json", new="new.json"):
+    return compare.changes(figures.read(str(folder / old)), figures.read(str(folder / new)))
+
+
+def test_totals_are_those_of_the_answers(answers):
+    old, new = (json.loads((answers / f"{name}.json").read_text()) for name in ("old", "new"))
+    totals = {change.name: change for change in between(answers).totals}
+    for name, key in [("ram", "arena_bytes"), ("macs", "macs"), ("cost", "cost"), ("f", "f")]:
+        assert (totals[name].before, totals[name].after) == (old[key], new[key])
+        assert totals[name].growth == new[key] - old[key]
+    assert totals["ram"].percent == pytest.approx(100 * (new["arena_bytes"] / old["arena_bytes"] - 1))
+    assert totals["weights"].growth == 0
+
+
+def test_a_locked_plan_has_the_figures_of_its_answer(answers):
+    found = between(answers, "old.json", "old.lock")
+    assert all(change.growth == 0 for change in found.totals if change.growth is not None)
+    assert {change.name for change in found.totals if change.growth == 0} == {"ram", "macs", "f", "cost"}
+
+
+def test_state_is_compared_where_either_network_has_some(tmp_path):
+    for name, size in (("none", 0), ("some", 160), ("more", 176)):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"arena_bytes": 32, "state_bytes": size}))
+    (state,) = [c for c in between(tmp_path, "some.json", "more.json").totals if c.name == "state"]
+    assert (state.before, state.after, state.unit) == (160, 176, "bytes")
+    assert [c.name for c in between(tmp_path, "none.json", "more.json").totals] == ["ram", "state"]
+    assert [c.name for c in between(tmp_path, "none.json", "none.json").totals] == ["ram"]
+
+
+def test_what_is_equal_is_said_to_be(answers):
+    found = between(answers, "old.json", "old.json")
+    assert found.is_equal
+    assert report.text(found, []) == "nothing changed"
+    assert report.markdown(found, []).endswith("nothing changed")
+
+
+def test_layers_are_matched_by_name_and_order(tmp_path):
+    def profile(name, layers):
+        rows = [
+            {"name": n, "kernel": k, "ram_alive": ram, "macs": 9, "calls": 1, "instructions": None}
+            for n, k, ram in layers
+        ]
+        path = tmp_path / name
+        path.write_text(json.dumps({"model": "m", "board": "b", "arena_bytes": 100, "per_operator": rows}))
+        return figures.read(str(path))
+
+    old = profile("old", [("a", "k", 10), ("b", "k", 20), ("c", "k", 30), ("a", "k", 40)])
+    new = profile("new", [("a", "k", 10), ("c", "fast", 35), ("x", "k", 5), ("a", "k", 41)])
+    found = compare.changes(old, new)
+    assert [(row.name, row.how) for row in found.layers] == [
+        ("b", "removed"),
+        ("c", "changed"),
+        ("x", "added"),
+        ("a", "changed"),
+    ]
+    assert found.layers[1].words == ("k -> fast",)
+    assert [(c.name, c.before, c.after) for c in found.layers[1].numbers] == [("ram_alive", 30, 35)]
+    text, table = report.text(found, ["ram+0"]), report.markdown(found, ["ram+0"])
+    for shown in (text, table):
+        assert "k -> fast, ram alive 30 -> 35" in shown
+        assert "LIMIT EXCEEDED: ram+0" in shown
+    assert "| ram, bytes | 100 | 100 | 0 |" in table
+
+
+def growth(before, after):
+    return [compare.Change("ram", before, after, "bytes"), compare.Change("f", 1.0, None)]
+
+
+@pytest.mark.parametrize(
+    ("limit", "before", "after", "is_exceeded"),
+    [
+        ("ram+0", 100, 100, False),
+        ("ram+0", 100, 101, True),
+        ("ram+0", 100, 50, False),
+        ("ram+2%", 1000, 1020, False),
+        ("ram+2%", 1000, 1021, True),
+        ("ram+1K", 1000, 2024, False),
+        ("ram+1K", 1000, 2025, True),
+        ("ram+0.5%", 1000, 1006, True),
+    ],
+)
+def test_a_limit_is_exceeded_by_growth_beyond_it_alone(limit, before, after, is_exceeded):
+    assert bool(limits.exceeded([limits.parse(limit)], growth(before, after))) is is_exceeded
+
+
+@pytest.mark.parametrize(
+    ("limit", "says"),
+    [
+        ("", "'' is no limit"),
+        ("ram", "'ram' is no limit"),
+        ("ram-2%", "is no limit"),
+        ("ram+2x", "is no limit"),
+        ("rom+2%", "there is no figure 'rom'"),
+        ("f+0.1", "not both files have 'f'"),
+        ("memory.flash+0", "not both files have 'memory.flash'"),
+    ],
+)
+def test_a_limit_that_cannot_be_held_is_refused(limit, says):
+    with pytest.raises(UsageError, match=says):
+        limits.exceeded([limits.parse(limit)], growth(1, 1))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b"\xff\xfe",
+        b'{"arena_bytes": "many"}',
+        b'{"arena_bytes": true}',
+        b'{"arena_bytes": 1, "per_operator": [{}]}',
+        b'{"arena_bytes": 1, "regions": 3}',
+        b'{"sizes": [{"memory": "flash"}]}',
+        b'{"schema": 1, "error": {"text": "no"}}',
+        b'{"format": "buildtool locked plan"}',
+        b"[" * 100_000,
+        b'{"arena_bytes": ' + b"9" * 5_000 + b"}",
+        b'{"arena_bytes": ' + b"9" * 400 + b"}",
+        b'{"arena_bytes": NaN}',
+        b'{"arena_bytes": 1, "f": 1e999}',
+        b'{"arena_bytes": 1, "regions": [{"operators": []}]}',
+        b'{"fed": [], "inputs": "many"}',
+        b'{"fed": [], "inputs": 1, "firmware": [1]}',
+        b'{"fed": [], "inputs": 1, "accuracy": {"of": "firmware"}}',
+        b'{"fed": [], "inputs": 1, "accuracy": 3}',
+    ],
+)
+def test_what_is_no_answer_is_refused_by_name(tmp_path, content):
+    path = tmp_path / "strange.json"
+    path.write_bytes(content)
+    with pytest.raises(BuildtoolError) as caught:
+        figures.read(str(path))
+    assert caught.value.path == str(path)
+
+
+def test_words_of_a_file_are_shown_and_do_nothing(tmp_path):
+    """Neither in Markdown nor on a terminal: a network's names are whatever its file says."""
+    layers = [{"name": "a|`<b>\n\n# x\x1b[31m", "kernel": "*k*"}]
+    memory = {"memory": "fl|ash\n", "used": 1}
+    new = {"arena_bytes": 1, "model": "m\n# <img>", "per_operator": layers, "sizes": [memory]}
+    (tmp_path / "new.json").write_text(json.dumps(new))
+    (tmp_path / "old.json").write_text(json.dumps({**new, "per_operator": [{"name": "a", "kernel": "k"}]}))
+    found = between(tmp_path)
+    table = report.markdown(found, [])
+    assert "| a\\|\\`\\<b>  \\# x \\[31m | added | \\*k\\* |" in table.splitlines()
+    assert table.startswith("**m \\# \\<img>**\n") and "| memory.fl\\|ash , bytes |" in table
+    assert not {one for one in report.text(found, []) if not one.isprintable()} - {"\n"}
+
+
+def test_rows_of_different_commands_are_not_compared(answers):
+    """Their names and columns are not the same: each would count as removed and added."""
+    found = between(answers, "old.json", "old.lock")
+    assert (found.layers, found.regions) == ((), ()) and found.totals
+
+
+def test_thousands_of_layers_with_a_few_names_are_matched_soon():
+    def rows(step):
+        return tuple(figures.Row(f"n{i * step % 7}", {"calls": i}, {}) for i in range(1200))
+
+    made = [figures.Figures("", "", {"ram": 1}, {}, rows(step), (), "plan") for step in (1, 3)]
+    assert compare.changes(*made).layers
+
+
+def test_the_command_ends_by_the_limits(answers, capsys):
+    old, new = str(answers / "old.json"), str(answers / "new.json")
+    assert cli.run(["diff", old, new, "--fail-if", "ram+0"]) == 0
+    assert "ram, bytes" in capsys.readouterr().out
+    assert cli.run(["diff", new, old, "--json", "--fail-if", "ram+10%,cost+0"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["exceeded"] == ["ram+10%"]
+    assert cli.run(["diff", old, new, "--json", "--markdown"]) == 2
+    assert cli.run(["diff", old, str(answers / "none.json")]) == 2
+
+
+def test_costs_in_two_units_are_never_compared(answers, tmp_path):
+    """Not in all, not by region, not against a limit."""
+    old = json.loads((answers / "old.json").read_text())
+    regions = [{**region, "cost": 2 * region["cost"]} for region in old["regions"]]
+    other = {**old, "cost": 2 * old["cost"], "regions": regions, "cost_unit": "instructions"}
+    (tmp_path / "old.json").write_text(json.dumps(old))
+    for unit, compared in (("instructions", False), ("cycles", True)):
+        (tmp_path / "new.json").write_text(json.dumps({**other, "cost_unit": unit}))
+        found = between(tmp_path)
+        costs = [change for change in found.totals if change.name == "cost"]
+        assert [change.growth is not None for change in costs] == ([True] if compared else [False, False])
+        assert {change.unit for change in costs} == {"cycles", unit}
+        assert bool(found.regions) == compared
+        if not compared:
+            with pytest.raises(UsageError, match="not both files have 'cost'"):
+                limits.exceeded([limits.parse("cost+500%")], found.totals)
+    assert len(found.regions) == len(regions)
+
+
+def test_a_data_set_through_the_firmware_has_its_figures(tmp_path):
+    """Shares of the firmware and of the reference are not compared; what is just reached is not below."""
+
+    def data_set(name, of, share, equal):
+        top1 = {"inputs": 100, "correct": round(100 * share), "top1": share}
+        accuracy = {"of": of, "firmware": top1, "reference": top1, "classes": []}
+        run = {"inputs": 50, "inputs_equal": equal, "elements_different": 50 - equal, "arena_bytes": 9}
+        answer = {"fed": [], "inputs": 100, "firmware": run, "accuracy": accuracy}
+        (tmp_path / name).write_text(json.dumps(answer))
+
+    data_set("old.json", "reference", 0.5, 50)
+    data_set("new.json", "firmware", 0.5, 49)
+    found = between(tmp_path)
+    assert [one.growth for one in found.totals if one.name == "top1"] == [None, None]
+    growth = {one.name: one.growth for one in found.totals if one.growth is not None}
+    assert growth == {"ram": 0, "inputs": 0, "inputs_run": 0, "inputs_equal": -1, "elements_different": 1}
+    asked = [limits.parse(text) for text in ("elements_different+0", "top1<50%", "top1<0.51")]
+    assert limits.exceeded(asked, found.totals) == ["elements_different+0", "top1<0.51"]
+    for percent in (0, 7, 14, 28, 29, 57, 58, 100):
+        data_set("new.json", "firmware", percent / 100, 50)
+        totals = between(tmp_path).totals
+        for text in (f"top1<{percent}%", f"top1<{percent / 100}"):
+            assert limits.exceeded([limits.parse(text)], totals) == []
+
+
+def test_what_is_equal_and_below_its_limit_is_told(tmp_path, capsys):
+    """Nothing changed, and the status is 1: that has to be said; an option is named as it is typed."""
+    top1 = {"inputs": 2, "correct": 1, "top1": 0.5}
+    accuracy = {"of": "reference", "firmware": None, "reference": top1, "classes": []}
+    path = tmp_path / "same.json"
+    path.write_text(json.dumps({"fed": [], "inputs": 2, "firmware": None, "accuracy": accuracy}))
+    for more in ([], ["--markdown"]):
+        assert cli.run(["diff", str(path), str(path), "--fail-if", "top1<99%", *more]) == 1
+        assert "LIMIT EXCEEDED: top1<99%" in capsys.readouterr().out
+    for option, value in (("--fail-if", "top1+0"), ("--depth", "x")):
+        assert cli.run(["diff", str(path), str(path), option, value]) == 2
+        assert f"error: {option}: '{value}'" in capsys.readouterr().err
+
+
+def test_a_report_has_the_figures_of_its_plan(answers):
+    """And its list of inputs is no number of inputs, which those of data sets have."""
+    totals = {change.name: change for change in between(answers, "old.json", "report.json").totals}
+    assert all(totals[name].growth == 0 for name in ("ram", "weights", "macs", "f", "cost"))
+    assert "inputs" not in totals
+
+
+def test_a_pipe_is_read_where_something_writes_to_it_and_refused_where_nothing_does(answers, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(UsageError, match="nothing writes to this pipe"):
+        figures.read(str(pipe))
+    text = (answers / "old.json").read_bytes()
+    with subprocess.Popen([sys.executable, "-c", f"open({str(pipe)!r}, 'wb').write({text!r})"]) as writer:
+        while True:  # until the writer has come
+            try:
+                found = figures.read(str(pipe))
+                break
+            except UsageError as error:
+                assert "nothing writes" in error.text
+        assert writer.wait() == 0
+    assert found.totals == figures.read(str(answers / "old.json")).totals
+
+
+@pytest.mark.parametrize("read", [figures.read, reports.read_profile])
+def test_of_a_file_without_an_end_only_the_beginning_is_read(read):
+    tracemalloc.start()
+    with pytest.raises(UsageError, match="not a JSON file"):
+        read("/dev/zero")
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 1 << 18

@@ -1,0 +1,139 @@
+"""The parts of images as trees: sums of levels, what differs, limits, and text that shows them."""
+
+import json
+
+import pytest
+from needs import needs_tool
+
+from buildtool.base.errors import UsageError
+from buildtool.fronts.changes import compare, figures, limits, sizetree
+from buildtool.fronts.texts import changes as report
+from buildtool.fronts.texts import sizes
+from buildtool.fronts.texts.demangle import demangled
+
+
+def part(path, size, kind="code"):
+    """A part by its path memory/owner/library/file/symbol, an empty name for what is not known."""
+    names = dict(zip(sizetree.LEVELS, path.split("/"), strict=True))
+    return {**names, "section": ".x", "kind": kind, "bytes": size}
+
+
+OLD = [
+    part("flash/network//net.o/net_invoke", 100),
+    part("flash/kernels/libnn.a/conv.o/nn_conv", 500),
+    part("flash/kernels/libnn.a/conv.o/turn", 50),
+    part("flash/application/libc.a/memcpy.o/memcpy", 30),
+    part("ram/network///net_state", 200, "variables"),
+    part("flash/network///net_state", 200, "initial values"),
+]
+NEW = [
+    part("flash/network//net.o/net_invoke", 140),
+    part("flash/kernels/libnn.a/conv.o/nn_conv", 450),
+    part("flash/kernels/libnn.a/conv.o/turn", 50),
+    part("flash/kernels/libnn.a/pool.o/nn_pool", 60),
+    part("ram/network///net_state", 300, "variables"),
+    part("flash/network///net_state", 300, "initial values"),
+]
+
+
+def names(nodes, depth=9):
+    return [(indent, node.name, node.before, node.after) for indent, node in sizetree.lines(nodes, depth)]
+
+
+def test_levels_add_up_and_what_is_not_known_has_none():
+    assert names(sizetree.tree((), OLD), 4) == [
+        (0, "flash", None, 880),
+        (1, "kernels", None, 550),
+        (2, "libnn.a", None, 550),
+        (3, "conv.o", None, 550),
+        (1, "network", None, 300),
+        (2, "net_state", None, 200),
+        (2, "net.o", None, 100),
+        (3, "net_invoke", None, 100),
+        (1, "application", None, 30),
+        (2, "libc.a", None, 30),
+        (3, "memcpy.o", None, 30),
+        (0, "ram", None, 200),
+        (1, "network", None, 200),
+        (2, "net_state", None, 200),
+    ]
+
+
+def test_only_what_differs_is_left_what_changed_most_first():
+    assert names(sizetree.changed(sizetree.tree(OLD, NEW))) == [
+        (0, "flash", 880, 1000),
+        (1, "network", 300, 440),
+        (2, "net_state", 200, 300),
+        (2, "net.o", 100, 140),
+        (3, "net_invoke", 100, 140),
+        (1, "application", 30, None),
+        (2, "libc.a", 30, None),
+        (3, "memcpy.o", 30, None),
+        (4, "memcpy", 30, None),
+        (1, "kernels", 550, 560),
+        (2, "libnn.a", 550, 560),
+        (3, "pool.o", None, 60),
+        (4, "nn_pool", None, 60),
+        (3, "conv.o", 550, 500),
+        (4, "nn_conv", 500, 450),
+        (0, "ram", 200, 300),
+        (1, "network", 200, 300),
+        (2, "net_state", 200, 300),
+    ]
+    assert sizetree.changed(sizetree.tree(OLD, OLD)) == ()
+
+
+@pytest.fixture
+def found(tmp_path):
+    read = []
+    for name, parts in (("old", OLD), ("new", NEW)):
+        (tmp_path / name).write_text(json.dumps({"board": "b", "parts": parts}))
+        read.append(figures.read(str(tmp_path / name)))
+    return compare.changes(*read)
+
+
+def test_what_an_image_is_full_of_can_be_limited(found):
+    totals = {change.name: (change.before, change.after) for change in found.totals}
+    assert totals == {
+        "code": (680, 700),
+        "constants": (0, 0),
+        "variables": (200, 300),
+        "flash.network": (300, 440),
+        "flash.kernels": (550, 560),
+        "flash.application": (30, 0),
+    }
+    asked = [limits.parse(text) for text in ("code+19", "code+20", "flash.kernels+1%", "variables+50%")]
+    assert limits.exceeded(asked, found.totals) == ["code+19", "flash.kernels+1%"]
+    with pytest.raises(UsageError):
+        limits.parse("flash.nobody+1")
+
+
+def test_the_tree_is_shown_as_deep_as_asked(found):
+    text, table = report.text(found, [], 2), report.markdown(found, [], 3)
+    assert [" ".join(line.split()) for line in text.splitlines()[-6:]] == [
+        "flash 880 1,000 +120",
+        "network 300 440 +140",
+        "application 30 -30",
+        "kernels 550 560 +10",
+        "ram 200 300 +100",
+        "network 200 300 +100",
+    ]
+    assert "| &emsp;&emsp;libc.a | 30 |  | -30 |" in table.splitlines()
+    assert "pool.o" not in table
+
+
+@pytest.mark.parametrize("wrong", [{"bytes": "9"}, {"bytes": 1.5}, {"bytes": 10**30}, {"bytes": None}])
+def test_parts_that_are_none_are_refused(tmp_path, wrong):
+    (tmp_path / "x.json").write_text(json.dumps({"parts": [{**OLD[0], **wrong}]}))
+    with pytest.raises(UsageError):
+        figures.read(str(tmp_path / "x.json"))
+
+
+def test_cpp_names_are_shown_as_their_authors_wrote_them():
+    mangled = "_ZN3app5BoxedIiE5twiceEi"
+    needs_tool("c++filt")
+    names = demangled([mangled, "nn_conv", "_Znot one", "_Z\n"])
+    assert names[mangled] == "app::Boxed<int>::twice(int)"
+    assert "nn_conv" not in names
+    shown = sizes.tree([part(f"flash/application//a.o/{mangled}", 8)], "map", 5)
+    assert "      app::Boxed<int>::twice(int)" in shown and mangled not in shown

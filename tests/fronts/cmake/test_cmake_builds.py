@@ -1,0 +1,312 @@
+"""CMake projects on this machine: what runs when something has changed, under each generator."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from buildtool_plugins.tools.find import find_host_compiler
+from cmakeprojects import RULE, CMakeProject, cmake_dir  # noqa: F401 - a fixture
+from retrained import retrained_model
+
+from buildtool import zoo
+from buildtool.api import handle
+
+pytestmark = pytest.mark.slow
+
+PROJECT = """\
+cmake_minimum_required(VERSION 3.20)
+project(app C)
+enable_testing()
+find_package(buildtool 0.1 CONFIG REQUIRED)
+set(RAM "" CACHE STRING "")
+buildtool_add_network(wake_word MODEL models/wake.tflite BOARD board.toml RAM "${RAM}")
+buildtool_add_network(second MODEL ds_cnn BOARD board.toml IMAGE resident)
+buildtool_add_firmware(firmware NETWORK wake_word)
+add_executable(app main.c)
+target_link_libraries(app PRIVATE wake_word second)
+"""
+MAIN = """\
+#include "second.h"
+#include "wake_word.h"
+#include <stdio.h>
+static int8_t one[WAKE_WORD_ARENA_BYTES] __attribute__((aligned(16)));
+static int8_t other[SECOND_ARENA_BYTES] __attribute__((aligned(16)));
+int main(void) {
+    if (wake_word_init(one, sizeof one, wake_word_weights) ||
+        second_init(other, sizeof other, second_weights)) {
+        return 1;
+    }
+    for (int i = 0; i < WAKE_WORD_INPUT0_BYTES; i++) {
+        wake_word_input(0)[i] = (int8_t)i;
+        second_input(0)[i] = (int8_t)i;
+    }
+    int failed = wake_word_invoke() || second_invoke();
+    printf("%d %d\\n", wake_word_output(0)[11], second_output(0)[11]);
+    return failed;
+}
+"""
+EMITTED = "Planning network wake_word"
+COMPILED = "Building C object CMakeFiles/"
+WEIGHTS = f"{COMPILED}wake_word.dir/buildtool/wake_word/wake_word_weights.S.o"
+CODE = f"{COMPILED}wake_word.dir/buildtool/wake_word/wake_word.c.o"
+LINKED = {
+    "Linking C static library libwake_word.a",
+    "Linking C executable app",
+    "Linking C executable buildtool/firmware/wake_word.elf",
+    "Sizes of firmware",
+}
+
+
+def new_project(folder: Path, cmake_dir: str, generator: str) -> CMakeProject:  # noqa: F811
+    """A project that has been built."""
+    wrapper, real = folder.parent / "cc", folder.parent / "real"
+    for path, program in ((wrapper, str(real)), (real, find_host_compiler())):
+        path.write_text(f'#!/bin/sh\nexec {shlex.quote(program)} "$@"\n')
+        path.chmod(0o755)
+    more = {"BUILDTOOL_OPTIMIZE": "-O0", "CMAKE_C_COMPILER": str(wrapper)}
+    project = CMakeProject(folder, cmake_dir, PROJECT, generator=generator, **more)
+    (folder / "models").mkdir()
+    (folder / "models/wake.tflite").write_bytes(zoo.build("ds_cnn"))
+    (folder / "main.c").write_text(MAIN)
+    (folder / "board.toml").write_text('extends = "host"\n')
+    project.configure()
+    ran = project.build()
+    assert {EMITTED, WEIGHTS, CODE, *LINKED} <= set(ran)
+    kernels = [line for line in ran if "kernels/" in line and line.startswith(COMPILED)]
+    assert kernels and len(set(kernels)) == len(kernels)  # once, for both networks
+    return project
+
+
+def nothing_is_left(project: CMakeProject) -> None:
+    said = project.said()
+    assert not RULE.findall(said), said
+    assert "CMake" not in said
+
+
+def ran(project: CMakeProject) -> set[str]:
+    """What a change makes run; then nothing is left to do."""
+    found = set(project.build())
+    nothing_is_left(project)
+    return {line for line in found if "Re-running CMake" not in line}
+
+
+def both_networks_run_in_one_program(built: CMakeProject) -> None:
+    done = subprocess.run([built.build_folder / "app"], capture_output=True, text=True, check=True)
+    assert len(done.stdout.split()) == 2
+
+
+def the_sources_are_those_of_scons(built: CMakeProject, tmp_path: Path) -> None:
+    tmp_path.mkdir()
+    (tmp_path / "SConstruct").write_text(
+        'env = Environment(tools=["cc", "ar", "as", "buildtool_network"], '
+        'toolpath=[PyPackageDir("buildtool_scons")])\n'
+        'env.UseBoard("board.toml")\n'
+        'network = env.NeuralNetwork("wake.tflite", name="wake_word", directory="net")\n'
+        "Default(list(network.files.values()))\n"
+    )
+    shutil.copy(built.folder / "models/wake.tflite", tmp_path)
+    shutil.copy(built.folder / "board.toml", tmp_path)
+    scons = [sys.executable, "-m", "SCons", "-Q"]
+    subprocess.run(scons, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+    ours, theirs = built.build_folder / "buildtool/wake_word", tmp_path / "net/src"
+    names = sorted(path.name for path in ours.iterdir())
+    assert names == sorted(path.name for path in theirs.iterdir()) and "wake_word_weights.bin" in names
+    assert all((ours / name).read_bytes() == (theirs / name).read_bytes() for name in names)
+
+
+def ctest_and_the_targets_compare_the_firmware_with_the_reference(built: CMakeProject) -> None:
+    if built.generator == "Ninja":  # the targets and the test are alike under both
+        assert "EQUAL to LiteRT" in built.said("--target", "wake_word_validate")
+        assert "depthwise" in built.said("--target", "wake_word_run")
+    else:
+        assert "100% tests passed" in built.tested()
+    report = built.build_folder / "buildtool/firmware/sizes.txt"
+    assert ".nn_weights" in report.read_text()
+
+
+def other_weights_assemble_one_file(built: CMakeProject) -> None:
+    model = built.folder / "models/wake.tflite"
+    model.write_bytes(retrained_model(model.read_bytes()))
+    assert ran(built) == {EMITTED, WEIGHTS, *LINKED}
+
+
+def the_programs_own_source_is_all_that_is_compiled(built: CMakeProject) -> None:
+    os.utime(built.folder / "main.c")
+    assert ran(built) == {f"{COMPILED}app.dir/main.c.o", "Linking C executable app"}
+
+
+def another_limit_plans_this_network_alone(built: CMakeProject) -> None:
+    built.variables["RAM"] = "8700"
+    built.configure()
+    found = ran(built)
+    # the program's own file includes the header, which has other numbers
+    assert {EMITTED, CODE, f"{COMPILED}app.dir/main.c.o", *LINKED} <= found
+    assert not any("second" in line or "kernels" in line for line in found)
+
+
+def a_changed_board_configures_anew_and_plans_both_networks(built: CMakeProject) -> None:
+    board = built.folder / "board.toml"
+    board.write_text(board.read_text() + "# a remark\n")
+    assert ran(built) == {EMITTED, "Planning network second"}
+
+
+def weights_of(built: CMakeProject) -> bytes:
+    return (built.build_folder / "buildtool/wake_word/wake_word_weights.bin").read_bytes()
+
+
+def a_link_that_is_switched_to_an_older_file_is_another_model(built: CMakeProject) -> None:
+    model, before = built.folder / "models/wake.tflite", weights_of(built)
+    model.replace(model.with_name("a.tflite"))
+    other = model.with_name("b.tflite")
+    other.write_bytes(retrained_model(model.with_name("a.tflite").read_bytes(), seed=7))
+    for path in (other, other.with_name("a.tflite")):
+        os.utime(path, (1e9, 1e9))
+    model.symlink_to("a.tflite")
+    assert ran(built) == set()
+    model.unlink()
+    model.symlink_to("b.tflite")
+    assert ran(built) == {EMITTED, WEIGHTS, *LINKED}
+    assert weights_of(built) != before
+    model.unlink()
+    other.with_name("a.tflite").replace(model)
+
+
+def a_file_that_is_put_back_with_an_older_time_is_another_model(built: CMakeProject) -> None:
+    model, before = built.folder / "models/wake.tflite", weights_of(built)
+    os.utime(model, (1e9, 1e9))  # the one before the link was switched
+    assert ran(built) == {EMITTED, WEIGHTS, *LINKED}
+    assert weights_of(built) != before
+
+
+def a_board_s_file_with_an_older_time_configures_anew(built: CMakeProject) -> None:
+    board = built.folder / "board.toml"
+    board.write_text(board.read_text() + "# older\n")
+    os.utime(board, (1e9, 1e9))
+    said = built.said(fails=True)
+    assert f"{board}: error: it has changed since the folder was configured" in said
+    assert "build once more" in said
+    assert {EMITTED, "Planning network second"} <= ran(built)
+
+
+def another_compiler_behind_the_same_name_compiles_everything(built: CMakeProject) -> None:
+    """A variable that its manual lists, and the program behind a script that stays the same."""
+    before = set(built.build())
+    assert before == set()
+    built.environment["CPATH"] = str(built.folder)
+    found = ran(built)
+    assert {WEIGHTS, CODE, *(LINKED - {"Sizes of firmware"})} <= found
+    assert any("kernels/" in line for line in found)
+    assert f"{COMPILED}app.dir/main.c.o" not in found  # what is not buildtool's is CMake's own matter
+    del built.environment["CPATH"]
+    assert CODE in ran(built)
+    real = built.folder.parent / "real"
+    real.write_text(real.read_text().replace('"$@"', '-DOTHER "$@"'))
+    assert CODE in ran(built)
+
+
+def an_error_while_building_has_its_place_and_leaves_nothing_half_written(built: CMakeProject) -> None:
+    model = built.folder / "models/wake.tflite"
+    before = model.read_bytes()
+    emitted = built.build_folder / "buildtool/wake_word"
+    kept = {path.name: path.read_bytes() for path in emitted.iterdir()}
+    model.write_bytes(before[: len(before) // 2])
+    assert re.search(rf"(?m)^{re.escape(str(model))}: error: .* \[MODEL\]$", built.said(fails=True))
+    assert {path.name: path.read_bytes() for path in emitted.iterdir()} == kept
+    model.write_bytes(before)
+    assert EMITTED in ran(built)
+
+
+# One test for each generator, and not one for each change: each would build in a worker of its own.
+
+
+def test_what_runs_under_ninja_is_what_has_changed(tmp_path: Path, cmake_dir: str) -> None:  # noqa: F811
+    project = new_project(tmp_path / "a folder", cmake_dir, "Ninja")
+    nothing_is_left(project)
+    both_networks_run_in_one_program(project)
+    the_sources_are_those_of_scons(project, tmp_path / "scons")
+    ctest_and_the_targets_compare_the_firmware_with_the_reference(project)
+    other_weights_assemble_one_file(project)
+    the_programs_own_source_is_all_that_is_compiled(project)
+    another_limit_plans_this_network_alone(project)
+    a_changed_board_configures_anew_and_plans_both_networks(project)
+    a_link_that_is_switched_to_an_older_file_is_another_model(project)
+    a_file_that_is_put_back_with_an_older_time_is_another_model(project)
+    a_board_s_file_with_an_older_time_configures_anew(project)
+    another_compiler_behind_the_same_name_compiles_everything(project)
+    an_error_while_building_has_its_place_and_leaves_nothing_half_written(project)
+
+
+def test_what_runs_under_make_is_what_has_changed(tmp_path: Path, cmake_dir: str) -> None:  # noqa: F811
+    project = new_project(tmp_path / "a folder", cmake_dir, "Unix Makefiles")
+    nothing_is_left(project)
+    ctest_and_the_targets_compare_the_firmware_with_the_reference(project)
+    other_weights_assemble_one_file(project)
+    the_programs_own_source_is_all_that_is_compiled(project)
+    a_link_that_is_switched_to_an_older_file_is_another_model(project)
+    a_file_that_is_put_back_with_an_older_time_is_another_model(project)
+
+
+def test_several_configurations_a_made_model_a_locked_plan_and_names_of_every_kind(
+    tmp_path: Path,
+    cmake_dir: str,  # noqa: F811
+) -> None:
+    """Of C++, with a linter and warnings of its own, and paths that shells and build systems read."""
+    name = "a, \"b\" $HOME $$ 'c' #1 & (é).tflite"
+    text = f"""\
+cmake_minimum_required(VERSION 3.20)
+project(app C CXX)
+enable_testing()
+add_compile_options(-Wpedantic -Wcast-qual -Wconversion -Werror)
+set(CMAKE_UNITY_BUILD ON)
+set(CMAKE_C_CLANG_TIDY false)
+find_package(buildtool 0.1...1 CONFIG REQUIRED)
+add_custom_command(OUTPUT made.tflite
+  COMMAND "${{CMAKE_COMMAND}}" -E copy "${{CMAKE_CURRENT_SOURCE_DIR}}/in" made.tflite DEPENDS in VERBATIM)
+buildtool_add_network(made MODEL made.tflite BOARD host PLAN [[{name}.plan]])
+buildtool_add_network(odd MODEL [[{name}]] BOARD host)
+buildtool_add_firmware(firmware NETWORK made)
+add_executable(app main.cpp)
+target_link_libraries(app PRIVATE made odd)
+set_target_properties(app PROPERTIES CXX_CLANG_TIDY "")
+add_test(NAME app COMMAND app)
+"""
+    folder = tmp_path / "a, $b é"
+    project = CMakeProject(folder, cmake_dir, text, generator="Ninja Multi-Config")
+    model = zoo.build("ds_cnn")
+    (folder / "in").write_bytes(model)
+    (folder / name).write_bytes(model)
+    (folder / "main.cpp").write_text(
+        '#include "made.h"\n#include "odd.h"\nalignas(16) static int8_t arena[MADE_ARENA_BYTES];\n'
+        "int main() { return made_init(arena, sizeof arena, made_weights) || made_invoke()"
+        " || odd_init(arena, sizeof arena, odd_weights); }\n"
+    )
+    plan = handle({"kind": "plan", "model": "ds_cnn", "board": "host", "options": {"strategy": "layerwise"}})
+    locked = [
+        sys.executable,
+        "-m",
+        "buildtool",
+        "plan",
+        "in.tflite",
+        "--board",
+        "host",
+        "--out",
+        f"./{name}.plan",
+    ]
+    (folder / "in.tflite").write_bytes(model)
+    subprocess.run([*locked, "--strategy", "layerwise"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    project.configure()
+    assert "Planning network made" in project.build("--config", "Debug")
+    assert (project.build_folder / "buildtool/made/made.plan").read_bytes() == plan["plan"]
+    assert "100% tests passed" in project.tested("-C", "Debug")
+    commands = project._run("ninja", "-C", str(project.build_folder), "-t", "commands", "made:Debug").stdout
+    (line,) = (line for line in commands.splitlines() if "made.c.o -c" in line)
+    assert re.search(r"-ffp-contract=off -Og -g .*-c ", line)
+    assert project.build("--config", "Debug") == []
+    assert "Planning network made" not in project.build("--config", "Release", "--target", "odd")

@@ -1,0 +1,130 @@
+"""What a project's options become: the words that emit, and errors that name an option."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+from buildtool_plugins.tools.find import find_host_compiler
+from paths import ROOT
+
+from buildtool import options
+from buildtool.base.errors import BuildtoolError
+from buildtool.fronts.platformio import __main__ as library
+from buildtool.fronts.platformio import question
+from buildtool.fronts.platformio.question import answered
+
+EXAMPLE = ROOT / "examples/platformio_firmware"
+GIVEN = {"model": "ds_cnn", "board": "host"}
+
+
+@pytest.mark.slow
+def test_options_of_the_environment_hold_for_every_network(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("-x, $HOME.tflite").write_bytes(b"")
+    sections = {"wake": {"model": "-x, $HOME.tflite"}, "other": {"ram": "9K"}}
+    answer = answered(GIVEN | {"ram": "64K"}, sections)
+    first, second = (network["words"] for network in answer["networks"])
+    assert first == ["emit", "./-x, $HOME.tflite", "--name=wake", "--ram=64K", "--board=host"]
+    assert second == ["emit", "ds_cnn", "--name=other", "--ram=9K", "--board=host"]
+    assert "-x, $HOME.tflite" in answer["networks"][0]["reads"]
+    assert answer["copts"] == ["-ffp-contract=off"]
+    assert [network["library"] for network in answer["networks"]] == ["libwake.a", "libother.a"]
+
+
+@pytest.mark.slow
+def test_every_option_of_the_table_is_one_of_the_project(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for option in options.of("emit", options.Group.PLANNING):
+        value = option.values[0] if option.values else "no value at all"
+        try:
+            (network,) = answered(GIVEN | {option.name: value}, {})["networks"]
+        except BuildtoolError as error:
+            assert error.option == option.name
+        else:
+            assert f"{option.flagged}={value}" in network["words"]
+
+
+@pytest.mark.parametrize(
+    ("given", "sections", "said"),
+    [
+        ({"rma": "64K"}, {}, "platformio.ini: error: there is no option custom_buildtool_rma"),
+        ({"model": ""}, {}, "platformio.ini: error: the environment has no custom_buildtool_model"),
+        ({"board": ""}, {}, "platformio.ini: error: the environment has no custom_buildtool_board"),
+        ({"model": "none.tflite"}, {}, "none.tflite: error: cannot read the model: there is no such file"),
+        ({"name": "2x"}, {}, "a network's name is a C identifier in lower case, '2x' is none"),
+        ({}, {"A b": {}}, "a network's name is a C identifier in lower case, 'A b' is none"),
+        ({"ram": "much"}, {}, "'much'"),
+        ({}, {"a": {}, "b": {"board": "xcore"}}, "all networks of an environment are for one board"),
+    ],
+)
+def test_mistakes_are_errors_that_say_where(
+    given: dict[str, str], sections: dict[str, dict[str, str]], said: str
+) -> None:
+    with pytest.raises(BuildtoolError) as caught:
+        answered(GIVEN | given, sections)
+    assert said in str(caught.value)
+
+
+def test_the_library_is_written_whole_into_a_folder(tmp_path: Path, capsys) -> None:
+    assert library.main([str(tmp_path / "new/folder")]) == 0
+    written = {path.name: path.read_bytes() for path in (tmp_path / "new/folder").iterdir()}
+    assert written == {path.name: path.read_bytes() for path in library.LIBRARY.iterdir()}
+    assert set(written) == {"library.json", "SConscript"}
+    assert library.main([]) == 2
+    (tmp_path / "file").write_text("")
+    assert library.main([str(tmp_path / "file/below")]) == 1
+    assert "error: cannot write: " in capsys.readouterr().err
+
+
+def test_the_example_has_the_library_as_it_is_written() -> None:
+    copied = {path.name: path.read_bytes() for path in (EXAMPLE / "buildtool_library").iterdir()}
+    assert copied == {path.name: path.read_bytes() for path in library.LIBRARY.iterdir()}
+
+
+def test_every_error_names_a_file(monkeypatch, capsys) -> None:
+    for wrong in ({"ram": "64Q"}, {"model": "dscnn"}, {"board": "hsot"}, {"RMA": "1K"}):
+        asked = json.dumps({"given": GIVEN | wrong, "networks": {}})
+        monkeypatch.setattr("sys.stdin", io.StringIO(asked))
+        assert question.main() == 1
+        said = capsys.readouterr().err
+        assert said.startswith("platformio.ini: error: ")
+        assert "[USAGE]" in said
+    assert "did you mean 'ram'?" in said
+
+
+@pytest.mark.slow
+def test_content_decides_and_the_compiler_is_what_runs_behind_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """PlatformIO believes times, and the name of a compiler."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(question, "identify", question.identify.__wrapped__)  # a process asks once elsewhere
+    model, behind = Path("net.tflite"), tmp_path / "behind"
+    behind.write_text(f'#!/bin/sh\nexec {find_host_compiler()} "$@"\n')
+    Path("cc").write_text(f'#!/bin/sh\nexec {behind} "$@"\n')
+    for path in (behind, Path("cc")):
+        path.chmod(0o755)
+
+    def said(**more: str) -> tuple[object, str]:
+        given = GIVEN | {"model": "net.tflite"} | more
+        variables = {"PATH": os.environ["PATH"]}
+        asked = {"given": given, "networks": {}, "compiler": [str(tmp_path / "cc")], "variables": variables}
+        monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(asked)))
+        assert question.main() == 0
+        answer = json.loads(capsys.readouterr().out)
+        assert answer["hashed"] == bool(more)
+        return dict(answer["networks"][0]["contents"])["net.tflite"], answer["compiler"]
+
+    model.write_bytes(b"one")
+    first = said()
+    assert first == said(hash_inputs="1") == said()
+    model.write_bytes(b"two")
+    os.utime(model, (1e9, 1e9))
+    content, compiler = said()
+    assert content != first[0] and compiler == first[1]
+    behind.write_text(behind.read_text().replace('"$@"', '-DOTHER "$@"'))
+    assert said()[1] != compiler

@@ -1,0 +1,355 @@
+"""The report of a plan: what stands in it, that its sums are the plan's, and that it stays narrow."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from functools import cache
+
+import pytest
+
+from buildtool.api import handle
+from buildtool.base.errors import UsageError
+from buildtool.base.session import Session
+from buildtool.fronts.cli import main as cli
+from buildtool.fronts.texts import arenamap, plan, profile, table
+from buildtool.fronts.texts.regions import runs
+
+WIDTH = 110
+ASKED = Session()  # one search for all questions about a network
+STREAMED = {"image": "stream", "objective": "ram", "max_f": 1.1}
+
+
+@cache
+def answer_json(model="mcunet_vww5", board="cortex-m4", compare=False, **options):
+    asked = {"kind": "plan", "model": model, "board": board, "compare": compare, "options": options}
+    answer = handle(asked, ASKED)
+    return json.dumps({key: value for key, value in answer.items() if not isinstance(value, bytes)})
+
+
+def planned(**asked):
+    return json.loads(answer_json(**asked))
+
+
+def block(text, head):
+    """The lines of a table, from the line that begins with `head` to the next empty one."""
+    lines = text.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith(head))
+    end = next((i for i in range(start, len(lines)) if not lines[i]), len(lines))
+    return lines[start:end]
+
+
+def test_the_answer_has_stable_keys():
+    answer = planned(**STREAMED)
+    assert answer.keys() >= {
+        *("accounting", "arena_bound_bytes", "arena_bytes", "beside", "binding", "buffers", "cost", "f"),
+        *("loads", "macs", "macs_layerwise", "moves", "operators", "overlaps", "peak", "placement"),
+        "regions",
+    }
+    for region in answer["regions"]:
+        assert region.keys() == {
+            *("groups", "operators", "streamed", "first_step", "last_step", "live_bytes", "fullest"),
+            *("parts", "shared_bytes", "buffers", "delivered_rows", "moved_bytes"),
+            *("macs", "macs_once", "f", "calls", "cost"),
+        }
+        for group in region["groups"]:
+            assert group.keys() == {
+                *("ops", "scheme", "rows_per_step", "hand_off", "macs", "macs_once", "f", "calls", "cost")
+            }
+        assert region["fullest"].keys() == {"step", "operator", "name", "rows", "columns"}
+    assert answer["placement"].keys() == {
+        *("arena_bytes", "live_bytes", "lost_bytes", "bound_bytes", "above_bound_bytes")
+    }
+    assert answer["peak"].keys() == {
+        *("region", "step", "operator", "name", "rows", "columns", "live_bytes", "parts", "shared_bytes"),
+        *("buffers", "live_bytes_without_weights", "weights_bind"),
+    }
+
+
+def test_the_answers_sums_are_the_plans():
+    answer = planned(**STREAMED)
+    regions, peak = answer["regions"], answer["peak"]
+    assert sum(region["macs"] for region in regions) == answer["macs"]
+    assert sum(region["macs_once"] for region in regions) == answer["macs_layerwise"]
+    assert sum(region["cost"] for region in regions) == pytest.approx(answer["cost"])
+    assert answer["f"] == answer["macs"] / answer["macs_layerwise"] > 1
+    assert sum(peak["parts"].values()) - peak["shared_bytes"] == peak["live_bytes"]
+    assert peak["live_bytes"] == max(region["live_bytes"] for region in regions)
+    assert regions[peak["region"]]["live_bytes"] == peak["live_bytes"]
+    assert answer["placement"]["lost_bytes"] == answer["arena_bytes"] - peak["live_bytes"] >= 0
+    assert answer["binding"]["live_bytes"] == peak["live_bytes"] <= answer["arena_bytes"]
+    assert [op for region in regions for op in region["operators"]] == [
+        op["position"] for op in answer["operators"] if op["kernel"]
+    ]
+
+
+def test_every_region_is_in_the_tables_once():
+    answer = planned(**STREAMED)
+    text = plan.text(answer)
+    numbers = [run.number for run in runs(answer)]
+    structure = block(text, "region  layers")
+    assert [line.split()[0] for line in structure[2:] if line[0].isdigit()] == numbers
+    memory = block(text, "Bytes live in")[3:]
+    assert [line.split()[0] for line in memory] == numbers
+    covered = [i for run in runs(answer) for i in range(run.first, run.last + 1)]
+    assert covered == list(range(len(answer["regions"])))
+    groups = sum(len(region["groups"]) for region in answer["regions"] if region["streamed"])
+    whole = sum(not answer["regions"][run.first]["streamed"] for run in runs(answer))
+    lines = [line for line in structure[2:] if line.rstrip().endswith("%")]
+    assert len(lines) == groups + whole
+
+
+def test_the_tables_numbers_are_the_answers():
+    answer = planned(**STREAMED)
+    text = plan.text(answer)
+    repeated = [
+        int(line.split()[-4].replace(",", ""))
+        for line in block(text, "region  layers")[2:]
+        if line.rstrip().endswith("%")
+    ]
+    assert sum(repeated) == answer["macs"] - answer["macs_layerwise"]
+    for run, line in zip(runs(answer), block(text, "Bytes live in")[3:], strict=True):
+        live = max(region["live_bytes"] for region in answer["regions"][run.first : run.last + 1])
+        _, first, share, *parts = re.split(" {2,}", line)
+        assert (first, share) == (f"{live:,}", f"{100 * live / answer['arena_bytes']:.0f} %")
+        assert sum(int(part.replace(",", "")) for part in parts) == live  # what is shared is negative
+
+
+def test_what_binds_is_named_with_what_it_is_made_of():
+    answer = planned(**STREAMED)
+    peak, text = answer["peak"], plan.text(answer)
+    assert f"fullest in region {peak['region']}, step {peak['step']:,}, at " in text
+    assert f": {peak['live_bytes']:,} live" in text
+    made_of = next(line for line in text.splitlines() if line.strip().startswith("= "))
+    for use, size in peak["parts"].items():
+        assert f"{use} {size:,}" in made_of
+    head = f"Largest buffers in the fullest step ({peak['step']:,}, region {peak['region']}):"
+    sizes = [
+        int(line.split()[0].replace(",", "")) for line in block(text, head)[3:] if line.strip()[0].isdigit()
+    ]
+    largest = sorted((answer["buffers"][h["buffer"]]["size"] for h in peak["buffers"]), reverse=True)
+    assert sizes == largest[: len(sizes)]
+    assert all(
+        b["first"] <= peak["step"] <= b["last"]
+        for b in (answer["buffers"][h["buffer"]] for h in peak["buffers"])
+        if b["kind"] in ("tensor", "accumulator")
+    )
+
+
+def test_tensors_that_are_moved_are_told():
+    answer = planned(**STREAMED)
+    for index, region in enumerate(answer["regions"]):
+        region["moved_bytes"] = {3: 1000, 5: 24}.get(index, 0)
+    assert "1,024 bytes moved within the arena, before region 3, 5\n" in plan.text(answer)
+
+
+def test_all_buffers_and_kernels_are_shown_when_asked_for():
+    answer = planned(**STREAMED)
+    short, full = plan.text(answer), plan.text(answer, buffers=True)
+    assert "from step  to step  holds" not in short and "kernel\n" not in short
+    assert len(block(full, "from byte  to byte")) == len(answer["buffers"]) + 2
+    assert len(block(full, " #  layer")) == len(answer["operators"]) + 2
+
+
+def test_a_plan_layer_by_layer_has_operators_and_buffers_and_no_regions():
+    answer = planned(model="ds_cnn", strategy="layerwise")
+    text = plan.text(answer)
+    assert text == plan.text(answer, buffers=True)
+    assert [line.split()[0] for line in text.splitlines() if line and line[0].isalpha()] == [
+        *("ds_cnn", "arena", "weights", "work", "The", "from")
+    ]
+    assert answer["beside"] == []
+
+
+@pytest.mark.slow
+def test_weights_that_bind_are_named():
+    answer = planned(board="xcore", objective="ram", max_f=1.1)
+    text = plan.text(answer)
+    peak = answer["peak"]
+    assert peak["weights_bind"] == (peak["live_bytes_without_weights"] < peak["live_bytes"]) is True
+    assert f"their buffers bind: all else takes {peak['live_bytes_without_weights']:,} bytes" in text
+    assert f"weights {peak['parts']['weights']:,}" in text
+    assert "buffers bind" not in plan.text(planned(**STREAMED))
+
+
+@pytest.mark.slow
+def test_other_strategies_stand_beside_with_what_they_reach_themselves():
+    answer = planned(compare=True, **STREAMED)
+    text = plan.text(answer)
+    rows = {(row["strategy"], row["setting"]): row for row in answer["beside"]}
+    assert ("layerwise", "no work repeated") in rows
+    for strategy in ("msf-cnn", "xcore-strips"):
+        least = rows[strategy, "least arena found"]
+        own = planned(image="stream", strategy=strategy)
+        assert (least["arena_bytes"], least["f"]) == (own["arena_bytes"], own["f"])
+        within = rows[strategy, f"F <= {answer['f']:.3f}"]
+        assert within["f"] <= answer["f"] + 1e-9 and within["arena_bytes"] >= answer["arena_bytes"]
+        ours = rows["best", f"F <= {least['f']:.3f}"]
+        assert ours["f"] <= least["f"] + 1e-9 and ours["arena_bytes"] <= least["arena_bytes"]
+    for row in answer["beside"]:
+        assert row["ratio"] == row["arena_bytes"] / answer["arena_bytes"]
+        assert f"{row['arena_bytes']:,}" in text and f"{row['ratio']:.2f}" in text
+
+
+def test_layer_by_layer_always_stands_beside_a_streamed_plan():
+    (row,) = planned(**STREAMED)["beside"]
+    own = planned(strategy="layerwise")
+    assert (row["strategy"], row["arena_bytes"], row["f"]) == ("layerwise", own["arena_bytes"], 1.0)
+
+
+def test_compare_has_to_be_true_or_false():
+    with pytest.raises(UsageError, match="compare: 'yes' is not true or false"):
+        handle({"kind": "plan", "model": "ds_cnn", "board": "host", "compare": "yes"})
+
+
+def test_lines_stay_within_the_width_whatever_layers_are_called():
+    for asked in (STREAMED, {"board": "xcore", "objective": "ram", "max_f": 1.1}):
+        answer = planned(**asked)
+        renamed = copy.deepcopy(answer)
+        for op in renamed["operators"]:
+            op["name"] = f"a_network/of_{op['position']}/" + "very_long_words/" * 6 + "Relu6;and/another"
+        for b in renamed["buffers"]:
+            b["tensor_names"] = ["x" * 90 for _ in b["tensor_names"]]
+        for text in (plan.text(answer), plan.text(renamed)):
+            assert max(map(len, text.splitlines())) <= WIDTH
+
+
+def test_a_network_of_hundreds_of_layers_stays_within_the_width():
+    answer = planned(**STREAMED)
+    last = answer["regions"][-1]
+    answer["regions"] += [{**last, "live_bytes": n} for n in range(500)]
+    text = plan.text(answer)
+    assert max(map(len, text.splitlines())) <= WIDTH
+    assert len(text.splitlines()) < 200
+
+
+def drawn(buffers, regions, height):
+    names = [{"name": f"layer_{i}", "position": i} for i in range(len(regions))]
+    answer = {"arena_bytes": height, "buffers": buffers, "regions": regions, "operators": names}
+    return arenamap.text(answer).splitlines()
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_the_map_shows_what_takes_most_of_every_band(streamed):
+    buffers = [
+        {"offset": 0, "size": 160, "first": 0, "last": 0},
+        {"offset": 80, "size": 80, "first": 0, "last": 1},
+        {"offset": 0, "size": 15, "first": 1, "last": 1},
+    ]
+    regions = [
+        {
+            "streamed": streamed and not i,  # whose one step is its first, its fullest and its last one
+            "fullest": {"step": i},
+            "live_bytes": 1,
+            "first_step": i,
+            "last_step": i,
+            "buffers": held,
+            "operators": [i],
+        }
+        for i, held in enumerate(
+            [
+                [{"buffer": 0, "use": "input"}, {"buffer": 1, "use": "output"}],
+                [{"buffer": 1, "use": "input"}, {"buffer": 2, "use": "scratch"}],
+            ]
+        )
+    ]
+    token = table.width.set(arenamap.BANDS + 1 + len("layer_0") + 4)  # as many cells as there are bands
+    try:
+        lines = drawn(buffers, regions, 160)  # bands of 10 bytes
+    finally:
+        table.width.reset(token)
+    parts = [line.split("|")[1] for line in lines if line.endswith("|")]
+    # of input and output in one place the first wins; 5 of 10 bytes that are taken are half
+    first, second = "i" * 16, "ss......iiiiiiii"
+    if streamed:
+        assert ["".join(column) for column in zip(*reversed(parts), strict=True)] == [first] * 3 + [second]
+    else:
+        assert parts == [first, second]
+        assert [line.split()[:2] for line in lines if line.endswith("|")] == [
+            ["0", "layer_0"],
+            ["1", "layer_1"],
+        ]
+        assert lines[1].endswith(" 0      160 bytes")
+
+
+def test_the_map_of_a_plan_has_a_letter_for_every_use():
+    answer = planned(**STREAMED)
+    lines = arenamap.text(answer).splitlines()
+    rows = [line.split("|")[1] for line in lines if line.endswith("|")]
+    assert len({len(row) for row in rows}) == 1 and len(rows[0]) <= arenamap.MOST_COLUMNS
+    legend = dict(re.findall(r"(\w) (\w+)[,]", lines[-1]))
+    assert set("".join(rows)) - {"."} == set(legend)
+    assert all(arenamap.LETTERS[use] == letter for letter, use in legend.items())
+
+
+def profile_answer(macs, once):
+    names = ("first", "second")
+    rows = [
+        {
+            **{
+                "name": name,
+                "operator": "CONV_2D",
+                "output_shape": "1x1",
+                "ram_alive": 7,
+                "instructions": None,
+                "cycles": None,
+            },
+            **{"macs": m, "macs_once": n, "f": m / n},
+        }
+        for name, m, n in zip(names, macs, once, strict=True)
+    ]
+    total = {"macs": sum(macs), "macs_layerwise": sum(once), "f": sum(macs) / sum(once)}
+    words = {
+        "model": "net",
+        "board": "b",
+        "level": "host",
+        "level_text": "host",
+        "compiler": "cc",
+        "strategy": "best",
+    }
+    figures = {
+        "arena_bytes": 1,
+        "state_bytes": 0,
+        "flash_bytes": 1,
+        "stack_high_water": None,
+        "instructions": None,
+        "cycles": None,
+        "issues": None,
+        "published": None,
+    }
+    facts = {"note": "", "estimate": None, "loading": None, "no_cycles": "", "seconds": None}
+    facts |= {"cycles_are": "", "estimated_ms": None, "estimated_by": None}
+    rest = {"per_operator": rows, "inputs": 1, "outputs": [], "exact": True}
+    rest |= {"requantise": "exact", "within_bounds": True, "bounds": []}
+    rest |= {"reference": {"text": "the judge", "why": ""}}
+    return {**words, **figures, **total, **facts, **rest}
+
+
+def test_a_profile_has_executed_work_and_f_where_work_is_repeated():
+    text = profile.text(profile_answer((150, 100), (100, 100)))
+    assert re.search(r"first .* 150  1\.500", text) and re.search(r"total .* 250  1\.250", text)
+    assert "F 1.250 of the 200 of the network run layer by layer" in text
+    plain = profile.text(profile_answer((100, 100), (100, 100)))
+    assert "1.000" not in plain and "  F  " not in plain
+
+
+@pytest.mark.slow
+def test_a_profiles_work_is_the_plans():
+    asked = {"model": "ds_cnn", "board": "host", "options": {"objective": "ram", "max_f": 1.5}}
+    answer = handle({"kind": "profile", **asked})
+    made = handle({"kind": "plan", **asked})
+    assert answer["macs"] == made["macs"] == sum(row["macs"] for row in answer["per_operator"])
+    assert answer["macs_layerwise"] == sum(row["macs_once"] for row in answer["per_operator"])
+    calls = sum(row["calls"] for row in answer["per_operator"])
+    assert calls == sum(region["calls"] for region in made["regions"])
+    alive = max(row["ram_alive"] for row in answer["per_operator"])
+    assert alive == made["peak"]["live_bytes"] and answer["exact"]
+
+
+def test_the_command_line_takes_both_flags(capsys):
+    words = ["plan", "ds_cnn", "-b", "host", "--ram", "9K"]
+    assert cli.run([*words, "--buffers"]) == 0
+    assert "from byte  to byte" in capsys.readouterr().out
+    assert cli.run([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["regions"][0]["parts"]

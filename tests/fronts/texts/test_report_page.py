@@ -1,0 +1,291 @@
+"""The page of a report as a file: its data, what it may contain, and what is kept out of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from paths import ROOT
+from reportpages import HOSTILE, PICTURES, SESSION, answer, data_inside, hostile, planned, written
+
+from buildtool.api import handle
+from buildtool.api.answers.packedsteps import expanded, repeated, unpacked
+from buildtool.fronts.cli import main as cli
+from buildtool.fronts.texts import front
+from buildtool.fronts.texts.html.page import page
+from buildtool.fronts.texts.html.wording import short, size
+from buildtool.plan.choose.prepare import load_network
+from buildtool.plan.codec import from_bytes
+from buildtool.plan.schedule.timeline import Timeline
+
+STREAMED = {"ram": 12 * 1024, "image": "stream"}
+LIMITS = {"name": 200, "page": 1_000_000, "picture": 150_000}  # characters shown of a name, bytes
+
+
+class Reader(HTMLParser):
+    """Elements, their attributes, and all text but that of scripts and styles."""
+
+    def __init__(self, file: bytes) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.text: list[str] = []
+        self.inside = ""
+        self.feed(file.decode())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+        self.inside = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self.inside not in ("script", "style"):
+            self.text.append(data)
+
+
+def test_the_data_inside_is_the_answer_and_equals_the_plan() -> None:
+    made, plan = answer("mcunet_vww5"), planned("mcunet_vww5")
+    inside = data_inside(page(made))  # type: ignore[arg-type]
+    assert inside == json.loads(json.dumps(made))
+    assert inside["schema"] == made["schema"]
+    for key in ("arena_bytes", "flash_bytes", "f", "macs", "cost", "buffers", "regions", "operators", "peak"):
+        assert inside[key] == json.loads(json.dumps(plan[key])), key
+    assert sum(layer["macs"] for layer in inside["layers"]) == plan["macs"]
+    assert sum(layer["cost"] for layer in inside["layers"]) <= plan["cost"] * (1 + 1e-9)
+    weights = sum(layer["weight_bytes"] for layer in inside["layers"])
+    assert 0 <= plan["flash_bytes"] - weights < 128  # the image's head
+
+
+def test_the_front_is_that_of_the_request_for_one() -> None:
+    made = answer("mcunet_vww5")
+    front = handle(
+        {"kind": "front", "model": "mcunet_vww5", "board": "cortex-m4", "options": {"image": "stream"}}
+    )
+    own = ("runs", "chosen")
+    points = [{k: v for k, v in point.items() if k not in own} for point in made["front"]["points"]]
+    assert points == front["points"]
+    for point in made["front"]["points"]:
+        assert sum(run["macs"] for run in point["runs"]) == point["macs"]
+        assert max(run["live_bytes"] for run in point["runs"]) == point["live_bytes"]
+
+
+def test_packed_steps_are_those_of_the_schedule() -> None:
+    made, plan = answer("mcunet_vww5"), from_bytes(planned("mcunet_vww5")["plan"])
+    timeline = Timeline.of(load_network("mcunet_vww5", SESSION).graph, plan.regions, plan.image)
+    for entry in made["steps"]:
+        steps = timeline.runs[entry["region"]].steps.tolist()
+        assert [list(step) for step in unpacked(entry["symbols"], entry["sequence"])] == steps
+
+
+@settings(max_examples=30)
+@given(st.lists(st.integers(0, 3), max_size=60))
+def test_numbers_with_repetitions_come_back(numbers: list[int]) -> None:
+    assert expanded(repeated(numbers)) == numbers
+
+
+@pytest.mark.slow
+def test_thousands_of_steps_take_few_numbers() -> None:
+    made = answer("squeezenet")
+    steps = sum(
+        made["regions"][e["region"]]["last_step"] - made["regions"][e["region"]]["first_step"] + 1
+        for e in made["steps"]
+    )
+    assert steps > 10_000
+    assert len(json.dumps(made["steps"])) < steps
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("mobilenetv2", marks=pytest.mark.slow),
+        "mcunet_vww5",
+        pytest.param("squeezenet", marks=pytest.mark.slow),
+    ],
+)
+def test_a_page_is_small_the_same_each_time_and_names_no_address(name: str) -> None:
+    made = answer(name)
+    file = page(made)  # type: ignore[arg-type]
+    assert len(file) < LIMITS["page"]
+    assert page(made) == file  # type: ignore[arg-type]
+    reader = Reader(file)
+    links = [
+        value or "" for key, value in reader.attributes if key in ("src", "href", "action", "data", "srcset")
+    ]
+    assert {link.partition("#")[0] for link in links} == {"", "data:,"}
+    assert not re.search(rb"@import|url\(|fetch\(|XMLHttpRequest", file)
+    assert not any(folder.encode() in file for folder in (str(ROOT), tempfile.gettempdir() + "/"))
+    assert not any(key == "style" or key.startswith("on") for key, _ in reader.attributes)
+
+
+def test_names_stay_text() -> None:
+    made = hostile(answer("mcunet_vww5"))
+    file, plain = page(made), Reader(page(answer("mcunet_vww5")))  # type: ignore[arg-type]
+    reader = Reader(file)
+    tags, there = ([tag for tag in one.tags if tag != "text"] for one in (reader, plain))
+    assert tags == there  # boxes have labels as far as their names are short enough
+    keys, known = ({key for key, _ in one.attributes} for one in (reader, plain))
+    assert keys <= known and not any(key.startswith("on") for key in keys)
+    assert data_inside(file) == json.loads(json.dumps(made))  # there, all of them as they are
+    shown = "".join(reader.text)
+    assert HOSTILE[0] in shown and HOSTILE[3] in shown
+    assert not set("\x00\x1b\u202e\u2028") & set(shown)
+    for text in (shown, *(value or "" for _, value in reader.attributes)):
+        assert "x" * LIMITS["name"] not in text
+
+
+def test_a_report_is_made_of_what_does_not_fit() -> None:
+    made = handle({"kind": "report", "model": "ds_cnn", "board": "cortex-m4", "options": {"ram": 1000}})
+    least = min(point["arena_bytes"] for point in made["front"]["points"])
+    assert made["arena_bytes"] <= least and not made["verdict"]["fits"]
+    shown = "".join(Reader(page(made)).text)  # type: ignore[arg-type]
+    assert "It does not fit." in shown
+    assert f"{made['arena_bytes']:,} bytes and has 1,000: {made['arena_bytes'] - 1000:,} too many" in shown
+
+
+def test_weights_that_are_loaded_into_the_arena_are_drawn() -> None:
+    made = handle({"kind": "report", "model": "ds_cnn", "board": "xcore"})
+    loaded = [i for i, b in enumerate(made["buffers"]) if b["kind"] == "weights" and b["size"]]
+    drawn = Reader(page(made)).attributes.count(("class", "k-weights"))  # type: ignore[arg-type]
+    assert len(loaded) > 3 and drawn >= len(loaded) + 1  # and in the legend
+
+
+def test_a_name_is_shortened_at_its_beginning_and_bytes_have_the_unit_that_fits() -> None:
+    assert short("abc/def", 5) == "\N{HORIZONTAL ELLIPSIS}/def"
+    assert short("abc", 3) == "abc"
+    assert len(short("x" * 10_000, 50)) == 50
+    assert [size(n) for n in (0, 1023, 1024, 12_016, 259_808, 3_805_192)] == [
+        "0 B",
+        "1,023 B",
+        "1.00 KiB",
+        "11.7 KiB",
+        "253.7 KiB",
+        "3.63 MiB",
+    ]
+
+
+def test_the_pictures_of_the_page_about_it_are_there_and_small() -> None:
+    page_about_it = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
+    for name in PICTURES:
+        data = (ROOT / "docs" / "report" / f"{name}.png").read_bytes()
+        assert data.startswith(b"\x89PNG") and len(data) < LIMITS["picture"]
+        assert f"(report/{name}.png)" in page_about_it
+
+
+# ---- the command -----------------------------------------------------------------------------------------
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+    status = cli.run(["report", *words])
+    return status, capsys.readouterr().out
+
+
+def test_the_command_writes_a_page_and_json_has_its_data(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = ("ds_cnn", "--board", "cortex-m4")
+    assert run(capsys, *asked) == (0, "written: report.html\n")
+    status, text = run(capsys, *asked, "--json")
+    assert status == 0 and data_inside((tmp_path / "report.html").read_bytes()) == json.loads(text)
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+@pytest.mark.slow
+def test_differences_to_an_earlier_page_are_those_of_diff(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, new = tmp_path / "old.html", tmp_path / "new.html"
+    asked = ("mcunet_vww5", "--board", "cortex-m4", "--image", "stream", "--ram")
+    assert run(capsys, *asked, "12K", "--out", str(old))[0] == 0
+    assert run(capsys, *asked, "11500", "--against", str(old), "--out", str(new))[0] == 0
+    inside = data_inside(new.read_bytes())
+    assert cli.run(["diff", str(old), str(new), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    pairs = {row["name"]: (row["before"], row["after"]) for row in inside["against"]["totals"]}
+    assert pairs == {row["name"]: (row["before"], row["after"]) for row in found["totals"]}
+    assert pairs["ram"] == (data_inside(old.read_bytes())["arena_bytes"], inside["arena_bytes"])
+    assert (
+        [row["name"] for row in inside["against"]["layers"]] == [row["name"] for row in found["layers"]] != []
+    )
+    assert f"{pairs['ram'][0]:,}" in "".join(Reader(new.read_bytes()).text)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--profile", "--profiled", "x.json"), "exclude each other"),
+        (("--profiled", "nothing.json"), "cannot read the file"),
+        (("--profiled", "list.json"), "it is no answer of `buildtool profile`"),
+        (("--against", "list.json"), "that can be compared"),
+        (("--out", "."), "cannot write"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(
+    words: tuple[str, ...],
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "list.json").write_text("[]")
+    assert cli.run(["report", "ds_cnn", "--board", "cortex-m4", *words]) != 0
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "report.html").exists()
+
+
+@pytest.mark.slow
+def test_counts_of_a_run_are_shown_and_those_of_another_network_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.run(["profile", "ds_cnn", "--board", "cortex-m4", "--json"]) == 0
+    Path("run.json").write_text(capsys.readouterr().out)
+    counted = json.loads(Path("run.json").read_text())
+    status, text = run(capsys, "ds_cnn", "--board", "cortex-m4", "--profiled", "run.json", "--json")
+    assert status == 0
+    made = json.loads(text)
+    rows = [row["instructions"] for row in counted["per_operator"]]
+    assert [layer["instructions"] for layer in made["layers"]] == rows
+    assert made["run"]["instructions"] == counted["instructions"] and all(rows)
+    shown = "".join(Reader(written(made, tmp_path / "a.html").read_bytes()).text)
+    assert f"{max(rows):,}" in shown and f"{sum(rows):,}" in shown
+    assert cli.run(["report", "resnet8", "--board", "cortex-m4", "--profiled", "run.json"]) != 0
+    assert "of another network or of another plan" in capsys.readouterr().err
+
+
+def test_the_linked_image_stands_on_the_page_as_a_tree_to_the_byte() -> None:
+    made = answer("mcunet_vww5")
+    assert "No firmware was linked for this page" in "".join(Reader(page(made)).text)  # type: ignore[arg-type]
+    part = {"section": ".text", "kind": "code", "library": "libm.a"}
+    parts = [
+        {**part, "memory": "flash", "owner": "application", "file": "a<b>.o", "symbol": f"f{n}", "bytes": n}
+        for n in range(1, 51)
+    ]
+    sizes = [{"memory": "flash", "used": 1275, "size": 2550, "sections": []}]
+    image = {"compiler": "cc 1", "sizes": sizes, "parts": parts}
+    shown = " ".join("".join(Reader(page({**made, "linked": image})).text).split())  # type: ignore[arg-type]
+    assert "flash 1,275 bytes, 50.0 %" in shown
+    assert "libm.a 1,275 bytes" in shown
+    assert "a<b>.o 1,275 bytes" in shown
+    assert "f50 50 bytes" in shown and "f10 10 bytes" not in shown
+    assert f"10 smaller ones {sum(range(1, 11))} bytes" in shown
+
+
+def test_a_front_for_two_memories_says_that_its_plans_are_not_divided() -> None:
+    request = {"model": "ds_cnn", "board": "stm32h747i-disco", "arena_in": "dtcm,axi"}
+    found = handle({"kind": "front", **request}, SESSION)
+    assert found["arenas_in"] == ["dtcm", "axi"]
+    assert "not divided over dtcm and axi" in front.text(found)
+    shown = "".join(Reader(page(handle({"kind": "report", **request}, SESSION))).text)  # type: ignore[arg-type]
+    assert "they are not divided" in shown
+    assert "they are not divided" not in "".join(Reader(page(answer("mcunet_vww5"))).text)  # type: ignore[arg-type]

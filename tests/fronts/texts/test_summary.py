@@ -1,0 +1,217 @@
+"""A plan's summary agrees with the plan: bytes painted step by step, work, calls and cost added up."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from plan_nets import graphs, make_target, residual_net
+from zeronet import Net
+
+from buildtool.graph.macs import op_macs
+from buildtool.plan.assemble.assemble import assemble
+from buildtool.plan.assemble.layerwise import plan as plan_layerwise
+from buildtool.plan.baselines.msf_strategy import plan_msf
+from buildtool.plan.baselines.strips import parse_segments, plan_strips
+from buildtool.plan.choose.pipeline import planned
+from buildtool.plan.options import plan_options
+from buildtool.plan.schedule.schedule import plan_steps, schedule
+from buildtool.plan.schedule.timeline import Timeline
+from buildtool.plan.search.front import Settings, front
+from buildtool.plan.summary.memory import Use
+from buildtool.plan.summary.summary import summarize
+from buildtool.plan.types import SOURCE, BufferKind, Group, Region, Scheme
+from buildtool.target import catalogue
+from buildtool.target.costs import Pricer
+
+VWW5 = "mcunet_vww5"
+
+
+def small(plan):
+    net, target = residual_net(), make_target(scratch="kh * kw * cin")
+    return [(net, target, p) for p in plan(net, target)]
+
+
+def whole_front(image):
+    def plans(net, target):
+        found = front(net, target, Settings(image=image))
+        return [found.plan(i) for i in range(len(found.points))]
+
+    return lambda: small(plans)
+
+
+def moved():
+    """Depthwise convolutions one by one, each output over its input, two rows lower."""
+    net, target = Net((1, 16, 16, 16)), make_target()
+    x = net.inputs[0]
+    for _ in range(8):
+        x = net.depthwise(x)
+    graph = net.graph(x)
+    kernels = tuple(catalogue.select(target, graph, op) for op in graph.ops)
+    regions = tuple(Region((Group((p,)),)) for p in range(len(graph.ops)))
+    timeline = Timeline.of(graph, regions, "overwritable")
+    return [(graph, target, assemble(timeline, target, kernels, strategy="test", in_place="rows"))]
+
+
+def real(board, **options):
+    def plans():
+        planned_ = planned(VWW5, board, plan_options(options))
+        return [(planned_.graph, planned_.target, planned_.plan)]
+
+    return plans
+
+
+CASES = {
+    "layer by layer": lambda: small(lambda net, target: [plan_layerwise(net, target)]),
+    "image streamed": whole_front("stream"),
+    "image overwritable": whole_front("overwritable"),
+    "image resident": whole_front("resident"),
+    "strips": lambda: small(lambda net, target: [plan_strips(net, target, parse_segments("0-3x4"))]),
+    "msf-cnn": lambda: small(lambda net, target: [plan_msf(net, target)]),
+    "tensors moved": moved,
+    "real, streamed": real("cortex-m4", image="stream", objective="ram", max_f=1.1),
+    "real, nothing repeated": real("host", objective="ram", max_f=1.0),
+    "real, weights loaded": real("xcore", objective="ram", max_f=1.1),
+    "real, weights loaded layer by layer": real("xcore", strategy="layerwise"),
+}
+
+
+@cache
+def made(name):
+    """Of each plan of a case: graph, plan, summary."""
+    found = CASES[name]()
+    return [(graph, plan, summarize(plan, graph, t.named(plan.kernels), t.costs)) for graph, t, plan in found]
+
+
+def each_plan(test):
+    """Runs a test of (graph, plan, summary) for every plan of every case."""
+
+    @pytest.mark.parametrize("name", CASES)
+    def run(name):
+        assert made(name)
+        for graph, plan, summary in made(name):
+            test(graph, plan, summary)
+
+    run.__name__ = test.__name__
+    return run
+
+
+def painted(graph, plan, number, step):
+    """Aligned bytes in use in a step, painted one by one; who computes only scratch of its own."""
+    arena = np.zeros(plan.arena_bytes, bool)
+    group = next((g for region in plan.regions for g in region.groups if step.op in g.ops), None)
+    for b in plan.buffers:
+        if not b.first <= number <= b.last:
+            continue
+        inside = b.kind is BufferKind.RING and window_of(graph, plan, b)
+        if inside and (group is None or inside != group):
+            continue
+        if inside and group.scheme is Scheme.HALO and not in_reach(graph, group, b, step.op):
+            continue
+        if b.kind is BufferKind.SCRATCH and b.op not in (-1, step.op):
+            continue
+        arena[b.offset : b.offset + -(-b.size // plan.alignment) * plan.alignment] = True
+    return int(arena.sum())
+
+
+def window_of(graph, plan, buffer):
+    """The group inside which alone a ring is made and read, if it is no group of single rows."""
+    (maker,) = [p for p, op in enumerate(graph.ops) if buffer.tensors[0] in op.outputs] or [-1]
+    readers = {p for p, op in enumerate(graph.ops) for t in buffer.tensors if t in op.inputs}
+    for region in plan.regions:
+        for group in region.groups:
+            if group.scheme in (Scheme.H_CACHED, Scheme.HALO) and {maker, *readers} <= set(group.ops):
+                return group
+    return None
+
+
+def in_reach(graph, group, buffer, position):
+    """Whether a strip's window is made already, and still read."""
+    touch = [p for p in group.ops if set(buffer.tensors) & {*graph.ops[p].inputs, *graph.ops[p].outputs}]
+    return min(touch) <= position <= max(touch)
+
+
+@each_plan
+def test_a_regions_fullest_step_is_the_one_with_most_bytes_painted(graph, plan, summary):
+    at = 0
+    for region, found in zip(plan.regions, summary.regions, strict=True):
+        run = schedule(region, graph, plan.image)
+        sampled = sorted({*range(0, len(run), max(1, len(run) // 40)), found.fullest.number - at})
+        sizes = {i: painted(graph, plan, at + i, run[i]) for i in sampled}
+        assert max(sizes.values()) == sizes[found.fullest.number - at] == found.fullest.bytes
+        assert (found.first, found.last) == (at, at + len(run) - 1)
+        assert found.fullest.step == run[found.fullest.number - at]
+        at += len(run)
+    assert summary.live == max(found.fullest.bytes for found in summary.regions) <= plan.arena_bytes
+    assert summary.regions[summary.fullest].fullest.bytes == summary.live
+
+
+@each_plan
+def test_parts_add_up_to_the_live_bytes(graph, plan, summary):
+    for found in summary.regions:
+        assert sum(size for _, size in found.parts) - found.shared == found.fullest.bytes
+        assert found.shared >= 0 and all(size > 0 for _, size in found.parts)
+        uses = {use for use, _ in found.parts}
+        assert uses == {live.use for live in found.at_fullest}
+        assert set(found.at_fullest) <= set(found.buffers)
+    if all(buffer.kind is not BufferKind.WEIGHTS for buffer in plan.buffers):
+        assert summary.without_weights == summary.live
+
+
+@each_plan
+def test_work_calls_and_cost_add_up_to_the_plans(graph, plan, summary):
+    steps = plan_steps(plan.regions, graph, plan.image)
+    works = [found.work for found in summary.regions]
+    assert sum(work.macs for work in works) == plan.macs
+    assert sum(work.once for work in works) == plan.macs_layerwise
+    assert sum(work.calls for work in works) == len(steps)
+    assert sum(found.delivered for found in summary.regions) == sum(s.op == SOURCE for s in steps)
+    assert sum(work.cost for work in works) == plan.cost
+    for region, found in zip(plan.regions, summary.regions, strict=True):
+        assert sum(work.macs for work in found.groups) == found.work.macs
+        assert sum(work.calls for work in found.groups) == found.work.calls - found.delivered
+        assert [position for position, _, _ in found.operators] == list(region.ops)
+        assert sum(work.macs for _, _, work in found.operators) == found.work.macs
+        assert max(alive for _, alive, _ in found.operators) <= found.fullest.bytes
+
+
+def test_what_a_buffer_is_depends_on_the_region():
+    net = residual_net()
+    plan = plan_layerwise(net, make_target())
+    summary = summarize(plan, net, make_target().named(plan.kernels), make_target().costs)
+    residual = next(i for i, b in enumerate(plan.buffers) if net.ops[0].outputs[0] in b.tensors)
+    uses = [next((h.use for h in found.buffers if h.buffer == residual), None) for found in summary.regions]
+    # made, read by the expansion, kept while the depthwise and the projection run, read by the addition
+    assert uses[:6] == [Use.OUTPUT, Use.INPUT, Use.KEPT, Use.KEPT, Use.INPUT, None]
+
+
+def test_what_is_moved_is_told_with_its_cost():
+    ((_, plan, summary),) = made("tensors moved")
+    sizes = [plan.buffers[move.target].size for move in plan.moves]
+    assert sizes
+    assert sum(found.moved for found in summary.regions) == sum(sizes)
+    dearer = {found.work.cost for found in summary.regions if found.moved}
+    (plain,) = {found.work.cost for found in summary.regions if not found.moved}
+    assert dearer == {plain + Pricer(make_target().costs).move(sizes[0])}
+
+
+def test_weights_count_and_what_all_else_takes_is_told():
+    ((_, _, summary),) = made("real, weights loaded")
+    assert any(use is Use.WEIGHTS for found in summary.regions for use, _ in found.parts)
+    assert 0 < summary.without_weights < summary.live
+
+
+@given(graphs())
+@settings(derandomize=True, deadline=None, max_examples=40)
+def test_any_layer_by_layer_plan_adds_up(graph):
+    target = make_target()
+    plan = plan_layerwise(graph, target)
+    summary = summarize(plan, graph, target.named(plan.kernels), target.costs)
+    for region, found in zip(plan.regions, summary.regions, strict=True):
+        (position,) = region.ops
+        assert found.work.macs == found.work.once == op_macs(graph, graph.ops[position])
+        assert sum(size for _, size in found.parts) - found.shared == found.fullest.bytes
+        assert found.fullest.bytes == painted(graph, plan, found.first, found.fullest.step)
+    assert summary.live <= plan.arena_bytes

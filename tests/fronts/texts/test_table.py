@@ -1,0 +1,85 @@
+"""Tables: columns line up, numbers to the right, units and totals where they belong."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from buildtool.fronts.texts.table import cell, count, folded, layer, shorten, table, width
+
+ROWS = st.lists(st.tuples(st.from_regex(r"[a-z/]{1,12}", fullmatch=True), st.integers(0, 10**9)), min_size=1)
+
+
+def test_numbers_are_right_aligned_with_separators_and_text_is_left_aligned() -> None:
+    text = table(["name", "bytes"], [["a", 1234567], ["long name", None], ["b", 7]], ["sum", 1234574])
+    assert text.splitlines() == [
+        "name           bytes",
+        "---------  ---------",
+        "a          1,234,567",
+        "long name",
+        "b                  7",
+        "---------  ---------",
+        "sum        1,234,574",
+    ]
+
+
+@given(ROWS)
+@settings(derandomize=True, deadline=None, max_examples=40)
+def test_every_value_stands_in_its_column(rows: list[tuple[str, int]]) -> None:
+    lines = table(["name", "n"], rows).splitlines()
+    names, numbers = (len(part) for part in lines[1].split("  "))
+    assert len(lines) == len(rows) + 2
+    for line, (name, number) in zip(lines[2:], rows, strict=True):
+        assert line[:names].rstrip() == name
+        assert line[names + 2 :].rjust(numbers).strip() == f"{number:,}"
+        assert len(line) == names + 2 + numbers
+
+
+def test_cells_have_one_format_each() -> None:
+    values = [None, 0, 1234, 2.5, 1234.567, True, False, "text"]
+    assert [cell(value) for value in values] == ["", "0", "1,234", "2.50", "1,234.57", "yes", "no", "text"]
+
+
+@given(st.text(max_size=60), st.integers(4, 40))
+@settings(derandomize=True, deadline=None)
+def test_shortened_text_keeps_its_beginning_and_more_of_its_end(text: str, width: int) -> None:
+    short = shorten(text, width)
+    assert len(short) == min(len(text), width)
+    if short != text:
+        begin = (width - 3) // 3
+        assert short[begin : begin + 3] == "..." and len(short) - begin - 3 > begin
+        assert text.startswith(short[:begin]) and text.endswith(short[begin + 3 :])
+
+
+def test_of_a_converters_joined_names_the_first_is_shown() -> None:
+    assert layer("net/relu;net/norm;net/conv", 20) == "net/relu"
+    assert layer("a/very/long/name;b", 10) == "a/.../name"
+
+
+def test_one_is_singular() -> None:
+    assert [count(n, "byte") for n in (0, 1, 2048)] == ["0 bytes", "1 byte", "2,048 bytes"]
+
+
+TEXT = st.lists(st.text("abc xyz,", min_size=1, max_size=60).filter(str.strip), min_size=3, max_size=3)
+
+
+@given(st.lists(TEXT, min_size=1, max_size=5), st.integers(50, 130))
+@settings(derandomize=True, deadline=None)
+def test_a_table_keeps_to_its_width_and_loses_no_word(rows: list[list[str]], most: int) -> None:
+    token = width.set(most)
+    try:
+        text = table(["a name", "bytes there", "kernels"], [[r[0], 12345678, r[1] + r[2]] for r in rows])
+    finally:
+        width.reset(token)
+    assert max(map(len, text.splitlines())) <= most
+    letters = "".join(sorted("".join(text.split())))
+    for row in rows:
+        assert all(letters.count(c) >= "".join(row).count(c) for c in "abcxyz,")
+
+
+def test_prose_that_is_too_wide_goes_on_below_itself_and_tables_stay() -> None:
+    token = width.set(40)
+    try:
+        text = folded("weights  80 bytes of flash and more of it than there is\na  b  c" + "  d" * 20)
+    finally:
+        width.reset(token)
+    assert text.splitlines()[:2] == ["weights  80 bytes of flash and more of", "         it than there is"]
+    assert text.splitlines()[2] == "a  b  c" + "  d" * 20

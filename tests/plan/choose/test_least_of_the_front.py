@@ -1,0 +1,61 @@
+"""The front's first point is the plan that `plan --objective ram` makes, with a limit on work as well."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from branchnets import branching_networks
+from hypothesis import HealthCheck, given, settings
+
+from buildtool.base.modes import Objective
+from buildtool.base.session import Session
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.types import Graph
+from buildtool.plan.choose import choose
+from buildtool.plan.choose.choose import choice, front
+from buildtool.plan.choose.prepare import Network, Prepared, load_network, prepare
+from buildtool.plan.models import Model
+from buildtool.plan.options import PlanOptions
+from buildtool.target.registry import load_target
+
+
+def least(prepared: Prepared) -> int:
+    """The arena of the plan with the least memory."""
+    options = replace(prepared.options, objective=Objective.RAM)
+    return choice(replace(prepared, options=options)).plan.arena_bytes
+
+
+def hold_against_the_front(graph: Graph) -> None:
+    network = Network(Model("drawn", "drawn", b""), graph, rewrite(graph))
+    for options in (PlanOptions(), PlanOptions(max_f=1.1)):
+        prepared = prepare(network, load_target("cortex-m4"), options, Session())
+        points, _ = front(prepared, None)
+        assert points[0].plan.arena_bytes == least(prepared)
+        assert all(one.plan.macs > other.plan.macs for one, other in pairwise(points))
+
+
+@given(branching_networks(modules=2))
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+def test_the_least_of_the_front_is_the_plan_of_least_memory(graph: Graph) -> None:
+    hold_against_the_front(graph)
+
+
+@pytest.mark.slow
+@given(branching_networks())
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+def test_so_it_is_in_more_networks_with_branches(graph: Graph) -> None:
+    hold_against_the_front(graph)
+
+
+def test_the_front_has_the_plan_of_least_memory_that_no_placed_way_reaches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where placing every way takes more than is live in it, plans in between are looked for."""
+    session = Session()
+    prepared = prepare(load_network("ds_cnn", session), load_target("cortex-m4"), PlanOptions(), session)
+    every = choose.points(prepared, None)
+    monkeypatch.setattr(choose, "points", lambda *_: every[1:])
+    assert len(every) > 1
+    assert [one.plan for one in front(prepared, None)[0]] == [one.plan for one in every]

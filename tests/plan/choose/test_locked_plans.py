@@ -1,0 +1,280 @@
+"""A plan that is kept beside the model is what is built, as long as it holds; else the reason is told."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plan_nets import graphs, make_target
+from retrained import retrained_model
+
+from buildtool import zoo
+from buildtool.api import handle
+from buildtool.base.errors import BuildtoolError, PlanError, UsageError
+from buildtool.fronts.cli.main import run
+from buildtool.plan.assemble.layerwise import plan
+from buildtool.plan.choose import given as given_module
+from buildtool.plan.locked import Locked, from_text, operators, to_text
+
+NET, BOARD = "ds_cnn", "cortex-m4"
+STREAMED = {"image": "stream", "ram": "12K"}
+
+
+@functools.cache
+def answered(kind: str) -> dict[str, Any]:
+    return handle({"kind": kind, "model": NET, "board": BOARD, "options": STREAMED})
+
+
+def lock() -> bytes:
+    data: bytes = answered("plan")["locked"]
+    return data
+
+
+def by_plan(data: bytes, kind: str = "emit", **more: Any) -> dict[str, Any]:
+    request = {"kind": kind, "model": NET, "board": BOARD, "plan": {"name": "net.plan", "data": data}}
+    return handle({**request, **more})
+
+
+@settings(max_examples=30)
+@given(graphs())
+def test_a_plan_survives_its_text(graph: Any) -> None:
+    made = Locked(plan(graph, make_target(scratch="7")), "a board", operators(graph))
+    assert from_text(to_text(made)) == made
+
+
+def test_a_locked_plan_is_built_as_if_it_had_just_been_made() -> None:
+    found = by_plan(lock())
+    assert found["files"] == answered("emit")["files"]
+    assert by_plan(lock(), "plan")["locked"] == lock()
+
+
+def test_other_options_would_make_another_plan() -> None:
+    """Else the test above would show nothing."""
+    other = handle({"kind": "emit", "model": NET, "board": BOARD})
+    assert other["files"]["ds_cnn.c"] != answered("emit")["files"]["ds_cnn.c"]
+
+
+def test_a_plan_serves_the_network_when_it_is_trained_again() -> None:
+    model = {"name": "ds_cnn.tflite", "data": retrained_model(zoo.build(NET), seed=3)}
+    found, before = by_plan(lock(), model=model)["files"], answered("emit")["files"]
+    assert found["ds_cnn.plan"] == before["ds_cnn.plan"]
+    assert found["ds_cnn_weights.bin"] != before["ds_cnn_weights.bin"]
+
+
+def test_an_emitted_plan_serves_as_well() -> None:
+    assert by_plan(answered("emit")["files"]["ds_cnn.plan"])["files"] == answered("emit")["files"]
+
+
+def test_what_a_field_did_not_say_is_its_default() -> None:
+    content = json.loads(lock())
+    assert "moves" not in content["plan"]
+    assert from_text(lock()).plan.moves == ()
+
+
+# ---- other boards and versions -----------------------------------------------------------------------
+
+
+def board(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "mine.toml"
+    path.write_text(f'extends = "cortex-m4"\n{text}', encoding="utf-8")
+    return str(path)
+
+
+def test_a_board_of_other_figures_builds_the_same(tmp_path: Path) -> None:
+    mine = board(tmp_path, "stack_bytes = 3072\n")
+    found = by_plan(lock(), board=mine)["files"]
+    assert found["ds_cnn.c"] == answered("emit")["files"]["ds_cnn.c"]
+
+
+def test_a_board_of_less_memory_refuses(tmp_path: Path) -> None:
+    mine = board(tmp_path, "reserved_bytes = 8380000\n")
+    with pytest.raises(PlanError, match="the arena requires"):
+        by_plan(lock(), board=mine)
+
+
+def test_a_board_without_a_kernel_refuses() -> None:
+    words = "does not hold on board 'cortex-m55', it was made for 'cortex-m4': .* no kernel 'conv2d_dsp'"
+    with pytest.raises(PlanError, match=words) as caught:
+        by_plan(lock(), board="cortex-m55")
+    assert caught.value.path == "net.plan"
+    assert caught.value.operator
+
+
+def test_a_kernel_that_needs_more_scratch_refuses_and_one_of_other_costs_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As after an upgrade of the kernels."""
+    real = given_module.load_target
+
+    def upgraded(**fields: str) -> None:
+        def load(*args: Any) -> Any:
+            target = real(*args)
+            kernels = tuple(dataclasses.replace(kernel, **fields) for kernel in target.kernels)
+            return dataclasses.replace(target, kernels=kernels)
+
+        monkeypatch.setattr(given_module, "load_target", load)
+
+    upgraded(cost="macs * 3 + 17")
+    assert by_plan(lock())["files"]["ds_cnn.plan"] == answered("emit")["files"]["ds_cnn.plan"]
+    upgraded(scratch="65536")
+    with pytest.raises(PlanError, match="its kernel needs 65536 bytes of scratch"):
+        by_plan(lock())
+
+
+def test_another_network_is_told_by_its_first_operator_that_differs() -> None:
+    words = "operator 0 is CONV_2D 1x32x32x16 .*, in the plan's network it is CONV_2D 1x25x5x64"
+    with pytest.raises(PlanError, match=words):
+        by_plan(lock(), model="resnet8")
+
+
+# ---- limits and options ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"ram": "11K"}, "arena requires 11840 bytes, 11264 are allowed: 576 too many"),
+        ({"max_cost": 1000}, r"cost was .* cycles \(.* ms\), 1,000 cycles \(0.04 ms\) is allowed"),
+        ({"max_ms": 0.04}, r"cost was .* cycles \(.* ms\), 1,000 cycles \(0.04 ms\) is allowed"),
+        ({"max_flash": "1K"}, "1,024 are allowed"),
+        ({"image": "resident"}, "has image stream, resident is asked for"),
+        ({"image": "overwritable"}, "has image stream, overwritable is asked for"),
+    ],
+)
+def test_a_plan_beyond_what_is_asked_for_is_refused(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(PlanError, match=words):
+        by_plan(lock(), options=options)
+
+
+def test_limits_that_are_kept_change_nothing() -> None:
+    kept = {"ram": 11840, "max_f": 1.0, "image": "stream", "max_flash": "1M"}
+    assert by_plan(lock(), options=kept)["files"] == answered("emit")["files"]
+
+
+@pytest.mark.parametrize("option", ["objective", "strategy", "order", "in_place", "hand_off"])
+def test_options_that_would_make_a_plan_are_refused(option: str) -> None:
+    value = {
+        "objective": "ram",
+        "strategy": "best",
+        "order": "best",
+        "in_place": "none",
+        "hand_off": "row",
+    }[option]
+    with pytest.raises(UsageError, match="it has no effect, because the plan is given") as caught:
+        by_plan(lock(), options={option: value})
+    assert caught.value.option == option
+
+
+# ---- files that are none -----------------------------------------------------------------------------
+
+
+def test_a_plan_of_a_later_version_is_refused_with_both_numbers() -> None:
+    content = {**json.loads(lock()), "schema": 7}
+    with pytest.raises(PlanError, match="schema 7: this version of buildtool reads schema 1"):
+        by_plan(json.dumps(content).encode())
+
+
+@settings(max_examples=300)
+@given(st.data())
+def test_damaged_files_are_refused_or_other_plans(data: st.DataObject) -> None:
+    good = lock()
+    start = data.draw(st.integers(0, len(good) - 1))
+    end = data.draw(st.integers(start, min(len(good), start + 40)))
+    bad = good[:start] + data.draw(st.binary(max_size=3)) + good[end:]
+    try:
+        found = from_text(bad)
+    except PlanError:
+        return
+    assert from_text(to_text(found)) == found
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        b"{}",
+        b"{",
+        b"{" * 100_000,
+        b'{"format": "buildtool locked plan"}',
+        b'{"format": "buildtool locked plan", "schema": true}',
+        b'{"format": "buildtool locked plan", "schema": 1, "board": "a", "operators": [], "plan": []}',
+        b'{"format": "buildtool locked plan", "schema": 1, "board": "a", "operators": [1], "plan": {}}',
+        b'{"format": "buildtool locked plan", "schema": 1, "board": "a", "operators": [], "plan": {"x": 1}}',
+    ],
+)
+def test_what_is_no_plan_is_refused(bad: bytes) -> None:
+    with pytest.raises(PlanError, match=r"not a (locked )?plan|of schema") as caught:
+        by_plan(bad)
+    assert caught.value.path == "net.plan"
+
+
+def test_a_plan_that_lies_is_found_out() -> None:
+    """Two buffers that are alive at the same time at the same place."""
+    content = json.loads(lock())
+    for buffer in content["plan"]["buffers"]:
+        buffer["offset"] = 0
+    with pytest.raises(BuildtoolError, match="does not hold"):
+        by_plan(json.dumps(content).encode())
+
+
+def test_the_command_writes_the_file_and_builds_by_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, folder = tmp_path / "net.plan", tmp_path / "src"
+    words = [NET, "--board", BOARD]
+    assert run(["plan", *words, "--image", "stream", "--ram", "12K", "--out", str(out)]) == 0
+    assert str(out) in capsys.readouterr().out
+    assert out.read_bytes() == lock()
+    assert run(["emit", *words, "--plan", str(out), "--out", str(folder)]) == 0
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == answered("emit")["files"]
+    assert run(["emit", *words, "--plan", str(out), "--out", str(folder), "--ram", "1K"]) == 1
+    assert f"{out}: error: the plan's arena requires" in capsys.readouterr().err
+
+
+EVIL = '*/\n#error "evil'
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (lambda plan: plan.update(strategy=EVIL), "text that is none for people"),
+        (lambda plan: plan.update(strategy="best */ x /*"), "text that is none for people"),
+        (lambda plan: plan.update(accounting=["\x1b[2J"]), "text that is none for people"),
+        (lambda plan: plan["buffers"][0].update(name=EVIL), "text that is none for people"),
+        (lambda plan: plan["overlaps"][0].update(output=1 << 31), "names buffers 1 and 2147483648 of"),
+        (lambda plan: plan["overlaps"][0].update(input=-1), "names buffers -1 and 2 of"),
+        (lambda plan: plan.update(arena_bound_bytes=1 << 40), "lower bound is 1099511627776"),
+        (lambda plan: plan.update(arena_bound_bytes=-1), "lower bound is -1"),
+    ],
+)
+def test_a_plan_edited_by_hand_brings_no_code_and_no_crash(edit: Any, words: str) -> None:
+    """What the replay of a streamed plan does not look at, and what is said to people alone."""
+    content = json.loads(lock())
+    edit(content["plan"])
+    with pytest.raises(PlanError, match=words):
+        by_plan(json.dumps(content).encode())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words", "line"),
+    [
+        (b"{\n", b"<<<<<<< ours\n{\n", "it is not JSON", 1),
+        (b' "plan": {\n', b' "plan": {\n=======\n', "it is not JSON", 21),
+        (b'  "strategy"', b'  "arena_bytes": 64,\n  "strategy"', "'arena_bytes' twice", 0),
+    ],
+)
+def test_what_a_merge_leaves_is_told_by_its_line(old: bytes, new: bytes, words: str, line: int) -> None:
+    with pytest.raises(PlanError, match=words) as caught:
+        by_plan(lock().replace(old, new, 1))
+    assert (caught.value.path, caught.value.line) == ("net.plan", line)
+
+
+def test_other_line_ends_and_a_byte_order_mark_change_nothing() -> None:
+    """As an editor or a checkout on another system leaves them."""
+    data = b"\xef\xbb\xbf" + lock().replace(b"\n", b"\r\n")
+    assert by_plan(data)["files"] == answered("emit")["files"]

@@ -1,0 +1,104 @@
+"""A limit of milliseconds is one on the cost in cycles, at the board's clock; other costs have none."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from buildtool.api import handle
+from buildtool.base.errors import PlanError, UsageError
+from buildtool.base.modes import CostUnit
+from buildtool.base.session import Session
+from buildtool.plan.locked import from_text, to_text
+from buildtool.target.registry import load_board
+
+NET, BOARD = "ds_cnn", "cortex-m4"
+CLOCK_KHZ = load_board(BOARD).clock_hz / 1000
+SESSION = Session()
+
+
+def ask(kind: str, board: str = BOARD, plan: bytes | None = None, **options: object) -> dict[str, Any]:
+    request: dict[str, Any] = {"kind": kind, "model": NET, "options": options}
+    request |= {"boards": [board]} if kind == "analyze" else {"board": board}
+    request |= {"plan": {"name": "net.plan", "data": plan}} if plan else {}
+    return handle(request, SESSION)
+
+
+def test_a_limit_in_milliseconds_is_the_one_on_cycles() -> None:
+    points = ask("front")["points"]
+    cost = points[len(points) // 2]["cost"]
+    limits: tuple[dict[str, object], ...] = ({"max_cost": cost}, {"max_ms": cost / CLOCK_KHZ * (1 + 1e-12)})
+    for more in ({"objective": "ram"}, {"ram": points[-1]["arena_bytes"]}):
+        by_cost, by_ms = (ask("plan", **more, **limit)["plan"] for limit in limits)
+        assert by_cost == by_ms
+    by_cost, by_ms = (ask("front", **limit)["points"] for limit in limits)
+    assert by_cost == by_ms
+    assert len(by_cost) < len(points)
+
+
+@pytest.mark.parametrize("kind", ["plan", "front", "analyze"])
+def test_costs_say_their_unit_and_their_time(kind: str) -> None:
+    answer = ask(kind)
+    rows = {"plan": [answer], "front": answer.get("points"), "analyze": answer.get("boards")}[kind]
+    for row in rows:
+        assert row.get("cost_unit", answer.get("cost_unit")) == "cycles"
+        assert row["estimated_ms"] == pytest.approx(row["cost"] / CLOCK_KHZ, rel=1e-12)
+
+
+@pytest.mark.parametrize(("board", "unit"), [("qemu-virt-rv32", "instructions"), ("xcore", "issues")])
+def test_a_board_without_cycles_has_no_time(board: str, unit: str) -> None:
+    answer = ask("plan", board)
+    assert (answer["cost_unit"], answer["estimated_ms"], answer["cost_by_ratio"]) == (unit, None, [])
+    words = f"costs on board '{board}' are {unit}, which are no time.*max_cost"
+    for kind in ("plan", "front", "analyze"):
+        with pytest.raises(UsageError, match=f"(?s){words}"):
+            ask(kind, board, max_ms=100)
+
+
+def test_both_limits_on_the_cost_are_one_too_many() -> None:
+    with pytest.raises(UsageError, match="max_cost in another unit"):
+        ask("plan", max_ms=100, max_cost=1000)
+
+
+@pytest.mark.parametrize("strategy", ["best", "layerwise"])
+def test_the_time_that_would_do_is_told(strategy: str) -> None:
+    with pytest.raises(PlanError, match=r" ms") as told:
+        ask("plan", strategy=strategy, max_ms=0.5)
+    suggested = [dict(hint.settings) for hint in told.value.hints if "max_ms" in dict(hint.settings)]
+    assert suggested
+    assert not any("max_cost" in one for one in suggested)
+    assert ask("plan", strategy=strategy, **suggested[0])["estimated_ms"] <= suggested[0]["max_ms"]  # type: ignore[operator]
+
+
+def test_a_given_plan_in_another_unit_is_not_held_against_a_limit() -> None:
+    made = from_text(ask("plan")["locked"])
+    generous = 1e9
+    plan = dataclasses.replace(made.plan, cost_unit=CostUnit.INSTRUCTIONS)
+    text = to_text(dataclasses.replace(made, plan=plan))
+    for limit in ("max_cost", "max_ms"):
+        with pytest.raises(PlanError, match="in instructions, and costs on board 'cortex-m4' are in cycles"):
+            ask("plan", plan=text, **{limit: generous})
+    answer = ask("plan", plan=text)
+    assert answer["cost_unit"] == "cycles"  # by today's formulas, as its regions are
+    assert answer["cost"] == sum(region["cost"] for region in answer["regions"]) == made.plan.cost
+    assert ask("plan", plan=to_text(made), max_ms=generous)["cost"] == made.plan.cost
+
+
+def test_one_plan_on_two_boards_has_the_costs_of_each() -> None:
+    """In one session, as the daemon has it: what is known of a plan on one board is not told of another."""
+    made = ask("plan", "host", strategy="layerwise")["locked"]
+    on_host, on_core = (ask("plan", board, made) for board in ("host", BOARD))
+    assert (on_host["cost_unit"], on_core["cost_unit"]) == ("instructions", "cycles")
+    assert on_core["cost"] > on_host["cost"]
+    assert on_host["estimated_ms"] is None
+    assert on_core["estimated_ms"] == pytest.approx(on_core["cost"] / CLOCK_KHZ)
+
+
+def test_boards_without_a_time_are_told_apart_where_no_board_is_named() -> None:
+    boards = handle({"kind": "analyze", "model": NET, "options": {"max_ms": 1e9}}, SESSION)["boards"]
+    refused = {row["board"]: row["error"]["text"] for row in boards if "error" in row}
+    assert {"qemu-virt-rv32", "xcore"} <= refused.keys()
+    assert all("which are no time" in text for text in refused.values())
+    assert {row["cost_unit"] for row in boards if "error" not in row} == {"cycles"}

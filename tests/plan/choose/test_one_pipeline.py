@@ -1,0 +1,243 @@
+"""Every request plans in one way: `plan`, `front` and `analyze` agree on every board."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from buildtool.api import handle
+from buildtool.base.errors import PlanError
+from buildtool.base.session import Session
+from buildtool.fronts.cli import main as cli
+
+BOARDS = ["host", "cortex-m4", "xcore"]
+IMAGES = ["overwritable", "stream"]
+CASES = [
+    ("ds_cnn", "cortex-m4", "overwritable"),
+    ("ds_cnn", "cortex-m4", "stream"),
+    *(
+        pytest.param(*case, marks=pytest.mark.slow)
+        for case in (
+            *(("ds_cnn", board, image) for board in ("host", "xcore") for image in IMAGES),
+            *(("resnet8", board, image) for board in BOARDS for image in IMAGES),
+            ("mcunet_vww5", "cortex-m4", "stream"),  # its fronts by rows are the longest
+            ("mcunet_vww5", "xcore", "stream"),
+        )
+    ),
+]
+MOST_ASKED = 8  # points of a front, the first and the last among them
+OPTIONS: list[dict[str, object]] = [
+    {"max_f": 1.0},
+    {"max_f": 1.05},
+    {"max_f": 1.3, "in_place": "none"},
+    {"in_place": "elementwise"},
+    {"in_place": "none", "hand_off": 8},
+    {"hand_off": 4},
+    {"hand_off": 8, "max_f": 1.1},
+]
+
+
+class Asker:
+    """Asks about one network on one board."""
+
+    def __init__(self, model: str, board: str) -> None:
+        self.about = {"model": model, "board": board}
+        self.session = Session()
+
+    def __call__(self, kind: str, **options: object) -> dict:
+        return handle({"kind": kind, **self.about, "options": options}, self.session)
+
+
+@pytest.mark.parametrize(("model", "board", "image"), CASES)
+def test_the_front_is_what_plan_gives_at_each_size(model: str, board: str, image: str) -> None:
+    front_and_plans_agree(Asker(model, board), image=image)
+
+
+@pytest.mark.parametrize(
+    ("options", "board", "image"),
+    [
+        (OPTIONS[1], "cortex-m4", "stream"),
+        # both boards and both images with every option, in turn: what an option does depends on neither
+        *(
+            pytest.param(options, BOARDS[(number + turn) % 2], image, marks=pytest.mark.slow)
+            for number, options in enumerate(OPTIONS)
+            for turn, image in enumerate(IMAGES)
+            if (number, turn) != (1, 1)
+        ),
+    ],
+)
+def test_the_front_is_what_plan_gives_with_other_options(
+    options: dict[str, object], board: str, image: str
+) -> None:
+    front_and_plans_agree(Asker("ds_cnn", board), image=image, **options)
+
+
+def front_and_plans_agree(ask: Asker, **options: object) -> None:
+    """What `front` lists is what `plan` finds with the least memory, and no plan of its size is dearer."""
+    points = ask("front", **options)["points"]
+    assert points[0]["arena_bytes"] == ask("plan", **options, objective="ram")["arena_bytes"]
+    asked = np.linspace(0, len(points) - 1, min(len(points), MOST_ASKED)).round().astype(int).tolist()
+    for point in (points[i] for i in asked):
+        plan = ask("plan", **options, ram=point["arena_bytes"])
+        assert plan["arena_bytes"] <= point["arena_bytes"]
+        assert plan["f"] >= point["f"]  # no plan of this size does less work
+        assert plan["cost"] <= point["cost"] * (1 + 1e-9)
+    least = points[0]["arena_bytes"]
+    below = {"max_f": 2, **options, "ram": least - 1}  # F of at most 2, as on the front
+    if ask.about["board"] != "xcore":
+        with pytest.raises(PlanError):
+            ask("plan", **below)
+    else:  # what constants on dead rows save is found after the search, so a little less may be found yet
+        with contextlib.suppress(PlanError):
+            assert ask("plan", **below)["arena_bytes"] > 0.99 * least
+    for one, other in pairwise(points):
+        assert one["arena_bytes"] < other["arena_bytes"] and one["macs"] > other["macs"]
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_the_analysis_is_of_the_plan_that_is_made(board: str) -> None:
+    session = Session()
+    for options in ({}, {"objective": "ram"}, {"in_place": "none"}):
+        about = {"model": "ds_cnn", "options": options}
+        (verdict,) = handle({"kind": "analyze", **about, "boards": [board]}, session)["boards"]
+        plan = handle({"kind": "plan", **about, "board": board}, session)
+        for key in ("arena_bytes", "f", "cost", "strategy", "flash_bytes"):
+            assert verdict[key] == plan[key]
+
+
+@pytest.mark.slow
+def test_the_analysis_keeps_limits_and_says_by_how_much_they_are_missed() -> None:
+    about = {"kind": "analyze", "model": "ds_cnn", "boards": ["cortex-m4"]}
+    least = Asker("ds_cnn", "cortex-m4")("plan", objective="ram")["arena_bytes"]
+    (verdict,) = handle({**about, "options": {"ram": least - 624, "max_flash": 1000}})["boards"]
+    ram, flash = (need for need in verdict["needs"] if need["what"] in ("arena limit", "weights limit"))
+    assert (ram["required"], ram["available"], ram["excess"]) == (least, least - 624, 624)
+    assert (flash["available"], flash["excess"]) == (1000, flash["required"] - 1000)
+    assert not verdict["fits"]
+
+
+def test_limits_leave_out_points_of_the_front() -> None:
+    ask = Asker("ds_cnn", "cortex-m4")
+    points = ask("front")["points"]
+    assert len(points) > 2
+    sizes = [point["arena_bytes"] for point in points]
+    assert [p["arena_bytes"] for p in ask("front", ram=sizes[1])["points"]] == sizes[:2]
+    limit = points[1]["f"]
+    assert [p["arena_bytes"] for p in ask("front", max_f=limit)["points"]] == sizes[1:]
+    cost = sorted(point["cost"] for point in points)[1]
+    within = ask("front", max_cost=cost)["points"]
+    assert within and all(point["cost"] <= cost for point in within)
+    with pytest.raises(PlanError, match="the arena requires") as caught:
+        ask("front", ram=sizes[0] - 1)
+    assert dict(caught.value.hints[0].settings) == {"ram": sizes[0]}
+    with pytest.raises(PlanError, match="the weight image requires"):
+        ask("front", max_flash=1000)
+
+
+REFUSED: list[dict[str, float]] = [
+    {"max_f": 1.0, "ram": 5000},
+    {"max_cost": 1000},
+    {"max_cost": 4e6, "ram": 5000},
+    {"max_f": 1, "max_cost": 9},
+]
+
+
+@pytest.mark.parametrize(
+    ("board", "objective", "limits"),
+    [
+        ("cortex-m4", "cost", REFUSED[0]),
+        ("cortex-m4", "ram", REFUSED[2]),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (
+                ("cortex-m4", "ram", REFUSED[0]),
+                ("cortex-m4", "cost", REFUSED[1]),
+                ("cortex-m4", "ram", REFUSED[1]),
+                ("cortex-m4", "cost", REFUSED[2]),
+                ("cortex-m4", "cost", REFUSED[3]),
+                ("cortex-m4", "ram", REFUSED[3]),
+                # where weights are loaded, other questions are asked of the search
+                ("xcore", "ram", REFUSED[0]),
+                ("xcore", "cost", REFUSED[2]),
+                ("xcore", "ram", REFUSED[3]),
+            )
+        ),
+    ],
+)
+def test_every_setting_that_a_refusal_names_does(
+    board: str, objective: str, limits: dict[str, float]
+) -> None:
+    ask = Asker("ds_cnn", board)
+    with pytest.raises(PlanError) as caught:
+        ask("plan", **limits, objective=objective)
+    hints = [dict(hint.settings) for hint in caught.value.hints if hint.settings]
+    assert hints
+    for settings in hints:
+        made = ask("plan", **{**limits, "objective": objective, **settings})
+        assert made["arena_bytes"] <= {**limits, **settings}.get("ram", made["arena_bytes"])
+
+
+def test_where_the_board_is_too_small_no_larger_limit_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "small.toml"
+    path.write_text('extends = "cortex-m4"\n[memory.psram]\nsize = 4400\n[roles]\narenas = ["psram"]\n')
+    ask = Asker("ds_cnn", str(path))
+    with pytest.raises(PlanError, match="are available on 'small'") as caught:
+        ask("plan")
+    hints = [dict(hint.settings) for hint in caught.value.hints if hint.settings]
+    assert hints and not any("ram" in settings for settings in hints)
+    for settings in hints:
+        ask("plan", **settings)
+
+
+@pytest.mark.slow
+def test_a_cost_that_a_plan_has_is_kept_whatever_is_minimised() -> None:
+    ask = Asker("ds_cnn", "host")
+    for ram in (None, 9000, 6000):
+        cheap = ask("plan", ram=ram)
+        limits = {"max_cost": cheap["cost"], "ram": cheap["arena_bytes"]}
+        assert ask("plan", objective="ram", **limits)["arena_bytes"] <= cheap["arena_bytes"]
+        points = ask("front", **limits)["points"]
+        assert points and all(point["cost"] <= cheap["cost"] for point in points)
+
+
+def test_the_command_lists_only_points_that_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["front", "resnet8", "--board", "cortex-m4", "--json"]
+    assert cli.run(words) == 0
+    every = json.loads(capsys.readouterr().out)["points"]
+    assert cli.run([*words, "--ram", "18000"]) == 0
+    points = json.loads(capsys.readouterr().out)["points"]
+    assert 0 < len(points) < len(every)
+    assert all(point["arena_bytes"] <= 18000 for point in points)
+    assert cli.run([*words, "--ram", "16K"]) == 1
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "PLAN"
+
+
+def test_the_best_order_is_on_the_front(branches: str) -> None:
+    ask = Asker(branches, "host")
+    for options in ({}, {"in_place": "none"}):
+        given = ask("front", **options)["points"]
+        best = ask("front", order="best", **options)["points"]
+        assert best[0]["arena_bytes"] == ask("plan", objective="ram", order="best", **options)["arena_bytes"]
+        assert best[0]["arena_bytes"] <= given[0]["arena_bytes"]
+
+
+@pytest.fixture(scope="module")
+def branches(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A file whose operators need less memory in another order."""
+    from netbuilder import NetBuilder
+
+    from buildtool.graph.tflite.writer import write_model
+
+    net = NetBuilder(5)
+    x = net.input((1, 12, 12, 8))
+    wide = [net.conv(x, 48, kernel=(3, 3), same=True) for _ in range(3)]
+    moved = [net.flatten(w) for w in wide]
+    joined = net.concat([net.conv(w, 4) for w in wide])
+    path = tmp_path_factory.mktemp("branches") / "branches.tflite"
+    path.write_bytes(write_model(net.graph([net.conv(joined, 8), moved[0]])))
+    return str(path)

@@ -1,0 +1,154 @@
+"""Option order: what it gains, that it never costs anything, and that results stay the same to the bit."""
+
+import pytest
+from netbuilder import NetBuilder
+from wired import wired_net
+
+from buildtool import zoo
+from buildtool.api import handle
+from buildtool.base.errors import UsageError
+from buildtool.base.modes import Objective
+from buildtool.base.session import Session
+from buildtool.graph import order
+from buildtool.graph.flow import flow_of
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite.writer import write_model
+from buildtool.plan.choose import choose
+from buildtool.plan.choose.pipeline import planned
+from buildtool.plan.choose.prepare import Network, load_network, prepare
+from buildtool.plan.models import Model
+from buildtool.plan.options import PlanOptions, plan_options
+from buildtool.target.registry import load_target
+
+
+@pytest.fixture(scope="module")
+def branches(tmp_path_factory):
+    """A file with three wide branches side by side, and reshapes that share their bytes."""
+    net = NetBuilder(5)
+    x = net.input((1, 12, 12, 8))
+    wide = [net.conv(x, 48, kernel=(3, 3), same=True) for _ in range(3)]
+    moved = [net.flatten(w) for w in wide]
+    narrow = [net.conv(w, 4) for w in wide]
+    joined = net.concat(narrow)
+    path = tmp_path_factory.mktemp("branches") / "branches.tflite"
+    path.write_bytes(write_model(net.graph([net.conv(joined, 8), moved[0]])))
+    return path
+
+
+def arena(model, order, **options):
+    made = planned(str(model), "host", PlanOptions(order=order, **options))
+    return made.plan.arena_bytes
+
+
+@pytest.mark.parametrize("in_place", ["rows", "none"])
+def test_the_best_order_needs_less_memory(branches, in_place):
+    options = {"strategy": "layerwise", "in_place": in_place}
+    assert arena(branches, "best", **options) < arena(branches, "given", **options)
+
+
+def test_a_network_in_the_best_order_computes_the_same(branches):
+    options = {"strategy": "layerwise", "in_place": "none", "order": "best"}
+    request = {"kind": "validate", "model": str(branches), "board": "host", "options": options}
+    answer = handle({**request, "tensors": True, "reference": "litert", "seed": 3})
+    assert answer["exact"]
+
+
+def test_an_image_of_the_best_order_is_run_by_its_plan(branches, tmp_path):
+    options = {"strategy": "layerwise", "in_place": "none", "order": "best"}
+    request = {"model": str(branches), "board": "host"}
+    for name, data in handle({"kind": "build", **request, "options": options})["files"].items():
+        (tmp_path / name).write_bytes(data)
+    elf = tmp_path / "branches.elf"
+    elf.chmod(0o755)
+    answer = handle({"kind": "profile", **request, "elf": str(elf), "plan": str(elf.with_suffix(".plan"))})
+    assert answer["exact"]
+    assert answer["arena_bytes"] == arena(branches, **options)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [n if n in ("resnet8", "ds_cnn") else pytest.param(n, marks=pytest.mark.slow) for n in zoo.names()],
+)
+def test_the_best_order_of_whole_operators_is_never_worse(name):
+    made = planned(name, "host", PlanOptions(strategy="layerwise")).plan
+    best = planned(name, "host", PlanOptions(strategy="layerwise", order="best")).plan
+    assert (best.cost, best.arena_bytes) <= (made.cost, made.arena_bytes)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [  # networks with branches; a chain of operators has one order only
+        "resnet8",
+        pytest.param("squeezenet:size=48,classes=10", marks=pytest.mark.slow),
+        pytest.param("mobilenetv3_small:size=32,classes=10", marks=pytest.mark.slow),
+    ],
+)
+def test_the_least_memory_of_the_best_order_is_never_more(name):
+    session = Session()
+    made = planned(name, "host", PlanOptions(objective="ram"), session).plan
+    best = planned(name, "host", PlanOptions(objective="ram", order="best"), session).plan
+    assert (best.arena_bytes, best.cost) <= (made.arena_bytes, made.cost)
+
+
+def test_the_analysis_is_of_the_order_asked_for(branches):
+    sizes = {}
+    for asked in ("given", "best"):
+        options = {"strategy": "layerwise", "in_place": "none", "order": asked}
+        answer = handle({"kind": "analyze", "model": str(branches), "boards": ["host"], "options": options})
+        sizes[asked] = answer["boards"][0]["arena_bytes"]
+    assert sizes["best"] == arena(branches, "best", strategy="layerwise", in_place="none")
+    assert sizes["best"] < sizes["given"]
+
+
+def test_other_orders_are_refused():
+    with pytest.raises(UsageError, match="'bets' is not one of given, better, best") as caught:
+        plan_options({"order": "bets"})
+    assert "'best'" in caught.value.hint
+
+
+def test_the_better_order_is_taken_by_default(branches):
+    options = {"strategy": "layerwise", "in_place": "none"}
+    assert arena(branches, "better", **options) == arena(branches, "best", **options)
+    asked = {"kind": "plan", "model": str(branches), "board": "host"}
+    made = {o: handle({**asked, "options": {"objective": "ram", **one}}) for o, one in ORDERS.items()}
+    assert made["none"]["arena_bytes"] == made["best"]["arena_bytes"] < made["given"]["arena_bytes"]
+    assert made["none"]["order_status"] is None
+
+
+ORDERS = {"none": {}, "given": {"order": "given"}, "best": {"order": "best"}}
+
+
+@pytest.mark.parametrize("name", zoo.names())
+def test_where_no_order_can_have_less_alive_nothing_is_tried(name, monkeypatch):
+    """Whatever the search looks at would be an error here."""
+
+    def searched(*_):
+        raise AssertionError("an order is searched for")
+
+    monkeypatch.setattr(order, "beam", searched)
+    monkeypatch.setattr(order, "search", searched)
+    session = Session()
+    prepared = prepare(load_network(name, session), load_target("cortex-m4"), PlanOptions(), session)
+    assert len(prepared.unsliced) == 1
+
+
+def test_a_search_for_an_order_that_nobody_asked_for_is_short():
+    flow = flow_of(wired_net(3, nodes=32))
+    long, short = order.least_peak_order(flow), order.least_peak_order(flow, budget=order.SHORT_BUDGET)
+    assert long.nodes > 10 * short.nodes
+    assert short.peak < short.given_peak
+
+
+def test_an_order_that_is_hard_to_place_leaves_work_for_the_others(monkeypatch):
+    """The given order alone takes more than this budget; the other one needs less memory."""
+    graph = wired_net(2)
+    monkeypatch.setattr(choose, "PLANNING", 12_000_000)
+    found = {}
+    for named in ("given", "better"):
+        session = Session()
+        network = Network(Model("wired", "wired", b""), graph, rewrite(graph))
+        options = PlanOptions(order=named, objective=Objective.RAM)
+        found[named] = choose.choice(prepare(network, load_target("cortex-m4"), options, session))
+    assert found["given"].ended
+    assert found["better"].index == 1
+    assert found["better"].plan.arena_bytes < found["given"].plan.arena_bytes

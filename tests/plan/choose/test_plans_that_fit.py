@@ -1,0 +1,140 @@
+"""A plan without options fits the board beside its firmware, or it is refused with `analyze`'s reasons."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from buildtool import zoo
+from buildtool.api import handle
+from buildtool.api.answers.fitting import fitted
+from buildtool.base.errors import PlanError, ToolError
+from buildtool.base.session import Session
+from buildtool.firmware import counting
+from buildtool.plan.choose.bound import LEAST_SHARE, firmware
+from buildtool.plan.choose.choose import choice
+from buildtool.plan.choose.needs import needs_of, refuse_unless_fits
+from buildtool.plan.choose.pipeline import Planned, planned
+from buildtool.plan.choose.prepare import load_network, prepare
+from buildtool.plan.options import PlanOptions
+from buildtool.plan.summary.fit import available_bytes, excess_bytes
+from buildtool.target.registry import board_names, load_target
+
+SMALL = ("autoencoder", "ds_cnn", "resnet8")
+NETWORKS = [n if n in SMALL else pytest.param(n, marks=pytest.mark.slow) for n in zoo.names()]
+
+
+@pytest.fixture(autouse=True)
+def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planning asks for no compiler, and `analyze` counts as it does without one."""
+
+    def missing(*_: object) -> None:
+        raise ToolError("no compiler")
+
+    monkeypatch.setattr(counting, "toolchain", missing)
+
+
+def board_file(folder: Path, base: str, ram: int) -> str:
+    path = folder / "small.toml"
+    path.write_text(f'extends = "{base}"\nreserved_bytes = 0\n[memory.ram]\nsize = {ram}\n')
+    return str(path)
+
+
+def fits(name: str, board: str, session: Session) -> bool:
+    """Whether `analyze` says that the RAM of a board suffices for what it plans."""
+    prepared = prepare(load_network(name, session), load_target(board), PlanOptions(), session)
+    found = fitted(prepared, name, exactly=False)
+    return not any(need.excess for need in found.needs if need.what == "RAM")
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_on_every_board_a_plan_without_options_fits_by_the_analysis_or_is_refused(name: str) -> None:
+    session = Session()
+    for board in board_names():
+        try:
+            made = planned(name, board, PlanOptions(), session)
+            refuse_unless_fits(
+                made, 0
+            )  # weights and code in flash are held against the board in other places
+        except PlanError:
+            assert not fits(name, board, session), board
+        else:
+            assert not excess_bytes(made.target.board, made.plan), board
+            assert fits(name, board, session), board
+
+
+def beside(made: Planned) -> int:
+    """Bytes that all of a plan's firmware takes of the memory of its arena."""
+    found = counting.foreseen(made.graph, made.plan, made.target, made.session)
+    assert found is not None
+    return found.use(made.target.board.arena).bytes
+
+
+@pytest.mark.parametrize("base", ["xcore", "vx4"])
+def test_the_best_plan_is_made_that_fits_beside_its_own_code(tmp_path: Path, base: str) -> None:
+    free = planned("resnet8", base, PlanOptions())
+    ram = beside(free) - free.plan.alignment
+    assert ram - free.target.board.stack_bytes >= free.plan.arena_bytes  # what the board's file alone leaves
+    made = planned("resnet8", board_file(tmp_path, base, ram), PlanOptions())
+    assert made.plan.arena_bytes < free.plan.arena_bytes
+    assert beside(made) <= ram
+    # A limit that is all that is left makes the same plan.
+    room = available_bytes(made.target.board)
+    same = planned("resnet8", board_file(tmp_path, base, ram), PlanOptions(ram=room))
+    assert same.plan == made.plan
+
+
+def test_a_network_without_room_beside_its_code_is_refused_with_what_the_memory_holds(tmp_path: Path) -> None:
+    board = board_file(tmp_path, "xcore", 140 * 1024)
+    with pytest.raises(
+        PlanError, match=r"are available beside code and constants of the kernels \d+, stack"
+    ) as e:
+        planned("resnet8", board, PlanOptions())
+    (verdict,) = handle({"kind": "analyze", "model": "resnet8", "boards": [board]})["boards"]
+    (ram,) = (need for need in verdict["needs"] if need["what"] == "RAM")
+    assert ram["excess"] > 0
+    assert {part["name"] for part in ram["parts"]} > {"arena", "stack", "code and constants of the kernels"}
+    assert "too many" in e.value.text
+
+
+def test_what_may_fit_once_it_is_linked_is_not_refused(tmp_path: Path) -> None:
+    """Bounds of code are above what is linked, so that a build decides where little is missing."""
+    session = Session()
+    roomy = board_file(tmp_path, "vx4", 512 * 1024)
+    least = planned("autoencoder", roomy, PlanOptions(objective="ram"), session)
+    code = firmware(least.graph, least.target, least.plan, session)
+    lean = firmware(least.graph, least.target, least.plan, session, LEAST_SHARE)
+    assert sum(one.bytes for one in lean) < sum(one.bytes for one in code)
+    ram = least.plan.arena_bytes + sum(one.bytes for one in code if one.memory == "ram") - 256
+    made = planned("autoencoder", board_file(tmp_path, "vx4", ram), PlanOptions())
+    assert made.plan.arena_bytes == least.plan.arena_bytes
+    assert made.target.board.firmware == lean
+    with pytest.raises(PlanError, match="too many"):
+        planned("autoencoder", board_file(tmp_path, "vx4", ram - 8192), PlanOptions())
+
+
+@pytest.mark.parametrize("kind", ["plan", "emit"])
+def test_a_limit_above_what_the_board_has_is_noted(kind: str) -> None:
+    request = {"kind": kind, "model": "ds_cnn", "board": "hifive1"}
+    room = handle({**request, "kind": "front"})["available_bytes"]
+    (note,) = handle({**request, "options": {"ram": room + 1}})["notes"]
+    assert note.startswith(
+        f"{room + 1} bytes are allowed for the arena, and board 'hifive1' has {room} for it"
+    )
+    assert handle({**request, "options": {"ram": room}})["notes"] == []
+    assert handle(request)["notes"] == []
+
+
+def test_a_plan_that_is_kept_is_kept_with_its_firmware() -> None:
+    session = Session()
+    prepared = prepare(load_network("ds_cnn", session), load_target("xcore"), PlanOptions(), session)
+    found = choice(prepared)
+    assert found.firmware != prepared.target.board.firmware  # which knows no plan yet
+    target = prepared.target.with_firmware(found.firmware)
+    footprint = counting.foreseen(prepared.graphs[0], found.plan, target, session)
+    assert footprint is not None
+    needs = needs_of(footprint, found.plan, target, 0, replace(prepared.options, ram=None))
+    left = target.board.room("ram", found.plan.state_bytes) - found.plan.arena_bytes
+    assert needs[0].available - needs[0].required == left

@@ -1,0 +1,76 @@
+"""What an edited network finds of the one before it: the tables of blocks that the edit has no part in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from buildtool import zoo
+from buildtool.api import handle
+from buildtool.base.cache.cache import Cache
+from buildtool.base.session import Session
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import Graph, OpKind, Quantization, Tensor
+
+
+def _longer(tensor: Tensor, axis: int, size: int) -> Tensor:
+    """The tensor with another number of channels; values and scales are repeated."""
+    shape = tuple(size if a == axis else n for a, n in enumerate(tensor.shape))
+    data, quant = tensor.data, tensor.quant
+    if data is not None:
+        data = np.take(data, np.arange(size) % tensor.shape[axis], axis)
+    if quant is not None and len(quant.scales) > 1 and quant.axis == axis:
+        scales = tuple(quant.scales[i % len(quant.scales)] for i in range(size))
+        quant = Quantization(scales, (0,) * size, axis)
+    return replace(tensor, shape=shape, data=data, quant=quant)
+
+
+def widened(graph: Graph, which: int) -> Graph:
+    """The network whose `which`-th expanded block has 8 channels more inside."""
+    readers = {t: op for op in graph.ops for t in op.inputs[:1]}
+    found = [
+        (op, depthwise, readers[depthwise.outputs[0]])
+        for op in graph.ops
+        if op.kind is OpKind.CONV_2D
+        and (depthwise := readers.get(op.outputs[0])) is not None
+        and depthwise.kind is OpKind.DEPTHWISE_CONV_2D
+    ]
+    first, depthwise, last = found[which]
+    size = graph.tensors[first.outputs[0]].shape[3] + 8
+    axes = {first.inputs[1]: 0, first.inputs[2]: 0, first.outputs[0]: 3, depthwise.inputs[1]: 3}
+    axes |= {depthwise.inputs[2]: 0, depthwise.outputs[0]: 3, last.inputs[1]: 3}
+    tensors = list(graph.tensors)
+    for index, axis in axes.items():
+        tensors[index] = _longer(tensors[index], axis, size)
+    return replace(graph, tensors=tuple(tensors))
+
+
+@pytest.mark.slow
+def test_a_layer_with_other_channels_needs_new_tables_of_its_own_chains_alone(tmp_path: Path) -> None:
+    model = zoo.build("mobilenetv2:size=160")
+    other = write_model(widened(read_model(model), 9))
+
+    def planned(data: bytes, session: Session) -> bytes:
+        request = {
+            "kind": "plan",
+            "model": {"name": "net.tflite", "data": data},
+            "board": "cortex-m4",
+            "options": {"ram": 150_000},
+        }
+        plan: bytes = handle(request, session)["plan"]
+        return plan
+
+    cache = Cache(tmp_path / "cache", "code")
+    planned(model, Session(keeper=cache))
+    first = cache.counts()["tables"]
+    cache.flush()
+    warm = planned(other, Session(keeper=cache))  # a session of its own: what is reused was kept
+    second = cache.counts()["tables"]
+    assert first["misses"] >= 90
+    assert second["hits"] >= 0.8 * (second["hits"] + second["misses"])
+    assert 0 < second["misses"] <= 14
+    assert warm == planned(other, Session())

@@ -1,0 +1,75 @@
+"""Boards that load weights: with the least memory asked for, constants count."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+
+from buildtool.api import handle
+from buildtool.base.modes import Objective
+from buildtool.base.session import Session
+from buildtool.plan.assemble import loads
+from buildtool.plan.assemble.constants import constants
+from buildtool.plan.choose.pipeline import planned
+from buildtool.plan.options import PlanOptions
+from buildtool.plan.schedule.timeline import Timeline
+from buildtool.target import catalogue
+
+ASKED = Session()  # one search for all questions about a network
+
+
+@functools.cache
+def arena(model="ds_cnn", **options):
+    answer = handle({"kind": "plan", "model": model, "board": "xcore", "options": options}, ASKED)
+    return answer["arena_bytes"], answer["f"], answer["cost"]
+
+
+@pytest.mark.parametrize("in_place", ["rows", "none"])
+def test_the_least_memory_is_no_more_than_layer_by_layer(in_place):
+    """One region needs all constants at once; operators by themselves one after the other."""
+    least, f, _ = arena(objective="ram", max_f=1.0, in_place=in_place)
+    whole, _, _ = arena(strategy="layerwise", in_place=in_place)
+    assert f <= 1.0
+    assert least <= whole
+
+
+@pytest.mark.slow
+def test_the_least_memory_is_refused_where_it_costs_too_much():
+    least, _, cost = arena(objective="ram")
+    within, _, lower = arena(objective="ram", max_cost=cost - 1)
+    assert lower < cost
+    assert within >= least
+
+
+@pytest.mark.parametrize(
+    ("model", "row"), [("resnet8", 32 * 3), pytest.param("mcunet_vww5", 80 * 3, marks=pytest.mark.slow)]
+)
+def test_an_image_by_rows_needs_no_more_than_a_whole_one(model, row):
+    """But for the rows: a whole image may lie where the output goes, and leave room for constants."""
+    by_rows, _, _ = arena(model, objective="ram", image="stream")
+    whole, _, _ = arena(model, objective="ram")
+    assert by_rows <= whole + 3 * row
+
+
+@pytest.mark.parametrize("model", ["ds_cnn", "resnet8"])
+def test_the_least_memory_is_what_its_fullest_region_needs(model, monkeypatch):
+    """That much is asked for at once, so that few placements are made on the way to it."""
+    placed = []
+
+    def counted(*given, **named):
+        placed.append(assemble(*given, **named))
+        return placed[-1]
+
+    assemble = loads.assemble
+    monkeypatch.setattr(loads, "assemble", counted)
+    made = planned(model, "xcore", PlanOptions(objective=Objective.RAM))
+    timeline = Timeline.of(made.graph, made.plan.regions, made.plan.image)
+    kernels = catalogue.select_all(made.target, made.graph)
+    blocks = constants(made.graph, kernels)
+    loading = loads.Loading(timeline, made.target, kernels, blocks, "rows", "best")
+    assert made.plan.arena_bytes == loading.least
+    assert min(plan.arena_bytes for plan in placed) == loading.least
+    assert len(placed) <= 12
+    for limit in (0, loading.least - 16, loading.least, loading.least + 512, 2 * loading.least):
+        assert loading.plan(limit, 0).arena_bytes >= loading.least
