@@ -40,15 +40,15 @@ pytest.importorskip("no_such_package")
 AWAITED: dict[str, str] = {}
 # Used as programs or as a plugin, which no import shows: the file and the words that use them.
 COMMANDS = {
-    "clang-format": ("tests/kernels/test_compile.py", 'needs_tool("clang-format")'),
+    "clang-format": (".ci/run", "clang-format"),
     "h5py": ("buildtool/split/keeping.py", "import h5py"),  # the extra may be absent
     "imgtool": ("tests/firmware/flashing/test_signing.py", 'needs_tool("imgtool")'),
     "cmake": ("tests/support/cmakeprojects.py", 'self._run("cmake", *where'),
     "keras": ("buildtool/split/structure.py", "import keras"),  # the extra may be absent
-    "mypy": ("CONTRIBUTING.md", "./dev mypy"),
+    "mypy": (".ci/run", "mypy"),
     "ninja": ("tests/support/cmakeprojects.py", 'needs_tool("ninja" if'),
     "pytest-xdist": ("pyproject.toml", "-n auto"),
-    "ruff": ("CONTRIBUTING.md", "./dev ruff"),
+    "ruff": (".ci/run", "ruff"),
     "tensorflow-cpu": ("dev", "tensorflow-cpu=="),  # Keras runs on it
     "tflite-micro": ("tests/plan/others/test_tflm.py", 'needs_package("tflite_micro")'),
 }

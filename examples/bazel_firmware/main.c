@@ -3,7 +3,8 @@
 #include "print.h"
 
 /* The application decides where the arena lies: this section is placed by the linker script. */
-static int8_t arena[KEYWORDS_ARENA_BYTES] __attribute__((section(".bss.nn_arena.keywords"), aligned(16)));
+static int8_t arena[KEYWORDS_ARENA_BYTES]
+    __attribute__((section(".bss.nn_arena.keywords"), aligned(16)));
 
 _Static_assert(KEYWORDS_INPUTS == 1 && KEYWORDS_OUTPUTS == 1, "this application feeds one input");
 

@@ -1,4 +1,5 @@
-/* Runs the network `keywords` once on a made-up input and prints its scores through the C library. */
+/* Runs the network `keywords` once on a made-up input and prints its scores through the C library.
+ */
 #include "keywords.h"
 
 #include <stdio.h>

@@ -12,13 +12,15 @@ extern const char __data_load[];
 
 int main(void);
 void initialise_monitor_handles(void); /* newlib's, for semihosting: opens standard output */
-void __libc_init_array(void);          /* newlib's: calls _init and what is constructed before main */
+void __libc_init_array(void); /* newlib's: calls _init and what is constructed before main */
 void _init(void);
 void _fini(void);
 void reset_handler(void);
 
-void _init(void) {}
-void _fini(void) {}
+void _init(void) {
+}
+void _fini(void) {
+}
 
 __attribute__((noreturn, noinline)) static void start(void) {
     memcpy(__data_start, __data_load, (size_t)(__data_end - __data_start));

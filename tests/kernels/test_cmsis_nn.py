@@ -84,11 +84,6 @@ def test_the_adapters_compile_without_a_warning(build):
     subprocess.run([*command, *map(str, ADAPTERS)], check=True)
 
 
-def test_the_c_is_formatted():
-    files = [*ADAPTERS, *kernels_root().glob("cortex_m_cmsis_nn/*.h"), *Path(STAND_IN).rglob("*.[ch]"), ASK]
-    subprocess.run([needs_tool("clang-format"), "--dry-run", "--Werror", *map(str, files)], check=True)
-
-
 # ---- scratch -------------------------------------------------------------------------------------
 
 TWINS = {

@@ -48,9 +48,3 @@ def test_a_file_holds_one_public_function_named_like_it():
         text = source.read_text()
         public = re.findall(r"^(?!static)\w[\w *]* \*?(nn_\w+)\(", text, re.MULTILINE)
         assert public == [source.stem], source.name
-
-
-def test_the_sources_are_formatted():
-    formatter = needs_tool("clang-format")
-    files = [*sources(), *(KERNELS / "include").glob("*.h")]
-    subprocess.run([formatter, "--dry-run", "--Werror", *map(str, files)], check=True)

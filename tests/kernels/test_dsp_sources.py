@@ -1,12 +1,10 @@
 """The DSP kernels' sources: no warnings on any core that has them, nothing needed, one function a file."""
 
 import re
-import subprocess
 
 import pytest
 from cbuilds import family_files, kernel_objects, needed_outside, symbols, unlisted
 from ckernels import KERNELS
-from needs import needs_tool
 
 SOURCES = sorted((KERNELS / "cortex_m_dsp").glob("*.c"))
 HEADERS = sorted((KERNELS / "cortex_m_dsp").glob("*.h"))
@@ -43,8 +41,3 @@ def test_a_file_holds_one_public_function_and_its_scratch_twin():
         # once for the core, once for its model
         public = list(dict.fromkeys(re.findall(pattern, source.read_text(), re.MULTILINE)))
         assert public in ([source.stem], [source.stem + "_scratch_bytes", source.stem]), source.name
-
-
-def test_the_sources_are_formatted():
-    formatter = needs_tool("clang-format")
-    subprocess.run([formatter, "--dry-run", "--Werror", *map(str, [*SOURCES, *HEADERS])], check=True)

@@ -1,7 +1,5 @@
 """The LX106 kernels compile without a warning, and need no more than the runtime and gcc's own helpers."""
 
-import subprocess
-
 import pytest
 from cbuilds import kernel_objects, symbols
 from ckernels import KERNELS
@@ -22,8 +20,3 @@ def test_every_kernel_compiles_without_a_warning_and_needs_nothing(tmp_path):
     assert files
     for source, made in zip(files, kernel_objects("esp8266", "", files, tmp_path), strict=True):
         assert symbols(made).needed <= ALLOWED, source.name
-
-
-def test_the_sources_are_formatted():
-    files = (KERNELS / "xtensa_lx106").glob("*.[ch]")
-    subprocess.run([needs_tool("clang-format"), "--dry-run", "--Werror", *map(str, files)], check=True)

@@ -53,11 +53,6 @@ def test_a_file_holds_one_public_function_and_its_scratch_twin():
         assert public in ([source.stem], [source.stem + "_scratch_bytes", source.stem]), source.name
 
 
-def test_the_sources_are_formatted():
-    formatter = needs_tool("clang-format")
-    subprocess.run([formatter, "--dry-run", "--Werror", *map(str, [*C, *HEADERS])], check=True)
-
-
 def test_assembly_names_the_functions_that_it_holds_and_their_sizes(tmp_path):
     """So that frames are read from the code, and a linker drops what nobody calls."""
     for source, made in zip(ASSEMBLY, kernel_objects("cortex-m55", "clang", ASSEMBLY, tmp_path), strict=True):

@@ -47,9 +47,3 @@ def test_nor_on_cores_that_no_emulated_board_has(build, tmp_path):
     assert done.returncode == 0, done.stderr
     for source in files:
         assert symbols(tmp_path / f"{source.stem}.o").needed <= ALLOWED, source.name
-
-
-def test_the_sources_are_formatted():
-    folders = [KERNELS / "riscv", KERNELS / "riscv_v", KERNELS / "include"]
-    files = [path for folder in folders for path in folder.glob("*.[ch]")]
-    subprocess.run([needs_tool("clang-format"), "--dry-run", "--Werror", *map(str, files)], check=True)

@@ -1,4 +1,5 @@
-/* Kernels whose calls are shared by threads, over their own input: equal to one thread's, or exit 1.
+/* Kernels whose calls are shared by threads, over their own input: equal to one thread's, or
+ * exit 1.
  *
  * Rows below are `apart` bytes above the output, the least distance that the contract allows. */
 #include <stdio.h>
@@ -8,7 +9,13 @@
 #include "nn_reference_threads.h"
 #include "nn_view.h"
 
-enum { HEIGHT = 9, WIDTH = 13, CHANNELS = 8, SIZE = HEIGHT * WIDTH * CHANNELS, ROW = WIDTH * CHANNELS };
+enum {
+    HEIGHT = 9,
+    WIDTH = 13,
+    CHANNELS = 8,
+    SIZE = HEIGHT * WIDTH * CHANNELS,
+    ROW = WIDTH * CHANNELS
+};
 
 static int8_t plain[SIZE], wanted[SIZE], arena[SIZE + 3 * ROW];
 static const nn_window all = {0, HEIGHT, 0, WIDTH};
@@ -17,7 +24,8 @@ static _Alignas(16) struct {
     nn_channel channels[CHANNELS];
     int8_t weights[4096];
 } block;
-static const nn_add_constants sum = {3, 1 << 30, 0, -5, 1 << 30, -1, 20, 1, 1 << 30, -18, -128, 127};
+static const nn_add_constants sum = {3,  1 << 30, 0,       -5,  1 << 30, -1,
+                                     20, 1,       1 << 30, -18, -128,    127};
 
 static void fill(void) {
     srand(1);
@@ -71,7 +79,8 @@ static int addition(int apart) {
 }
 
 int main(void) {
-    const nn_conv_geometry square = {3, 3, 1, 1, 1, 1, 1, 1, 1}, point = {1, 1, 1, 1, 1, 1, 0, 0, 1};
+    const nn_conv_geometry square = {3, 3, 1, 1, 1, 1, 1, 1, 1},
+                           point = {1, 1, 1, 1, 1, 1, 0, 0, 1};
     int wrong = 0;
     fill();
     for (int more = 0; more <= ROW; more += 1 + more) {

@@ -213,8 +213,9 @@ static struct window read_window(const struct replay_model *m, const struct repl
     return found;
 }
 
-/* Whether each element of `in` is read before it is written, by a kernel that reads element i first and
-   then writes it. The last element with one behind it is the worst where the output's are larger. */
+/* Whether each element of `in` is read before it is written, by a kernel that reads element i first
+   and then writes it. The last element with one behind it is the worst where the output's are
+   larger. */
 static int read_first(struct piece out, int64_t out_element, struct piece in, int64_t in_element) {
     int64_t made = out.address - out.byte, read = in.address - in.byte;
     if (out_element <= in_element) {

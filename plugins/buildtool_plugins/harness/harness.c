@@ -2,18 +2,14 @@
  *
  * The network is reached through the macros of harness_net.h. Files, in the current folder:
  *
- *   input.bin   read: any number of sets, each all inputs back to back, of a network with state behind
- *               a word that is not 0 where the state is reset before
- *   output.bin  written: all outputs back to back, once for each set
- *   report.txt  written: key=value lines, decimal
- *       sets              inputs run
- *       arena_bytes       the arena's size
- *       arena_high_water  end of the highest byte of the arena that was written, over all sets
- *       stack_high_water  bytes of stack that init and invoke used; 0: not known here
- *       guard_ok          1: the 64 bytes on either side of the arena are as they were
- *   cycles.bin  written with -DNN_CYCLES, of the first set: uint32 reason why none were counted (see
- *               cycles.h), uint32 clock of the core, uint64 cycles of the invoke, uint64 of each
- *               operator
+ *   input.bin   read: any number of sets, each all inputs back to back, of a network with state
+ * behind a word that is not 0 where the state is reset before output.bin  written: all outputs back
+ * to back, once for each set report.txt  written: key=value lines, decimal sets              inputs
+ * run arena_bytes       the arena's size arena_high_water  end of the highest byte of the arena
+ * that was written, over all sets stack_high_water  bytes of stack that init and invoke used; 0:
+ * not known here guard_ok          1: the 64 bytes on either side of the arena are as they were
+ *   cycles.bin  written with -DNN_CYCLES, of the first set: uint32 reason why none were counted
+ * (see cycles.h), uint32 clock of the core, uint64 cycles of the invoke, uint64 of each operator
  *   trace.bin   written with -DNN_TRACE: {uint32 tensor, uint32 offset, uint32 bytes, data} for
  *               every nn_trace call, in order, all sets
  *
@@ -185,7 +181,8 @@ static int deliver_row(void *context, int32_t row, int8_t *data) {
 }
 #endif
 
-/* Of a network with state, a set begins with a word that says whether the state is reset before it. */
+/* Of a network with state, a set begins with a word that says whether the state is reset before it.
+ */
 #ifdef HARNESS_RESET
 #define SET_HEAD_BYTES 4U
 

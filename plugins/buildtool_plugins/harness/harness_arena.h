@@ -130,7 +130,8 @@ static int second_guards_intact(void) {
 
 static uint32_t end_in_second(const void *data, uint32_t bytes) {
     const uint8_t *first = (const uint8_t *)data;
-    return first < second_arena || first >= second_end ? 0 : (uint32_t)(first - second_arena) + bytes;
+    return first < second_arena || first >= second_end ? 0
+                                                       : (uint32_t)(first - second_arena) + bytes;
 }
 
 /* The same as high_water, of the second arena. */

@@ -46,7 +46,7 @@ static void on_marker(unsigned cpu, void *data);     /* a marker is about to run
 static void on_plain(struct qemu_plugin_insn *insn); /* another instruction is translated */
 static void on_cut(void); /* what is translated next need not run after what was before it */
 static int on_argument(const char *text); /* whether an argument is one of the plugin's own */
-static void on_end(FILE *out); /* the run has ended: writes what was counted */
+static void on_end(FILE *out);            /* the run has ended: writes what was counted */
 
 static enum { ARM, RISCV, XTENSA } isa;
 static char out_path[512];

@@ -7,14 +7,13 @@
  *   'P'      uint32 number of the set     'p'      - ; the arena is painted, the cycles are cleared
  *   'W'      uint32 offset, data          'w'      - ; data of the set's inputs, back to back
  *   'I'      -                            'i'      a `result`; before it, any number of
- *                                         'n'      uint32 row: the next requests are 'W' of that row
- *                                         't'      a part of the trace: the next request is 'A'
- *   'A'      -                            as for 'I', which goes on
+ *                                         'n'      uint32 row: the next requests are 'W' of that
+ * row 't'      a part of the trace: the next request is 'A' 'A'      - as for 'I', which goes on
  *   'O'      uint32 offset, bytes         'o'      so much of the outputs, back to back
- *   'C'      uint32 operator              'c'      uint64 cycles of that operator and those after it
- *   any                                   'e'      uint8 reason: 1 no session, 2 not understood
- *                                         'f'      int32 exit code, int32 operator, text: the program
- *                                                  has ended; it answers nothing else until a reset
+ *   'C'      uint32 operator              'c'      uint64 cycles of that operator and those after
+ * it any                                   'e'      uint8 reason: 1 no session, 2 not understood
+ *                                         'f'      int32 exit code, int32 operator, text: the
+ * program has ended; it answers nothing else until a reset
  *
  * 'b', without a request, says that the board has begun. The trace is as in harness.c.
  */
@@ -64,7 +63,8 @@ static uint32_t word_at(const uint8_t *data) {
 
 /* ---- text and the end -------------------------------------------------------------------- */
 
-/* What start-up code and fault handlers say, until the program ends; exit code and operator first. */
+/* What start-up code and fault handlers say, until the program ends; exit code and operator first.
+ */
 static struct {
     int32_t code, operator;
     char text[FRAME_PAYLOAD - 8];
@@ -79,7 +79,7 @@ void semihosting_print(const char *text) {
 
 void semihosting_exit(int code) {
     last_words.code = code;
-    last_words.operator = cycles_running();
+    last_words.operator= cycles_running();
     for (;;) {
         answer('f', &last_words, 8 + text_bytes);
         (void)next_request();

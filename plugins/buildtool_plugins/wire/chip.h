@@ -1,7 +1,7 @@
 /* What a board's chip needs before anything is measured on it: its clock, wait states, caches.
  *
- * chips/ of the family has the code; a board's file names its chip, and gives the macros that the chip
- * wants. Without one (as in emulators) the clock is as it is, and nobody knows which.
+ * chips/ of the family has the code; a board's file names its chip, and gives the macros that the
+ * chip wants. Without one (as in emulators) the clock is as it is, and nobody knows which.
  */
 #ifndef CHIP_H
 #define CHIP_H

@@ -1,7 +1,7 @@
 /* See cycles.h; the markers of nn_profile.h are calls to here (-DNN_CYCLES).
  *
- * Cortex-M: DWT_CYCCNT, from Armv7-M on. RISC-V: mcycle. Xtensa: CCOUNT. They are of 32 bits and are
- * read twice an operator's call: a call may take 2^32 - 1 cycles, 19 seconds at 216 MHz. */
+ * Cortex-M: DWT_CYCCNT, from Armv7-M on. RISC-V: mcycle. Xtensa: CCOUNT. They are of 32 bits and
+ * are read twice an operator's call: a call may take 2^32 - 1 cycles, 19 seconds at 216 MHz. */
 #include "cycles.h"
 
 #include "harness_net.h"

@@ -10,8 +10,8 @@
  *   payload           FRAME_PAYLOAD bytes at most
  *   uint32 crc        CRC-32 of all before, as zlib's
  *
- * The host asks again where no answer comes. A request with the sequence of the last one is the same
- * request: it is answered again, and nothing is done twice. What is no frame is passed over.
+ * The host asks again where no answer comes. A request with the sequence of the last one is the
+ * same request: it is answered again, and nothing is done twice. What is no frame is passed over.
  */
 #ifndef FRAMES_H
 #define FRAMES_H

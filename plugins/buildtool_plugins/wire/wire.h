@@ -1,8 +1,8 @@
 /* What the test firmware of a board needs of the board: bytes in, bytes out.
  *
  * drivers/ has one file for each kind of serial port; a board's file names its driver, and gives it
- * these macros: WIRE_BASE (the port's registers), WIRE_CLOCK_HZ (the clock that feeds it), WIRE_BAUD,
- * and whatever more is in the board's settings.
+ * these macros: WIRE_BASE (the port's registers), WIRE_CLOCK_HZ (the clock that feeds it),
+ * WIRE_BAUD, and whatever more is in the board's settings.
  */
 #ifndef WIRE_H
 #define WIRE_H

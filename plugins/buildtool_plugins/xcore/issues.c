@@ -1,12 +1,13 @@
 /* Counts what a network's operators issue in the model of the vector unit, on the host.
  *
- * Part of a test firmware of its own, compiled with NN_VPU_COUNT and NN_CYCLES: the operations of nn_vpu.h
- * count themselves, kernels declare their other issues, and the markers of emitted code are calls to here.
- * The threads of a call run one after the other, each for itself, so that the slowest is known.
+ * Part of a test firmware of its own, compiled with NN_VPU_COUNT and NN_CYCLES: the operations of
+ * nn_vpu.h count themselves, kernels declare their other issues, and the markers of emitted code
+ * are calls to here. The threads of a call run one after the other, each for itself, so that the
+ * slowest is known.
  *
- * When the program ends, issues.txt gets a line "<operator> <vpu> <mac> <scalar> <slowest>" for each operator
- * that ran: issues of all threads, and of the calling thread with the slowest of each call. All are summed
- * over the run. Then "invokes <n>".
+ * When the program ends, issues.txt gets a line "<operator> <vpu> <mac> <scalar> <slowest>" for
+ * each operator that ran: issues of all threads, and of the calling thread with the slowest of each
+ * call. All are summed over the run. Then "invokes <n>".
  */
 #include "nn_parallel.h"
 #include "nn_profile.h"
@@ -22,7 +23,7 @@ __attribute__((weak)) nn_vpu_counts nn_vpu_counter;
 
 static nn_vpu_counts of_operator[MAX_OPERATORS], at_begin;
 static uint64_t slowest[MAX_OPERATORS]; /* issues of the slowest thread */
-static uint64_t idle;                   /* issues in this operator during which another thread issues more */
+static uint64_t idle; /* issues in this operator during which another thread issues more */
 static uint8_t ran[MAX_OPERATORS];
 static uint64_t invokes;
 static int running = -1;
@@ -82,8 +83,8 @@ __attribute__((destructor)) static void write_counts(void) {
     }
     for (int i = 0; i < MAX_OPERATORS; i++) {
         if (ran[i]) {
-            fprintf(file, "%d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", i, of_operator[i].vpu,
-                    of_operator[i].mac, of_operator[i].scalar, slowest[i]);
+            fprintf(file, "%d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", i,
+                    of_operator[i].vpu, of_operator[i].mac, of_operator[i].scalar, slowest[i]);
         }
     }
     fprintf(file, "invokes %" PRIu64 "\n", invokes);

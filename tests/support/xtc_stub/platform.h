@@ -1,4 +1,5 @@
-/* A STUB of XMOS's platform.h, for tests on an ordinary machine: ports are numbers that mean nothing. */
+/* A STUB of XMOS's platform.h, for tests on an ordinary machine: ports are numbers that mean
+ * nothing. */
 #ifndef STUB_PLATFORM_H
 #define STUB_PLATFORM_H
 

@@ -1,4 +1,5 @@
-/* A STUB of XMOS's libquadflash, for tests on an ordinary machine: the flash is the file $STUB_FLASH. */
+/* A STUB of XMOS's libquadflash, for tests on an ordinary machine: the flash is the file
+ * $STUB_FLASH. */
 #ifndef STUB_QUADFLASH_H
 #define STUB_QUADFLASH_H
 

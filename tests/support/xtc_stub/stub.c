@@ -77,7 +77,8 @@ threadgroup_t thread_group_alloc(void) {
     return 1;
 }
 
-void thread_group_add(threadgroup_t group, thread_function_t function, void *argument, void *stack) {
+void thread_group_add(threadgroup_t group, thread_function_t function, void *argument,
+                      void *stack) {
     (void)group;
     (void)stack;
     add(function, argument);

@@ -119,7 +119,10 @@ static void count(void) {
     NN_MARK_END();
     __asm volatile("nop.n\nor a3, a3, a3");
     NN_MARK_BEGIN(4095);
-    __asm volatile("beqz a1, 1f\nmoveqz a3, a4, a3\n1: nop.n\nmull a2, a2, a2" : : : "a2", "a3"); /* 4 */
+    __asm volatile("beqz a1, 1f\nmoveqz a3, a4, a3\n1: nop.n\nmull a2, a2, a2"
+                   :
+                   :
+                   : "a2", "a3"); /* 4 */
     NN_MARK_END();
     NN_MARK_BEGIN(70);
     __asm volatile("nop.n"); /* added to its first run */

@@ -1,5 +1,5 @@
-/* Puts frames.c on standard input and output: it answers every request with its payload turned round,
- * and every hello with what it is. */
+/* Puts frames.c on standard input and output: it answers every request with its payload turned
+ * round, and every hello with what it is. */
 #include "frames.h"
 #include "wire.h"
 

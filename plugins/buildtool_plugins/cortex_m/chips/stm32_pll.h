@@ -1,9 +1,10 @@
-/* The main PLL of STM32F4 and F7, whose registers RCC, PWR and FLASH are alike: see RM0402 (STM32F412),
- * RM0385 (STM32F746) and RM0410 (STM32F767).
+/* The main PLL of STM32F4 and F7, whose registers RCC, PWR and FLASH are alike: see RM0402
+ * (STM32F412), RM0385 (STM32F746) and RM0410 (STM32F767).
  *
  * Settings of a board: CHIP_HSE_HZ (the crystal, or the clock that its debugger feeds in, which
  * CHIP_HSE_BYPASS says), CHIP_PLL_M, CHIP_PLL_N, CHIP_PLL_P, CHIP_PLL_Q, CHIP_WAIT_STATES,
- * CHIP_APB1_DIVIDER and CHIP_APB2_DIVIDER (1, 2, 4, 8 or 16). CHIP_CLOCK_HZ is the board's clock_hz.
+ * CHIP_APB1_DIVIDER and CHIP_APB2_DIVIDER (1, 2, 4, 8 or 16). CHIP_CLOCK_HZ is the board's
+ * clock_hz.
  */
 #ifndef STM32_PLL_H
 #define STM32_PLL_H
@@ -75,7 +76,8 @@ static inline int stm32_start_pll(void) {
     return 1;
 }
 
-/* The core runs from the PLL, its flash with the wait states that this needs. `more`: bits of FLASH_ACR. */
+/* The core runs from the PLL, its flash with the wait states that this needs. `more`: bits of
+ * FLASH_ACR. */
 static inline int stm32_switch_to_pll(uint32_t more) {
     FLASH_ACR = CHIP_WAIT_STATES | more;
     if (!stm32_becomes(&FLASH_ACR, 15U, CHIP_WAIT_STATES)) {

@@ -1,5 +1,5 @@
-/* STM32F4 after a reset: its clock from the PLL, and the flash's caches. Written after RM0402, and not
- * run: no board was at hand. */
+/* STM32F4 after a reset: its clock from the PLL, and the flash's caches. Written after RM0402, and
+ * not run: no board was at hand. */
 #include "chip.h"
 
 #include "stm32_pll.h"

@@ -1,5 +1,5 @@
-/* STM32F7 after a reset: its clock from the PLL with over-drive, the accelerator of its flash, and the
- * core's caches. Written after RM0385 and RM0410, and not run: no board was at hand. */
+/* STM32F7 after a reset: its clock from the PLL with over-drive, the accelerator of its flash, and
+ * the core's caches. Written after RM0385 and RM0410, and not run: no board was at hand. */
 #include "chip.h"
 
 #include "stm32_pll.h"

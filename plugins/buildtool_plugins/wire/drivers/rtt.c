@@ -1,5 +1,6 @@
 /* SEGGER's RTT: two rings in RAM that a debug probe reads and writes while the core runs. The probe
- * finds the control block by its name; it is made at run time, so that the image in flash has none. */
+ * finds the control block by its name; it is made at run time, so that the image in flash has none.
+ */
 #include "wire.h"
 
 #define UP_BYTES 512U

@@ -1,4 +1,5 @@
-/* The USART of STM32F0, F3, F7, G4, H7, L4 and later: data registers of its own for each direction. */
+/* The USART of STM32F0, F3, F7, G4, H7, L4 and later: data registers of its own for each direction.
+ */
 #include "chip.h"
 #include "stm32_pins.h"
 #include "wire.h"
@@ -14,7 +15,8 @@
 #define CONTROL1_ENABLE 1U
 #define CONTROL1_RECEIVE (1U << 2)
 #define CONTROL1_SEND (1U << 3)
-#define CONTROL3_NO_OVERRUN (1U << 12) /* a byte that came too late is written over, without an error */
+#define CONTROL3_NO_OVERRUN                                                                        \
+    (1U << 12) /* a byte that came too late is written over, without an error */
 
 void wire_start(void) {
     stm32_usart_pins();

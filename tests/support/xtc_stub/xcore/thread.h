@@ -1,4 +1,5 @@
-/* A STUB of lib_xcore's threads, for tests on an ordinary machine: threads of the operating system. */
+/* A STUB of lib_xcore's threads, for tests on an ordinary machine: threads of the operating system.
+ */
 #ifndef STUB_THREAD_H
 #define STUB_THREAD_H
 
