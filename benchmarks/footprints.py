@@ -24,11 +24,11 @@ from buildtool.firmware.firmware import build_firmware
 from buildtool.firmware.linked import link_anyway, linked
 from buildtool.firmware.sizes import open_elf, placed_sections
 from buildtool.firmware.stack.need import Stacks
+from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.bound import bound
 from buildtool.plan.choose.choose import nearest
 from buildtool.plan.choose.footprint import Footprint
 from buildtool.plan.choose.prepare import Network, load_network, prepare
-from buildtool.plan.options import PlanOptions
 from buildtool.target.registry import board_names, load_board, load_target, plugin, toolchain
 from buildtool.target.types import Core
 

@@ -31,10 +31,10 @@ from buildtool.firmware.linkmap import contributions
 from buildtool.firmware.objects import Compiler, Unit, compile_all
 from buildtool.firmware.sizes import open_elf
 from buildtool.firmware.stack.need import Stacks
+from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.bound import FEATURES, features
 from buildtool.plan.choose.choose import nearest
 from buildtool.plan.choose.prepare import load_network, prepare
-from buildtool.plan.options import PlanOptions
 from buildtool.plan.types import Plan
 from buildtool.target.library import all_kernel_sources, is_runtime, kernel_includes
 from buildtool.target.recorded import FOLDER, Recorded, merged, read, written

@@ -15,8 +15,8 @@ from buildtool import __version__, zoo
 from buildtool.base import seen
 from buildtool.base.errors import BuildtoolError, UsageError
 from buildtool.base.identity import home
+from buildtool.fronts.cli import arguments
 from buildtool.fronts.cli import main as cli
-from buildtool.options import arguments
 
 COMMAND = [sys.executable, "-m", "buildtool"]
 NET = "ds_cnn"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from needs import needs_tool
 
+from buildtool.fronts.cli import arguments, helptexts
 from buildtool.fronts.cli import main as cli
-from buildtool.options import arguments, helptexts
 
 BUILDTOOL = str(Path(sys.executable).with_name("buildtool"))
 
@@ -77,7 +77,7 @@ def test_bash_takes_the_registration_as_the_page_has_it() -> None:
 def test_a_command_that_is_run_does_not_import_completion_or_help() -> None:
     code = (
         "import sys; from buildtool.fronts.cli import main; main.run(['boards']);"
-        "found = {'argcomplete', 'buildtool.options.helptexts', 'buildtool.fronts.texts.sarif'};"
+        "found = {'argcomplete', 'buildtool.fronts.cli.helptexts', 'buildtool.fronts.texts.sarif'};"
         "found |= {f'buildtool.fronts.{name}' for name in ('cli.completion', 'cmake', 'cli.debugger')};"
         "found &= sys.modules.keys();"
         "sys.exit(str(found) if found else 0)"

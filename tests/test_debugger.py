@@ -19,7 +19,8 @@ from needs import needs_tool
 from paths import ROOT
 
 from buildtool.api import handle
-from buildtool.api.requests import Debug, parse
+from buildtool.api.requests import parse
+from buildtool.api.requests.debug import Debug
 from buildtool.base.errors import TargetError, ToolError, UsageError
 from buildtool.fronts.cli import debugger
 from buildtool.fronts.cli import main as cli

@@ -20,7 +20,9 @@ from buildtool.api.requests import KINDS
 ORDER = (
     "base",
     "options",
+    "api.requests",
     "schema",
+    "options.page",
     "client",
     "graph",
     "zoo",
@@ -41,13 +43,12 @@ ORDER = (
     "firmware.datasets",
     "firmware",
     "firmware.flashing",
-    "api.requests",
     "api.answers",
     "firmware.run",
+    "api.answers.building",
     "api.describe",
     "api.checking",
     "api.bundling",
-    "api.handlers",
     "api",
     "daemon",
     "fronts.changes",
@@ -59,7 +60,7 @@ ORDER = (
     "fronts.bazel.worker",
     "__main__",
 )
-LEAF = {"base", "options", "schema", "client"}  # what the client may be made of
+LEAF = {"base", "options", "api.requests", "schema", "client"}  # what the client may be made of
 FOREIGN_OF_LEAF = {"msgpack"}
 
 

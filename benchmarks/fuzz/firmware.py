@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.fuzz import seeds, workers
 from benchmarks.fuzz.attempts import Outcome, mutant
 from benchmarks.fuzz.plans import made_by
-from buildtool.api.requests import Validate
+from buildtool.api.requests.validate import Validate
 from buildtool.base.errors import BuildtoolError, MachineError, ToolError
 from buildtool.base.files import File
 from buildtool.base.modes import Reference
@@ -29,10 +29,9 @@ from buildtool.firmware.run.execute import built, execute
 from buildtool.firmware.run.inputs import seeded
 from buildtool.firmware.run.subject import subject
 from buildtool.firmware.run.validation import SANITIZERS
+from buildtool.options.values import PlanOptions, TargetChoice
 from buildtool.plan.choose.pipeline import Planned
 from buildtool.plan.models import tflite_file
-from buildtool.plan.options import PlanOptions
-from buildtool.target.choice import TargetChoice
 
 LITERT_SECONDS = 20
 _EQUAL, _OTHER, _UNTAKEN = 0, 3, 4  # exit statuses of the process that asks LiteRT
@@ -76,7 +75,10 @@ def _made(kind: str, data: bytes, seed: int) -> tuple[Planned, Sources]:
         return made_by(data, seeds.subjects())
     strategy = ("layerwise", "best")[seed % 2]
     options = PlanOptions(strategy=strategy)
-    return subject(Validate(File(f"net.{kind}", data=data), TargetChoice("host"), options), Session())
+    return subject(
+        Validate(model=File(f"net.{kind}", data=data), target=TargetChoice("host"), options=options),
+        Session(),
+    )
 
 
 def _compared(made: Planned, sources: Sources, seed: int) -> Outcome:

@@ -22,9 +22,8 @@ from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit, kernel_sources
 from buildtool.firmware.firmware import write_files
 from buildtool.firmware.tools import toolchain
+from buildtool.options.values import PlanOptions, TargetChoice
 from buildtool.plan.choose.pipeline import Planned, planned
-from buildtool.plan.options import PlanOptions
-from buildtool.target.choice import TargetChoice
 from buildtool.target.library import kernel_includes
 
 CPU_SECONDS = 100  # of the program, which serves up to 500 images in some milliseconds each

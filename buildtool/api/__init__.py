@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from buildtool.base.session import Session, working
 
 if TYPE_CHECKING:
     from buildtool.base.cache.cache import Cache
+    from buildtool.base.session import Session
 
 
 def handle(request: Mapping[str, Any], session: Session | None = None) -> dict[str, Any]:
@@ -22,18 +22,22 @@ def handle(request: Mapping[str, Any], session: Session | None = None) -> dict[s
     Values are those of JSON, and bytes for files; paths are absolute. Errors are BuildtoolError.
     `session` keeps what several requests share; without one nothing is kept.
     """
-    from buildtool.api.handlers import answer
     from buildtool.api.requests import parse
+    from buildtool.base.session import Session, working
+    from buildtool.schema import SCHEMA
 
     session = session or Session()
     with working(session):
-        return answer(parse(request), session)
+        asked = parse(request)
+        module, _, function = asked.handler.partition(":")
+        return {**getattr(import_module(module), function)(asked, session), "schema": SCHEMA}
 
 
 def kept_session() -> Session:
     """A session that also finds what earlier processes of this user have kept."""
     from buildtool.base.cache.cache import open_cache
     from buildtool.base.identity import code_digest
+    from buildtool.base.session import Session
 
     return Session(keeper=open_cache(code_digest()))
 

@@ -11,11 +11,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from buildtool.api.requests import Describe, Flashing
+from buildtool.api.requests.describe import Describe
+from buildtool.api.requests.parts import Flashing
 from buildtool.base.modes import Requantise
 from buildtool.base.session import Session
 from buildtool.firmware.depends import Origins
 from buildtool.firmware.linkmap import MAP_FLAG
+from buildtool.options.values import TargetChoice
 from buildtool.schema.builds import (
     DescribeAnswer,
     NetworkFiles,
@@ -26,7 +28,6 @@ from buildtool.schema.builds import (
     SourceGroup,
     Tools,
 )
-from buildtool.target.choice import TargetChoice
 from buildtool.target.debugging import RENAMES
 from buildtool.target.types import Board, LinkerScript, Target, Toolchain
 

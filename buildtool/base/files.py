@@ -105,6 +105,9 @@ def _reason(error: OSError) -> str:
     return "there is no such file" if isinstance(error, FileNotFoundError) else str(error.strerror)
 
 
+Named = str | File  # a network of the zoo or a known board by its name, or a file
+
+
 def to_file(value: str | dict[str, Any] | File, suffixes: tuple[str, ...]) -> str | File:
     """What a request's value names: a file, or text that is no path (of a network or a board).
 

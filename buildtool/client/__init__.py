@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from buildtool import options
+    from buildtool.api.requests import options_of
     from buildtool.base.compiler import identify
     from buildtool.base.errors import BuildtoolError, UsageError, did_you_mean
     from buildtool.base.identity import code_digest, code_files, code_folders, home
@@ -35,6 +36,7 @@ __all__ = [
     "identify",
     "is_hashed_always",
     "options",
+    "options_of",
     "place",
     "turns",
 ]
@@ -55,6 +57,7 @@ _HOMES = {
     "code_files": "buildtool.base.identity",
     "code_folders": "buildtool.base.identity",
     "home": "buildtool.base.identity",
+    "options_of": "buildtool.api.requests",
 }
 _MODULES = {"options": "buildtool.options", "turns": "buildtool.client.turns"}
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from buildtool import __version__
+from buildtool.api.requests import needs
+from buildtool.api.requests.parts import Needs
 from buildtool.base import wire
 from buildtool.base.errors import BuildtoolError, MachineError, ToolError
 from buildtool.client import endpoint as places
@@ -127,12 +129,7 @@ class Link:
 
 def _environment(request: Mapping[str, Any]) -> dict[str, str]:
     """What the answer may depend on of the caller's environment: the tools that it finds."""
-    return dict(os.environ) if request.get("kind") in TOOLS else {}
-
-
-PURE = frozenset({"plan", "trace", "front", "emit", "arena", "tflm", "zoo", "ops", "boards"})
-TOOLS = frozenset({"analyze", "describe", "report"})  # they look for compilers as well
-SERVED = PURE | TOOLS  # what builds and runs firmware belongs to the caller's own processes
+    return dict(os.environ) if needs(request) is Needs.COMPILERS else {}
 
 
 def ask(

@@ -15,6 +15,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from buildtool.api.requests import needs
+from buildtool.api.requests.parts import Needs
 from buildtool.base.errors import ToolError, UsageError, did_you_mean
 from buildtool.base.seen import is_hashed_always
 from buildtool.client import daemon, endpoint
@@ -76,7 +78,7 @@ def _answer(
     cache: str,
     listen: daemon.Listener | None,
 ) -> dict[str, Any]:
-    if mode is Mode.OFF or request.get("kind") not in daemon.SERVED:
+    if mode is Mode.OFF or needs(request) is Needs.PROGRAMS:
         return here(request)
     try:
         return daemon.ask(request, cache, listen=listen)

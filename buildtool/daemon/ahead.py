@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from buildtool.api.requests import Planning, parse
+from buildtool.api.requests import parse
+from buildtool.api.requests.parts import Planning
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import Objective, Strategy
 from buildtool.base.session import Session

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from buildtool.api import about
-from buildtool.client.daemon import PURE
+from buildtool.api.requests import needs
+from buildtool.api.requests.parts import Needs
 
 if TYPE_CHECKING:
     from buildtool.daemon.connection import Connection
@@ -36,7 +37,8 @@ class Job:
     @property
     def is_pure(self) -> bool:
         """Whether the answer depends on files alone, whose digests come with the request or the answer."""
-        return self.request.get("kind") in PURE and not self.request.get("cmsis_nn") and self.cache == "on"
+        known = needs(self.request) is Needs.NOTHING and not self.request.get("cmsis_nn")
+        return known and self.cache == "on"
 
     def message(self) -> dict[str, Any]:
         """What its worker is told."""

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from buildtool.api.requests import asked
 from buildtool.client.events import FOREIGN, file_system
 from buildtool.daemon.memory import Digests, request_key
 
@@ -27,7 +28,6 @@ SETTLE_SECONDS = 0.1  # after the last event: whoever saves writes in several st
 CODE_SETTLE_SECONDS = 3 * SETTLE_SECONDS  # whoever edits code saves several files
 LOOK_SECONDS = 2.0  # between two looks at sizes and times
 _SOURCES = (".py", ".c", ".h", ".toml")
-KINDS = frozenset(("plan", "front", "emit", "analyze", "describe"))
 
 
 class Watcher:
@@ -53,7 +53,8 @@ class Watcher:
 
     def remember(self, request: Mapping[str, Any], environment: Mapping[str, str]) -> None:
         """A request was made: its files are watched from now on."""
-        if request.get("kind") not in KINDS or request.get("cmsis_nn"):
+        of = asked(request)
+        if of is None or not of.prepared or request.get("cmsis_nn"):
             return
         key = request_key(bare(request), environment, "")
         self._requests[key] = (dict(request), dict(environment))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from buildtool.target.choice import TargetChoice
+from buildtool.options.values import TargetChoice
 from buildtool.target.plugin import TargetPlugin
 from buildtool.target.types import Target
 

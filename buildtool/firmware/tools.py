@@ -7,8 +7,9 @@ from pathlib import Path
 
 from buildtool.base.errors import UsageError, suggest
 from buildtool.firmware.depends import Origins
+from buildtool.options.values import ANY_WIRE, TargetChoice
 from buildtool.target import registry
-from buildtool.target.choice import ANY_WIRE, TargetChoice, wire_of
+from buildtool.target.choice import wire_of
 from buildtool.target.debugging import debuggable
 from buildtool.target.plugin import Harness, TargetPlugin
 from buildtool.target.types import Board, Target, Toolchain, Wiring

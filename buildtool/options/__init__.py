@@ -2,17 +2,16 @@
 
 A leaf: the standard library only. Values are parsed here as well, from a request's plain values or from
 text, so that every front refuses the same mistakes in the same words. Begin at types.py; nested.py and
-keys.py are the table, parsers.py are its values, table.py is what a request may say by it. Made from it are
-the command line (arguments.py, spelling.py) and the reference page (page.py).
+keys.py are the table, parsers.py are its values, table.py is what a request may say by it, values.py is what
+that becomes. Which kinds of requests take an option is said by these (buildtool/api/requests). Made from it
+are the command line (buildtool/fronts/cli, spelling.py) and the reference page (page.py).
 """
 
-from buildtool.options.keys import LINKED, RUN, TRIED
 from buildtool.options.table import (
     BY_NAME,
     OPTIONS,
     beside_plan,
     from_text,
-    of,
     parse,
     planning,
     refuse_unknown,
@@ -23,17 +22,13 @@ from buildtool.options.types import BOARD_SUFFIXES, MODEL_SUFFIXES, NESTED, Grou
 __all__ = [
     "BOARD_SUFFIXES",
     "BY_NAME",
-    "LINKED",
     "MODEL_SUFFIXES",
     "NESTED",
     "OPTIONS",
-    "RUN",
-    "TRIED",
     "Group",
     "Option",
     "beside_plan",
     "from_text",
-    "of",
     "parse",
     "planning",
     "refuse_unknown",

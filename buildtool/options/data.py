@@ -8,7 +8,6 @@ from buildtool.options.pixels import normalise
 from buildtool.options.types import Group, Option
 
 MOST_SAMPLES = 100_000_000  # inputs of a data set
-_KINDS = ("validate",)
 
 
 def samples(name: str, value: object) -> int:
@@ -27,7 +26,6 @@ DATA: tuple[Option, ...] = (
         "A data set to run on: arrays (.npz), or a folder of images or .npy files, with a folder for each "
         "class where they have classes.",
         location,
-        _KINDS,
         Group.INPUT,
         default="random values",
         suffixes=("",),
@@ -38,7 +36,6 @@ DATA: tuple[Option, ...] = (
         "The data set's labels (.npy, .npz, .txt or .csv); with a folder for each class, a .txt file of the "
         "classes' names in the order of the network's output.",
         location,
-        _KINDS,
         Group.INPUT,
         default="those in the .npz file; the folders of classes, by their names",
         suffixes=("",),
@@ -48,7 +45,6 @@ DATA: tuple[Option, ...] = (
         "N",
         "At most so many inputs of the data set, chosen at random by the seed.",
         whole(1, MOST_SAMPLES),
-        _KINDS,
         Group.INPUT,
         default="all",
         number=True,
@@ -58,7 +54,6 @@ DATA: tuple[Option, ...] = (
         "N|all",
         "How many inputs of the data set go through the firmware; all of them go through the reference.",
         samples,
-        _KINDS,
         Group.INPUT,
         default="all, where an hour is enough by an estimate; else what takes ten minutes",
         number=True,
@@ -68,7 +63,6 @@ DATA: tuple[Option, ...] = (
         "N|all",
         "Of a network with state: how many inputs follow one another before the state is reset.",
         samples,
-        _KINDS,
         Group.INPUT,
         default="half of the random inputs; each input of a data set stands by itself",
         number=True,
@@ -78,7 +72,6 @@ DATA: tuple[Option, ...] = (
         "",
         "The data set goes through the reference alone: nothing is planned, built or run.",
         flag,
-        _KINDS,
         Group.INPUT,
         flag=True,
     ),
@@ -88,7 +81,6 @@ DATA: tuple[Option, ...] = (
         "How an image of another size comes to the input's: crop (covers it, cut on both sides), pad (lies "
         "within it, black beside), stretch, or exact (is refused).",
         mode(Resize),
-        _KINDS,
         Group.INPUT,
         default="crop",
         values=tuple(map(str, Resize)),
@@ -99,7 +91,6 @@ DATA: tuple[Option, ...] = (
         "The real values of pixels: bytes (0 to 255), unit (0 to 1), signed (-1 to 1), or "
         "MEANS/DEVIATIONS of the values from 0 to 1, such as 0.485,0.456,0.406/0.229,0.224,0.225.",
         normalise,
-        (*_KINDS, "split"),
         Group.INPUT,
         default="auto: the one of the three that the input's range is; for a split unit",
     ),
@@ -108,7 +99,6 @@ DATA: tuple[Option, ...] = (
         "OUTPUT",
         "The output whose largest value is the class, of a network with several.",
         text,
-        _KINDS,
         Group.INPUT,
         default="the only one that has a value for each class",
     ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from buildtool.base.modes import MOST_THREADS, Format, On, Reference, Requantise
 from buildtool.options.data import DATA
-from buildtool.options.nested import PLANNED
 from buildtool.options.parsers import (
     MOST_CAPACITY,
     MOST_INPUTS,
@@ -23,20 +22,12 @@ from buildtool.options.parsers import (
 from buildtool.options.splitting import SPLITTING
 from buildtool.options.types import BOARD_SUFFIXES, MODEL_SUFFIXES, Group, Option
 
-COMPILED = ("describe", "build", "validate", "profile", "flash")
-DESK = ("describe", "build", "validate", "profile")  # kinds that may be about a board on the desk
-RUN = ("validate", "profile")
-FLASHED = ("describe", "build", "sizes")  # kinds that name or write files for flash
-TRIED = (*RUN, "debug")  # kinds for which the test firmware gets inputs
-LINKED = (*TRIED, "flash")  # kinds that may be about the image of a build
-
 KEYS: tuple[Option, ...] = (
     Option(
         "toolchain",
         "NAME",
         "The compiler: clang or gcc.",
         text,
-        (*COMPILED, "debug", "target"),
         Group.TARGET,
         default="the board's first",
     ),
@@ -45,7 +36,6 @@ KEYS: tuple[Option, ...] = (
         "",
         "Compiles for a debugger: -g and -Og in place of -O3, the arena and every region with a name.",
         flag,
-        COMPILED,
         Group.TARGET,
         flag=True,
     ),
@@ -54,7 +44,6 @@ KEYS: tuple[Option, ...] = (
         "PATH",
         "Cortex-M: a checkout of CMSIS-NN, whose kernels are used where they give the reference's bytes.",
         text,
-        (*PLANNED, "describe"),
         Group.TARGET,
         default="none",
         folder=True,
@@ -65,7 +54,6 @@ KEYS: tuple[Option, ...] = (
         "A format of the files for flash, beside .elf and .map: bin, hex (Intel) or uf2; it may be given "
         "several times.",
         listed(mode(Format)),
-        FLASHED,
         Group.TARGET,
         default="bin",
         values=tuple(map(str, Format)),
@@ -77,7 +65,6 @@ KEYS: tuple[Option, ...] = (
         "KEY.pem",
         "Also writes the firmware signed for MCUboot, with this private key; imgtool has to be installed.",
         location,
-        FLASHED,
         Group.TARGET,
         suffixes=("",),
     ),
@@ -86,7 +73,6 @@ KEYS: tuple[Option, ...] = (
         "VERSION",
         "The version in MCUboot's header: numbers such as 1.2.3 or 1.2.3+4.",
         version,
-        FLASHED,
         Group.TARGET,
         default="0.0.0",
     ),
@@ -96,7 +82,6 @@ KEYS: tuple[Option, ...] = (
         "XS3: how sums become outputs of eight bits: exact (equal to the reference) or vpu16 (by 16-bit "
         "multipliers, within a bound that is told).",
         mode(Requantise),
-        (*PLANNED, "describe"),
         Group.TARGET,
         default="exact",
         values=tuple(map(str, Requantise)),
@@ -106,7 +91,6 @@ KEYS: tuple[Option, ...] = (
         "N",
         "The threads that share the work of each kernel's call, at most as many as the board has.",
         whole(1, MOST_THREADS),
-        (*PLANNED, "describe"),
         Group.TARGET,
         default="all that the board has",
         number=True,
@@ -116,7 +100,6 @@ KEYS: tuple[Option, ...] = (
         "MEMORY",
         "The board's memory that the weights are in; from one with a bandwidth they come into the arena.",
         text,
-        (*PLANNED, "describe"),
         Group.TARGET,
         default="as the board's file says",
     ),
@@ -125,7 +108,6 @@ KEYS: tuple[Option, ...] = (
         "MEMORY[,MEMORY]",
         "The board's memory that the arena is in; of two, buffers are spread over both.",
         text,
-        (*PLANNED, "describe"),
         Group.TARGET,
         default="as the board's file says",
     ),
@@ -134,7 +116,6 @@ KEYS: tuple[Option, ...] = (
         "FILE.npy",
         "One input to run on: quantised values, or floats.",
         location,
-        TRIED,
         Group.INPUT,
         default="random values",
         suffixes=("",),
@@ -144,7 +125,6 @@ KEYS: tuple[Option, ...] = (
         "N",
         "The number of random inputs.",
         whole(1, MOST_INPUTS),
-        TRIED,
         Group.INPUT,
         "1",
         number=True,
@@ -155,7 +135,6 @@ KEYS: tuple[Option, ...] = (
         "The seed of the random inputs, of random networks, and of what --limit chooses; of a split's "
         "weights, order, augmentation, calibration and chosen test images.",
         whole(0, MOST_SEED),
-        (*TRIED, "target", "split"),
         Group.INPUT,
         "0",
         number=True,
@@ -166,7 +145,6 @@ KEYS: tuple[Option, ...] = (
         "PLUGIN",
         "The name of a target plugin, which the boards that it serves have as their family.",
         text,
-        ("target",),
         Group.OTHER,
     ),
     Option(
@@ -174,7 +152,6 @@ KEYS: tuple[Option, ...] = (
         "N",
         "The number of random networks for each kernel.",
         whole(1, MOST_INPUTS),
-        ("target",),
         Group.INPUT,
         "4",
         number=True,
@@ -185,7 +162,6 @@ KEYS: tuple[Option, ...] = (
         "Where test firmware runs: emulator (or this machine, as the board's file says) or board (on the "
         "desk: it is flashed, and answers over a wire).",
         mode(On),
-        DESK,
         Group.DESK,
         default="emulator",
         values=tuple(map(str, On)),
@@ -196,7 +172,6 @@ KEYS: tuple[Option, ...] = (
         "How a board on the desk answers: serial or rtt, and the port (serial:/dev/ttyACM0, "
         "rtt:127.0.0.1:9090), or semihosting, by files of its debugger's. In an emulator serial is its UART.",
         wire,
-        (*DESK, "flash"),
         Group.DESK,
         default="serial where the board's file has [uart], else rtt; the only port that is there",
     ),
@@ -205,7 +180,6 @@ KEYS: tuple[Option, ...] = (
         "",
         "The board holds the image already: it is not flashed.",
         flag,
-        RUN,
         Group.DESK,
         flag=True,
     ),
@@ -214,7 +188,6 @@ KEYS: tuple[Option, ...] = (
         "NAME",
         "The program that flashes the board: openocd, pyocd, esptool or xflash.",
         text,
-        (*RUN, "flash"),
         Group.DESK,
         default="the first of the board's file that is installed",
     ),
@@ -223,7 +196,6 @@ KEYS: tuple[Option, ...] = (
         "PORT",
         "The port of this machine at which the debugger finds the server.",
         whole(1024, 65535),
-        ("debug",),
         Group.OTHER,
         default="3333",
         number=True,
@@ -233,7 +205,6 @@ KEYS: tuple[Option, ...] = (
         "",
         "Compares every tensor, not the outputs alone.",
         flag,
-        ("validate",),
         Group.REPORT,
         flag=True,
     ),
@@ -243,7 +214,6 @@ KEYS: tuple[Option, ...] = (
         "What to compare with: litert (LiteRT's reference kernels), numpy (buildtool's own executor), or "
         "auto: LiteRT where it is installed and computes the network.",
         mode(Reference),
-        ("validate", "profile"),
         Group.REPORT,
         default="auto",
         values=tuple(map(str, Reference)),
@@ -253,7 +223,6 @@ KEYS: tuple[Option, ...] = (
         "",
         "Builds with checks of addresses and of undefined behaviour (host).",
         flag,
-        ("validate",),
         Group.REPORT,
         flag=True,
     ),
@@ -262,7 +231,6 @@ KEYS: tuple[Option, ...] = (
         "",
         "Shows what msf-cnn and xcore-strips reach on the same network.",
         flag,
-        ("plan",),
         Group.REPORT,
         flag=True,
     ),
@@ -271,7 +239,6 @@ KEYS: tuple[Option, ...] = (
         "",
         "Shows what msf-cnn and xcore-strips reach on the same network.",
         flag,
-        ("front", "report"),
         Group.REPORT,
         flag=True,
     ),
@@ -280,7 +247,6 @@ KEYS: tuple[Option, ...] = (
         "NAME",
         "The prefix of the network's C interface.",
         identifier,
-        ("emit", "describe", "build", "bundle"),
         Group.OTHER,
         default="the model's own name",
     ),
@@ -289,7 +255,6 @@ KEYS: tuple[Option, ...] = (
         "BYTES",
         "Stops at any placement within so many bytes.",
         whole(1, MOST_CAPACITY),
-        ("arena",),
         Group.OTHER,
         number=True,
         default="the lowest placement",
@@ -299,7 +264,6 @@ KEYS: tuple[Option, ...] = (
         "NODES",
         "Upper limit for the nodes that the search visits.",
         whole(1, MOST_NODES),
-        ("arena",),
         Group.OTHER,
         number=True,
         default="some seconds' worth",
@@ -309,19 +273,6 @@ KEYS: tuple[Option, ...] = (
         "BOARD",
         "A board of `buildtool boards`, or a .toml file that extends one.",
         location,
-        (
-            "plan",
-            "trace",
-            "front",
-            "report",
-            "emit",
-            "describe",
-            "build",
-            "bundle",
-            "sizes",
-            *LINKED,
-            "split",
-        ),
         Group.TARGET,
         suffixes=BOARD_SUFFIXES,
     ),
@@ -330,7 +281,6 @@ KEYS: tuple[Option, ...] = (
         "BOARD",
         "A board of `buildtool boards`, or a .toml file; it may be given several times.",
         listed(location),
-        ("analyze", "target"),
         Group.TARGET,
         default="every board",
         many=True,
@@ -342,7 +292,6 @@ KEYS: tuple[Option, ...] = (
         "MODEL",
         "A .tflite or .onnx file, or a network of `buildtool zoo`.",
         location,
-        (*PLANNED, "describe", "zoo", "tflm", "ops"),
         Group.OTHER,
         suffixes=MODEL_SUFFIXES,
     ),
@@ -351,7 +300,6 @@ KEYS: tuple[Option, ...] = (
         "ELF",
         "A linked image: the one to look at, or to run in place of one that is built for it.",
         location,
-        ("sizes", *LINKED),
         Group.BUILT,
         suffixes=("",),
     ),
@@ -360,7 +308,6 @@ KEYS: tuple[Option, ...] = (
         "FILE",
         "The map that the linker wrote with the image: it says which file and library each byte is of.",
         location,
-        ("sizes",),
         Group.BUILT,
         default="NAME.map beside the image, if it is this image's",
         suffixes=("",),
@@ -370,7 +317,6 @@ KEYS: tuple[Option, ...] = (
         "FILE",
         "The plan to run by, which `buildtool plan --out` wrote; with an image, the emitted NAME.plan.",
         location,
-        ("plan", "trace", "report", "emit", "build", "bundle", *LINKED),
         Group.BUILT,
         default="a plan is made",
         suffixes=("",),
@@ -381,7 +327,6 @@ KEYS: tuple[Option, ...] = (
         "An arena problem: a table of buffers with the columns id, lower, upper and size, and where they are "
         "needed alignment and offset.",
         location,
-        ("arena",),
         Group.OTHER,
         suffixes=("",),
     ),

@@ -9,26 +9,11 @@ from buildtool.base.modes import Counted, Image, InPlace, Objective, Order, Stra
 from buildtool.options.parsers import MOST_BATCH, limit, mode, pixels, sides, size, text, whole, work
 from buildtool.options.types import Group, Option, Parser
 
-# Kinds for which one plan is made.
-MADE = (
-    "plan",
-    "trace",
-    "report",
-    "analyze",
-    "emit",
-    "build",
-    "bundle",
-    "validate",
-    "profile",
-    "debug",
-    "flash",
-)
-PLANNED = ("front", *MADE)
 LIMITED = (Strategy.BEST, Strategy.MSF_CNN, Strategy.XCORE_STRIPS)  # strategies that may repeat work
 
 
 def _planning(name: str, metavar: str, sentence: str, parse: Parser, **more: Any) -> Option:
-    return Option(name, metavar, sentence, parse, more.pop("requests", PLANNED), Group.PLANNING, **more)
+    return Option(name, metavar, sentence, parse, Group.PLANNING, **more)
 
 
 def _mode(name: str, sentence: str, modes: type[enum.StrEnum], **more: Any) -> Option:
@@ -41,14 +26,12 @@ NESTED_OPTIONS: tuple[Option, ...] = (
         "Who decides how the network runs: best (the best plan within the limits), layerwise (one operator "
         "after the other), msf-cnn or xcore-strips (as these systems plan).",
         Strategy,
-        requests=MADE,
         default="best",
     ),
     _mode(
         "objective",
         "What to minimise: cost (the target's estimate) or ram (bytes of the arena).",
         Objective,
-        requests=MADE,
         default="cost",
     ),
     _planning(
@@ -57,7 +40,6 @@ NESTED_OPTIONS: tuple[Option, ...] = (
         "Upper limit for the arena, in bytes: 65536, 64K.",
         size,
         default="the board's memory",
-        requests=(*PLANNED, "split"),
     ),
     _planning(
         "max_f",
@@ -80,7 +62,6 @@ NESTED_OPTIONS: tuple[Option, ...] = (
         "Upper limit for the estimated time, in milliseconds: of a cost in cycles, at the board's clock.",
         limit,
         default="none",
-        requests=(*PLANNED, "split"),
     ),
     _planning(
         "max_flash",
@@ -108,7 +89,6 @@ NESTED_OPTIONS: tuple[Option, ...] = (
         "LIST",
         "The segments of xcore-strips: operators of the file and numbers of strips, such as 0-6x20,7-14x10.",
         text,
-        requests=MADE,
         default="the best ones that are found",
         strategies=(Strategy.XCORE_STRIPS,),
     ),
@@ -134,7 +114,6 @@ NESTED_OPTIONS: tuple[Option, ...] = (
         "Where the weights are: flash (they are not counted as memory) or load (they are in memory from "
         "their first to their last reader).",
         mode(WeightsIn),
-        ("analyze",),
         Group.COUNTING,
         default="flash",
         values=tuple(map(str, WeightsIn)),
@@ -145,7 +124,6 @@ NESTED_OPTIONS: tuple[Option, ...] = (
         "Which operators are counted: separate (all that the file has) or fused (batch normalisation and "
         "activation are part of the operator before them).",
         mode(Counted),
-        ("analyze",),
         Group.COUNTING,
         default="separate",
         values=tuple(map(str, Counted)),
@@ -155,7 +133,6 @@ NESTED_OPTIONS: tuple[Option, ...] = (
         "N",
         "The number of images that are computed at a time.",
         whole(1, MOST_BATCH),
-        ("analyze",),
         Group.COUNTING,
         number=True,
         default="the file's; 1 for Darknet",
@@ -165,7 +142,6 @@ NESTED_OPTIONS: tuple[Option, ...] = (
         "HxW",
         "Rows and columns of the image.",
         sides,
-        ("analyze",),
         Group.COUNTING,
         default="the file's",
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
+from buildtool.api.requests import EVERY_KIND, type_of
 from buildtool.base.modes import Strategy
 from buildtool.options.table import OPTIONS
 from buildtool.options.types import Group, Option
@@ -62,7 +63,7 @@ def _row(option: Option) -> str:
     name = f"`{option.name}`"
     if option.spelt:
         name += f" (`{option.flagged}`)"
-    cells = [name, _value(option), " ".join(_sentences(option)), option.default, ", ".join(option.requests)]
+    cells = [name, _value(option), " ".join(_sentences(option)), option.default, ", ".join(_requests(option))]
     return "| " + " | ".join(cells) + " |"
 
 
@@ -70,6 +71,11 @@ def _value(option: Option) -> str:
     if option.values:
         return ", ".join(f"`{value}`" for value in option.values)
     return "true or false" if option.flag else option.metavar
+
+
+def _requests(option: Option) -> Iterator[str]:
+    """The kinds of requests that an option changes."""
+    return (kind for kind in EVERY_KIND if option.name in type_of(kind).takes)
 
 
 def _sentences(option: Option) -> Iterator[str]:

@@ -26,7 +26,6 @@ MOST_WIDTH = 16.0
 _MOST_SIZE = 4096  # rows and columns
 _MOST_EPOCHS = 100_000
 _MOST_IMAGES = 10_000_000
-_KINDS = ("split",)
 
 
 def network(name: str, value: object) -> str:
@@ -90,7 +89,7 @@ def some(name: str, value: object) -> float:
 
 
 def _own(name: str, metavar: str, sentence: str, parse: Parser, default: str = "", **more: Any) -> Option:
-    return Option(name, metavar, sentence, parse, _KINDS, Group.SPLIT, default, **more)
+    return Option(name, metavar, sentence, parse, Group.SPLIT, default, **more)
 
 
 def _values(modes: type[enum.StrEnum]) -> tuple[str, ...]:

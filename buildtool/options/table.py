@@ -23,11 +23,6 @@ _CHECKED = (
 BY_NAME = {option.name: option for option in OPTIONS}
 
 
-def of(kind: str, *groups: Group) -> tuple[Option, ...]:
-    """The options of a kind of request; of some groups only."""
-    return tuple(o for o in OPTIONS if kind in o.requests and (not groups or o.group in groups))
-
-
 def parse(name: str, value: object) -> Any:
     """The value of the option `name`; UsageError for one that it does not take."""
     return BY_NAME[name].parse(name, value)
@@ -45,7 +40,11 @@ def planning(values: Mapping[str, Any]) -> dict[str, Any]:
     for name in values:
         if name not in known:
             raise refuse_unknown("plan", name, known, "the options of a request")
-    found = {name: parse(name, value) for name, value in values.items()}
+    return together({name: parse(name, value) for name, value in values.items()})
+
+
+def together(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Planning options that are parsed; UsageError for those that have no effect together."""
     strategy = found.get("strategy", Strategy.BEST)
     for name in found:
         others = BY_NAME[name].strategies
@@ -57,7 +56,7 @@ def planning(values: Mapping[str, Any]) -> dict[str, Any]:
         raise UsageError(
             "it is max_cost in another unit, and one of them is enough", option="max_ms", hint=helps
         )
-    return found
+    return dict(found)
 
 
 def beside_plan(names: Iterable[str]) -> None:

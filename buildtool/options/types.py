@@ -35,7 +35,7 @@ class Option(NamedTuple):
     """One option.
 
     `name` as in a request; `sentence` says what it does; `parse` gives its value or raises UsageError;
-    `requests`: the kinds that it changes, all others refuse it; `default` in words ("": there is none);
+    `default` in words ("": there is none);
     `values`: all that a mode may say; `strategies`: those that heed it; `flag`: it takes no value;
     `number`: it is a whole number; `many`: it may be given several times; `suffixes`: what the names of
     files end in (None: it names no file); `folder`: it names a folder; `spelt`: its name on the command
@@ -46,7 +46,6 @@ class Option(NamedTuple):
     metavar: str
     sentence: str
     parse: Parser
-    requests: tuple[str, ...]
     group: Group
     default: str = ""
     values: tuple[str, ...] = ()

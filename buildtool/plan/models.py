@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from buildtool.base.errors import BuildtoolError, UnsupportedError, UsageError, did_you_mean, suggest
-from buildtool.base.files import File, to_file
+from buildtool.base.files import File, Named, to_file
 from buildtool.base.session import Level, Session
 from buildtool.graph.types import Graph
 from buildtool.options import MODEL_SUFFIXES
 
 MOST_MODELS = 8  # of which a session keeps the bytes
 MAX_BYTES = 1 << 30  # larger files are refused before they are read
-Named = str | File  # a network of the zoo by its name, or a file
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import pkgutil
 import sys
 import types
 import typing
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
-from buildtool.schema.kinds import ANSWERS
+from buildtool import schema
+from buildtool.api.requests import EVERY_KIND, types_of
+from buildtool.api.requests.parts import Request
 
 _HEAD = """\
 # Answers
@@ -35,9 +39,9 @@ _PLAIN = {
 def page() -> str:
     """The page as Markdown: a section a kind of request, each type once, where it is first needed."""
     parts, shown = [_HEAD], set[type]()
-    for kind, answers in ANSWERS.items():
+    for kind in EVERY_KIND:
         parts.append(f"## `{kind}`\n")
-        for answer in answers:
+        for answer in answers_of(kind):
             for found in (answer, *_below(answer)):
                 if found not in shown:
                     shown.add(found)
@@ -45,6 +49,23 @@ def page() -> str:
                 elif found is answer:
                     parts.append(f"See [{found.__name__}](#{found.__name__.lower()}).\n")
     return "\n".join(parts)
+
+
+def answers_of(kind: str) -> tuple[type, ...]:
+    """The types of the answers to a kind of request: those that what answers it says that it returns."""
+    names = [name for of in types_of(kind) for name in _returned(of).split(" | ")]
+    known: dict[str, type] = {}
+    for found in pkgutil.iter_modules(schema.__path__, f"{schema.__name__}."):
+        if found.name != __name__:
+            known |= vars(import_module(found.name))
+    return tuple(known[name] for name in names)
+
+
+def _returned(of: type[Request]) -> str:
+    """The annotation of what a request is answered with."""
+    module, _, function = of.handler.partition(":")
+    found: str = getattr(import_module(module), function).__annotations__["return"] if module else of.answers
+    return found
 
 
 def _section(answer: type) -> str:

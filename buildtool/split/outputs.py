@@ -125,7 +125,8 @@ def plan(tflite: Path, board: str | Path, goals: Goals) -> dict[str, Any]:
 def _code_bytes(request: Mapping[str, Any]) -> int | None:
     """What the code of a request's plan takes of flash at most; None where that is not known."""
     from buildtool.api import kept_session
-    from buildtool.api.requests import Plan, parse
+    from buildtool.api.requests import parse
+    from buildtool.api.requests.plan import Plan
     from buildtool.client.files import Located
     from buildtool.plan.choose.choose import chosen
     from buildtool.plan.choose.prepare import load_network, prepare

@@ -176,7 +176,8 @@ def price_of(graph: Graph, board: str | Path, session: Session) -> Price:
 
 def price_of_file(path: Path, board: str | Path, session: Session) -> Price:
     """As `price_of`, of a .tflite file."""
-    from buildtool.api.requests import Front, parse
+    from buildtool.api.requests import parse
+    from buildtool.api.requests.front import Front
     from buildtool.base.modes import Strategy
     from buildtool.client.files import Located
     from buildtool.emit.image import image_layout

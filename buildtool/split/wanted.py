@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from buildtool.api.requests import Values
+from buildtool.api.requests.parts import Values
+from buildtool.api.requests.split import Split
 from buildtool.base.errors import UsageError, suggest
 from buildtool.base.modes import Compared, Flip, Reads
 from buildtool.options.pixels import Normalise
@@ -17,7 +18,6 @@ from buildtool.split.search import FACTORS, MAX_DROP
 from buildtool.split.settings import Settings
 from buildtool.split.types import First
 
-KIND = "split"
 OUT = "split"
 ORIGINAL, KERAS = WRITTEN = ("original.keras", "split.keras")  # networks below the output folder
 IMAGES = 1000  # test images that go through the int8 network and the firmware
@@ -74,9 +74,9 @@ class Wanted:
 
 def wanted(request: Mapping[str, object], out: str | Path = OUT) -> Wanted:
     """What a request of kind `split` says; UsageError for values that cannot be or have no effect."""
-    if request.get("kind") != KIND:
-        raise UsageError(f"a request of kind {request.get('kind')!r} is no split", hint=f"'{KIND}'")
-    values = Values(KIND, request)
+    if request.get("kind") != Split.kind:
+        raise UsageError(f"a request of kind {request.get('kind')!r} is no split", hint=f"'{Split.kind}'")
+    values = Values(Split, request)
     network, folder = str(values.need("network")), Path(out)
     if network not in NETWORKS:
         _refuse_training(values)

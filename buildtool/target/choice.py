@@ -2,39 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from buildtool.base.files import File, to_file
-from buildtool.base.modes import Requantise
+from buildtool.base.files import Named, to_file
 from buildtool.base.session import Session
 from buildtool.options import BOARD_SUFFIXES
+from buildtool.options.values import ANY_WIRE, TargetChoice
 from buildtool.target.types import Board, Target
 
 MOST_BOARD_BYTES = 1 << 20
-ANY_WIRE = "any"  # the one that suits the board
-Named = str | File  # a known board by its name, or a .toml file
-
-
-@dataclass(frozen=True)
-class TargetChoice:
-    """What a network is for: a board, the compiler, a library, and how it is requantised.
-
-    `toolchain`: "" for the board's first; `cmsis_nn`: a checkout of CMSIS-NN, "" for none; `debug`: whether
-    what is compiled is for a debugger; `wire`: how its test firmware answers ("": by files); `threads`: how
-    many share a call, None: all that the board has; `weights_in`: the memory that the weights are in, None:
-    as the board's file says; `arena_in`: the memory that the arena is in, or two of them,
-    separated by a comma.
-    """
-
-    board: Named
-    toolchain: str = ""
-    cmsis_nn: str = ""
-    debug: bool = False
-    wire: str = ""
-    threads: int | None = None
-    weights_in: str | None = None
-    requantise: Requantise = Requantise.EXACT
-    arena_in: str | None = None
 
 
 def choice(target: TargetChoice | Named) -> TargetChoice:

@@ -42,6 +42,7 @@ from buildtool.client import (
     did_you_mean,
     home,
     identify,
+    options_of,
     place,
 )
 from buildtool.client import options as table
@@ -49,9 +50,9 @@ from buildtool.client import options as table
 if TYPE_CHECKING:
     from buildtool.client import answers
 
-PLANNING = tuple(option.name for option in table.of("emit", table.Group.PLANNING))
+PLANNING = tuple(option.name for option in options_of("emit", table.Group.PLANNING))
 # Options of UseBoard beside the board and its compiler.
-_OF_BOARD = table.of("describe", table.Group.TARGET, table.Group.DESK)
+_OF_BOARD = options_of("describe", table.Group.TARGET, table.Group.DESK)
 TARGET = tuple(option.name for option in _OF_BOARD if option.name not in ("board", "toolchain"))
 # What is shown in place of whole command lines.
 SHORT = {
@@ -318,8 +319,8 @@ def _with_options(network: Network, command, what, options):
 
 def _runs(command):
     """The options of a run that a build may give: inputs, a board on the desk, judge, a debugger's port."""
-    inputs = table.of(command, table.Group.INPUT, table.Group.DESK)
-    return [*inputs, *(option for option in table.of(command) if option.name in ("reference", "port"))]
+    inputs = options_of(command, table.Group.INPUT, table.Group.DESK)
+    return [*inputs, *(option for option in options_of(command) if option.name in ("reference", "port"))]
 
 
 # ---- mistakes ------------------------------------------------------------------------------------

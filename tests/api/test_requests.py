@@ -14,7 +14,7 @@ from paths import TESTS
 from buildtool import options as table
 from buildtool import zoo
 from buildtool.api import handle
-from buildtool.api.requests import KINDS, parse
+from buildtool.api.requests import EVERY_KIND, KINDS, options_of, parse, type_of
 from buildtool.base.errors import BuildtoolError, ModelError, UsageError
 from buildtool.base.modes import Strategy
 from buildtool.base.session import Session
@@ -110,7 +110,8 @@ VALUES: dict[str, object] = {
     "comparisons": "none",
     "images": 10,
 }
-EVERY_KIND = (*KINDS, "split")  # which the command answers itself
+RUN = ("validate", "profile")
+LINKED = (*RUN, "debug", "flash")  # kinds that may be about the image of a build
 NEEDED = {
     "board": "cortex-m4",
     "model": NET,
@@ -127,13 +128,18 @@ BESIDE |= {"flashed": {"on": "board"}, "tool": {"on": "board"}}
 BESIDE |= {option.name: {"data": "/data/a.npz"} for option in DATA if option.name != "data"}
 
 
+def _last(option: Option) -> str:
+    """The last kind that takes an option."""
+    return [kind for kind in EVERY_KIND if option.name in type_of(kind).takes][-1]
+
+
 def beside(kind: str, option: Option) -> dict[str, object]:
     """What an option cannot be without in a request of a kind."""
     if kind == "split":
         return {}
-    runs = kind in table.LINKED or option.name not in ("elf", "plan")
+    runs = kind in LINKED or option.name not in ("elf", "plan")
     needed = BESIDE.get(option.name, {}) if runs else {}
-    return {name: value for name, value in needed.items() if name != "on" or kind in table.RUN}
+    return {name: value for name, value in needed.items() if name != "on" or kind in RUN}
 
 
 def parsed(asked: Mapping[str, object]) -> Any:
@@ -145,7 +151,7 @@ def request(kind: str, *given: Option, **values: object) -> dict[str, object]:
     """A request of a kind with what it cannot do without, and with values of options."""
     made: dict[str, object] = {"kind": kind}
     for name, value in NEEDED.items():
-        needed = kind in table.BY_NAME[name].requests and not (name == "elf" and kind in table.LINKED)
+        needed = name in type_of(kind).takes and not (name == "elf" and kind in LINKED)
         if needed and not (name == "model" and kind == "zoo"):
             made[name] = value
     for option in given:
@@ -160,7 +166,7 @@ def request(kind: str, *given: Option, **values: object) -> dict[str, object]:
 
 def test_the_values_here_are_those_of_the_table() -> None:
     assert VALUES.keys() == {option.name for option in OPTIONS}
-    assert {kind for option in OPTIONS for kind in option.requests} | {"ops", "boards"} == set(EVERY_KIND)
+    assert {name for kind in EVERY_KIND for name in type_of(kind).takes} == VALUES.keys()
 
 
 @pytest.mark.parametrize("kind", EVERY_KIND)
@@ -173,7 +179,7 @@ def test_a_request_with_what_it_needs_is_taken(kind: str) -> None:
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
 def test_every_option_changes_the_request_or_is_refused(option: Option, kind: str) -> None:
     asked = request(kind, option)
-    if kind not in option.requests:
+    if option.name not in type_of(kind).takes:
         with pytest.raises(UsageError) as caught:
             parsed(asked)
         assert caught.value.option in (option.name, *beside(kind, option))
@@ -187,8 +193,10 @@ def test_every_option_changes_the_request_or_is_refused(option: Option, kind: st
 
 @pytest.mark.parametrize("kind", EVERY_KIND)
 def test_an_unknown_key_is_named_and_the_right_one_suggested(kind: str) -> None:
-    names = [option.name for option in table.of(kind) if option.group not in NESTED and len(option.name) > 3]
-    for name in [*names, *(["options"] if table.of(kind, *NESTED) else [])]:
+    names = [
+        option.name for option in options_of(kind) if option.group not in NESTED and len(option.name) > 3
+    ]
+    for name in [*names, *(["options"] if options_of(kind, *NESTED) else [])]:
         wrong = name[0] + name
         with pytest.raises(
             UsageError, match=f"unknown key '{wrong}' in a request of kind '{kind}'"
@@ -224,7 +232,7 @@ def test_an_option_that_stands_in_the_wrong_place_is_told_where_it_belongs() -> 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
 def test_a_value_of_a_wrong_type_is_refused_by_name(option: Option) -> None:
-    kind = option.requests[-1]
+    kind = _last(option)
     for wrong in (object(), 1.5j, [[]], {"path": 3}, b"bytes"):
         asked = request(kind, option, **{option.name: wrong})
         with pytest.raises(UsageError) as caught:
@@ -237,7 +245,7 @@ def test_a_value_of_any_size_is_refused_in_a_short_message(option: Option) -> No
     # Python converts no integer of more than 4,300 digits from or to text.
     for wrong in (10**5000, -(10**5000), "9" * 5000, "x" * 5000, ["y" * 5000], float("inf"), float("nan")):
         try:
-            parsed(request(option.requests[-1], option, **{option.name: wrong}))
+            parsed(request(_last(option), option, **{option.name: wrong}))
         except UsageError as error:
             assert error.option == option.name or error.path
             assert len(error.message()) < 6000
@@ -265,7 +273,7 @@ def test_what_a_request_cannot_do_without_is_named(kind: str) -> None:
 
 
 def test_every_option_is_refused_with_a_strategy_that_does_not_heed_it() -> None:
-    for option in table.of("plan", Group.PLANNING):
+    for option in options_of("plan", Group.PLANNING):
         for strategy in set(Strategy) - set(option.strategies):
             asked = {"strategy": strategy, option.name: VALUES[option.name]}
             with pytest.raises(UsageError, match=f"no effect with strategy {strategy}") as caught:
@@ -344,7 +352,7 @@ def told(kind: str, model: str, options: dict[str, object]) -> object:
 def test_a_planning_option_has_its_effect_or_is_refused(name: str, kind: str, branches: str) -> None:
     base, value = EFFECTS[name]
     model = {"order": branches, "in_place": "resnet8"}.get(name, NET)
-    if kind not in table.BY_NAME[name].requests:
+    if name not in type_of(kind).takes:
         with pytest.raises(UsageError, match="it has no effect on a request of kind"):
             handle({"kind": kind, **NEEDED_OF_ALL, "options": {name: value}})
         return
@@ -355,7 +363,7 @@ NEEDED_OF_ALL = {"model": NET, "board": "cortex-m4"}
 
 
 def test_every_planning_option_is_tried() -> None:
-    assert EFFECTS.keys() == {option.name for option in table.of("plan", Group.PLANNING)}
+    assert EFFECTS.keys() == {option.name for option in options_of("plan", Group.PLANNING)}
 
 
 @pytest.mark.parametrize("kind", ["plan", "front", "analyze"])

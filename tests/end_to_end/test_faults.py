@@ -13,8 +13,8 @@ from buildtool.base.errors import ToolError
 from buildtool.emit.image import HEADER_BYTES
 from buildtool.firmware.run import subject
 from buildtool.graph.types import OpKind
+from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.pipeline import planned
-from buildtool.plan.options import PlanOptions
 from buildtool.target.kernels import kernels_root
 from buildtool.target.types import Target
 

@@ -17,7 +17,7 @@ from spread import spread
 from buildtool.base.errors import UsageError
 from buildtool.graph import types as g
 from buildtool.graph.types import OpKind
-from buildtool.plan.options import PlanOptions
+from buildtool.options.values import PlanOptions
 from buildtool.plan.schedule.overlap import IN_PLACE
 
 _batches = settings(

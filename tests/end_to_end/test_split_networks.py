@@ -8,8 +8,8 @@ from fusednets import split_network
 from buildtool.api import handle
 from buildtool.graph.fusions import fusions
 from buildtool.graph.tflite.writer import write_model
+from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.pipeline import planned
-from buildtool.plan.options import PlanOptions
 
 pytestmark = pytest.mark.slow
 

@@ -14,15 +14,16 @@ import statenets
 from loaded import load_target
 from nativebatch import LAYERWISE, TARGET, differences, prepare, run
 
-from buildtool.api.requests import Validate, parse
+from buildtool.api.requests import parse
+from buildtool.api.requests.validate import Validate
 from buildtool.base.session import Session
 from buildtool.firmware.run.dataset import _chosen, _Job
 from buildtool.firmware.run.inputs import sequences
 from buildtool.fronts.cli.main import run as command
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
+from buildtool.options.values import PlanOptions
 from buildtool.plan.codec import from_bytes, to_bytes
-from buildtool.plan.options import PlanOptions
 
 PATTERNS = ("random", "extremes", "random", "random", "random", "extremes")
 WAYS = {

@@ -14,9 +14,8 @@ from buildtool.emit.sources import emit
 from buildtool.firmware.run.execute import built, execute
 from buildtool.firmware.run.inputs import seeded
 from buildtool.firmware.sizes import open_elf
+from buildtool.options.values import PlanOptions, TargetChoice
 from buildtool.plan.choose.pipeline import planned
-from buildtool.plan.options import PlanOptions
-from buildtool.target.choice import TargetChoice
 
 pytestmark = pytest.mark.slow
 

@@ -22,10 +22,10 @@ from buildtool.firmware.stack import riscv, thumb
 from buildtool.firmware.stack.body import Code
 from buildtool.firmware.stack.need import Stacks
 from buildtool.fronts.texts import sizes as report
+from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.choose import nearest
 from buildtool.plan.choose.pipeline import planned
 from buildtool.plan.choose.prepare import load_network, prepare
-from buildtool.plan.options import PlanOptions
 from buildtool.target.library import all_kernel_sources, kernel_includes
 from buildtool.target.registry import load_target, plugin, toolchain
 

@@ -19,13 +19,13 @@ from buildtool.fronts.texts import front as front_report
 from buildtool.fronts.texts import plan as plan_report
 from buildtool.fronts.texts import words
 from buildtool.graph.tflite.writer import write_model
+from buildtool.options.values import PlanOptions
 from buildtool.plan.assemble import moves
 from buildtool.plan.check import states
 from buildtool.plan.check.check import check
 from buildtool.plan.choose import choose
 from buildtool.plan.choose.prepare import Prepared
 from buildtool.plan.codec import to_bytes
-from buildtool.plan.options import PlanOptions
 from buildtool.plan.types import Buffer, BufferKind
 from buildtool.target.registry import load_target
 

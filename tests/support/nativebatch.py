@@ -29,9 +29,9 @@ from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph
+from buildtool.options.values import PlanOptions
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.pipeline import make_plan
-from buildtool.plan.options import PlanOptions
 from buildtool.plan.types import Plan
 from buildtool.target.library import kernel_includes
 from buildtool.target.registry import plugin

@@ -10,8 +10,8 @@ import pytest
 
 from buildtool.base.errors import TargetError, UsageError
 from buildtool.base.modes import CostUnit
+from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.cost_units import cost_limit
-from buildtool.plan.options import PlanOptions
 from buildtool.target.cycle_costs import converter, load
 from buildtool.target.digest import planning_digest
 from buildtool.target.expression import evaluate

@@ -14,16 +14,17 @@ from buildtool.base.errors import BuildtoolError, Hint, UsageError, to_data
 from buildtool.emit.names import shape
 from buildtool.graph.liveness import live_ranges, live_sum_bound
 from buildtool.graph.macs import total_macs
+from buildtool.options.values import TargetChoice
 from buildtool.plan.choose.cost_units import estimated_ms
 from buildtool.plan.choose.footprint import AROUND, CODE, GUARD, STATE, VARIABLES
 from buildtool.plan.choose.needs import Need
 from buildtool.plan.choose.prepare import Network, load_network, prepare
 from buildtool.plan.summary.binding import binding
-from buildtool.target.choice import TargetChoice, load_target
+from buildtool.target.choice import load_target
 from buildtool.target.registry import board_names, load_board
 
 if TYPE_CHECKING:
-    from buildtool.api.requests import Analyze
+    from buildtool.api.requests.analyze import Analyze
     from buildtool.base.session import Session
     from buildtool.graph.types import Graph
     from buildtool.schema.analysis import (

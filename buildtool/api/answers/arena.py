@@ -1,4 +1,4 @@
-"""Arena problems from files, solved exactly."""
+"""Arena problems, solved exactly: those of files, and of networks for TensorFlow Lite Micro."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from buildtool.plan.place.csvfile import MOST_BYTES, read_problem, write_solutio
 from buildtool.plan.place.known import solved
 
 if TYPE_CHECKING:
-    from buildtool.base.files import File
+    from buildtool.api.requests.arena import Arena
+    from buildtool.api.requests.tflm import Tflm
     from buildtool.base.session import Session
-    from buildtool.schema.builds import ArenaAnswer
+    from buildtool.schema.builds import ArenaAnswer, TflmAnswer
 
 # Nodes that the search visits by default: half a minute at most for COMMON_ITEMS buffers. The time of a node
 # grows with the number of buffers (6 us with 256 of them, 34 us with 1,000): larger problems get fewer nodes.
@@ -20,18 +21,15 @@ COMMON_NODES = 5_000_000
 COMMON_ITEMS = 256
 
 
-def arena(
-    file: File, capacity: int | None, budget: int | None, session: Session | None = None
-) -> ArenaAnswer:
+def arena(request: Arena, session: Session) -> ArenaAnswer:
     """The lowest placement that was found; with a capacity in bytes, any placement that fits.
 
     `files` has the problem's table with the offsets.
     """
-    path, name = file.path, Path(file.path).name
-    table = read_problem(file.read("the problem", MOST_BYTES), path=path)
+    path, name, capacity = request.file.path, Path(request.file.path).name, request.capacity
+    table = read_problem(request.file.read("the problem", MOST_BYTES), path=path)
     count = len(table.names)
-    if budget is None:
-        budget = common_budget(count)
+    budget = common_budget(count) if request.budget is None else request.budget
     problem = table.problem
     try:
         result = solved(problem, capacity, budget, session)
@@ -53,3 +51,20 @@ def arena(
 def common_budget(items: int) -> int:
     """Nodes for a problem of so many items: about as much time for all."""
     return COMMON_NODES * COMMON_ITEMS // max(COMMON_ITEMS, items)
+
+
+def tflm(request: Tflm, session: Session) -> TflmAnswer:
+    """The model's file with arena offsets for TensorFlow Lite Micro in its metadata."""
+    from buildtool.plan.models import load_model, tflite_file
+    from buildtool.plan.others.tflm import planned_file
+
+    model = load_model(request.model, session)
+    data, allocation = planned_file(tflite_file(model), path=model.path, session=session)
+    return {
+        "model": model.name,
+        "arena_bytes": allocation.height,
+        "arena_bound_bytes": allocation.bound,
+        "placed_tensors": allocation.tensors,
+        "tensors": len(allocation.offsets),
+        "files": {f"{model.name}.tflite": data},
+    }

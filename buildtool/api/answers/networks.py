@@ -10,14 +10,16 @@ from buildtool.plan.models import read_model_file
 from buildtool.plan.others.footprint import footprint
 
 if TYPE_CHECKING:
-    from buildtool.base.files import File
+    from buildtool.api.requests.analyze import AnalyzeNetwork
+    from buildtool.base.session import Session
     from buildtool.graph.flow import Flow
-    from buildtool.plan.options import NetworkOptions
+    from buildtool.options.values import NetworkOptions
     from buildtool.schema.analysis import NetworkAnswer
 
 
-def network_analysis(file: File, options: NetworkOptions) -> NetworkAnswer:
+def network_analysis(request: AnalyzeNetwork, _session: Session) -> NetworkAnswer:
     """The answer to an `analyze` request for such a file."""
+    file, options = request.model, request.options
     flow = _read(read_model_file(file), file.path, options)
     if options.operators == "fused":
         flow = fused(flow)

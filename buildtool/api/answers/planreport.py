@@ -1,4 +1,4 @@
-"""What the answer to `plan` says beyond the plan: regions, their memory and work; other strategies."""
+"""The answer to `plan`: the plan, its regions, their memory and work; other strategies."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from buildtool.api.answers.estimate import facts
+from buildtool.api.answers.memories import memories_of, wait_cycles
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import Image, Objective, Strategy
+from buildtool.emit.image import image_layout
 from buildtool.graph.fusions import fusions
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import ConvAttrs, Graph, Op, OpKind, PoolAttrs
 from buildtool.plan.choose.cost_units import estimated_ms
+from buildtool.plan.choose.given import planned_or_given
+from buildtool.plan.choose.needs import refuse_unless_fits
 from buildtool.plan.choose.pipeline import Planned, plan_of_every_kind
-from buildtool.plan.codec import digest
+from buildtool.plan.codec import digest, to_bytes
+from buildtool.plan.locked import Locked, operators, to_text
 from buildtool.plan.summary.memory import LiveBuffer, Moment, Use
 from buildtool.plan.summary.summary import RegionSummary, Summary, Work, summarize
 from buildtool.plan.summary.view import group_view, to_json
@@ -25,6 +31,7 @@ from buildtool.schema.plans import (
     OtherPlan,
     Peak,
     Placement,
+    PlanAnswer,
     PlanDetails,
     RegionView,
     WorkView,
@@ -32,7 +39,9 @@ from buildtool.schema.plans import (
 from buildtool.target.digest import planning_digest
 
 if TYPE_CHECKING:
-    from buildtool.plan.options import PlanOptions
+    from buildtool.api.requests.plan import Plan as Asked
+    from buildtool.base.session import Session
+    from buildtool.options.values import PlanOptions
 
 Beside = OtherPlan | NoOtherPlan
 
@@ -43,6 +52,32 @@ _SHORT = {
     OpKind.AVERAGE_POOL_2D: "avgpool",
     OpKind.MAX_POOL_2D: "maxpool",
 }
+
+
+def answer(request: Asked, session: Session) -> PlanAnswer:
+    """How a model will run on a board; refuses a plan that does not fit."""
+    made = planned_or_given(request.model, request.target, request.options, request.lock, session)
+    kernels = made.target.named(made.plan.kernels)
+    image_bytes = image_layout(made.graph, kernels).size
+    refuse_unless_fits(made, image_bytes)
+    details = described(made)
+    return {
+        **details,
+        "model": made.model.name,
+        "board": made.target.board.name,
+        "flash_bytes": image_bytes,
+        "estimated_ms": estimated_ms(details["cost"], made.target),
+        "cost_by_ratio": sorted(made.target.by_ratio.intersection(made.plan.kernels)),
+        "memories": memories_of(made),
+        "wait_cycles": wait_cycles(made),
+        "search_factor": made.search_factor,
+        "placing_ended": made.placing_ended,
+        "order_status": made.order_status,
+        "beside": beside(made, request.compare),
+        "plan": to_bytes(made.plan),
+        "locked": to_text(Locked(made.plan, made.target.board.name, operators(made.graph))),
+        **facts(made),
+    }
 
 
 def described(made: Planned) -> PlanDetails:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from buildtool.plan.choose.given import planned_or_given
 from buildtool.plan.others.chrometrace import Clock, trace
 from buildtool.plan.summary.steps import plan_steps
 
 if TYPE_CHECKING:
-    from buildtool.plan.choose.pipeline import Planned
+    from buildtool.api.requests.trace import Trace
+    from buildtool.base.session import Session
     from buildtool.schema.plans import TraceAnswer
     from buildtool.target.types import Target
 
@@ -22,8 +24,9 @@ def clock_of(target: Target) -> Clock:
     return Clock(target.cost_ms * 1e6, f"estimated: cycles of the cost model at {clock:g} MHz")
 
 
-def traced(made: Planned) -> TraceAnswer:
-    """The trace of a plan."""
+def traced(request: Trace, session: Session) -> TraceAnswer:
+    """A plan over time, as a file that trace viewers open; also of a plan that does not fit."""
+    made = planned_or_given(request.model, request.target, request.options, request.lock, session)
     plan, graph, target = made.plan, made.graph, made.target
     steps = plan_steps(plan, graph, target.named(plan.kernels), target.costs, made.session)
     clock = clock_of(target)

@@ -16,23 +16,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from buildtool.api.checking.cases import ADDING, WIDE, network
-from buildtool.api.requests import Inputs, Named, Validate
+from buildtool.api.requests.parts import Inputs
+from buildtool.api.requests.validate import Validate
 from buildtool.base.errors import BuildtoolError, TargetError, UsageError, did_you_mean
-from buildtool.base.files import File
+from buildtool.base.files import File, Named
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.firmware.run.validation import validation
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import OpKind
-from buildtool.plan.options import PlanOptions
+from buildtool.options.values import PlanOptions, TargetChoice
 from buildtool.target import registry
 from buildtool.target.catalogue import select_all
-from buildtool.target.choice import TargetChoice, load_board
+from buildtool.target.choice import load_board
 from buildtool.target.types import BYTES
 
 if TYPE_CHECKING:
-    from buildtool.api.requests import TargetCheck
+    from buildtool.api.requests.target import Target as Asked
     from buildtool.base.session import Session
     from buildtool.schema.checks import CheckAnswer, CheckedKernel, FailedCase
     from buildtool.target.plugin import TargetPlugin
@@ -58,7 +59,7 @@ class Case:
     way: str
 
 
-def check(request: TargetCheck, session: Session) -> CheckAnswer:
+def check(request: Asked, session: Session) -> CheckAnswer:
     """The answer to a `target` request."""
     plugin = registry.plugin_named(request.plugin)
     kernels: list[CheckedKernel] = []
@@ -84,7 +85,7 @@ def check(request: TargetCheck, session: Session) -> CheckAnswer:
     }
 
 
-def _boards(request: TargetCheck) -> list[Named]:
+def _boards(request: Asked) -> list[Named]:
     """The boards to run on: those asked for, else those of the family that have something to run on."""
     boards = {name: registry.load_board(name) for name in registry.board_names()}
     own = [name for name, board in boards.items() if board.family == request.plugin]
@@ -113,7 +114,7 @@ def _families(plugin: TargetPlugin, target: Target) -> set[str]:
 
 
 def _checked(
-    kernel: KernelVariant, target: Target, board: Named, request: TargetCheck, session: Session
+    kernel: KernelVariant, target: Target, board: Named, request: Asked, session: Session
 ) -> CheckedKernel:
     """One kernel on `request.cases` networks; it ends with the first that fails."""
     done, values, among = 0, 0, 0
@@ -138,7 +139,7 @@ def _checked(
     }
 
 
-def _cases(kernel: KernelVariant, target: Target, request: TargetCheck) -> Iterator[Case]:
+def _cases(kernel: KernelVariant, target: Target, request: Asked) -> Iterator[Case]:
     """Networks for which the board picks the kernel; every second one of several operators."""
     kind = OpKind(kernel.op)
     wide = kernel.types != BYTES and kind in WIDE
@@ -165,10 +166,10 @@ def _cases(kernel: KernelVariant, target: Target, request: TargetCheck) -> Itera
                 return
 
 
-def _run(case: Case, board: Named, request: TargetCheck, session: Session) -> tuple[FailedCase | None, int]:
+def _run(case: Case, board: Named, request: Asked, session: Session) -> tuple[FailedCase | None, int]:
     """A network on the board, every tensor compared; what failed if it did, and the values compared."""
     choice, inputs = TargetChoice(board, request.toolchain), Inputs(None, INPUTS, request.seed)
-    wanted = Validate(case.file, choice, _WAYS[case.way], None, None, inputs, tensors=True)
+    wanted = Validate(model=case.file, target=choice, options=_WAYS[case.way], inputs=inputs, tensors=True)
     try:
         found = validation(wanted, session)
     except BuildtoolError as error:

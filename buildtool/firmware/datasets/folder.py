@@ -14,8 +14,8 @@ from buildtool.firmware.datasets.types import DataSet
 
 if TYPE_CHECKING:
     from buildtool.base.modes import Resize
-    from buildtool.firmware.datasets.types import Wanted
     from buildtool.graph.types import Tensor
+    from buildtool.options.values import Wanted
 
 
 @dataclass(frozen=True)

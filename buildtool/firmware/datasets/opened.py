@@ -13,8 +13,8 @@ from buildtool.firmware.datasets import archive, folder, labels
 from buildtool.firmware.datasets.types import DataSet
 
 if TYPE_CHECKING:
-    from buildtool.firmware.datasets.types import Wanted
     from buildtool.graph.types import Graph, Tensor
+    from buildtool.options.values import Wanted
 
 MOST_BYTES = 1 << 30  # of an archive
 Choice = Callable[[int], Sequence[int]]

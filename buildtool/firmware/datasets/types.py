@@ -6,28 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from buildtool.base.modes import Resize
-
 if TYPE_CHECKING:
-    from buildtool.base.files import File
     from buildtool.firmware.datasets.arrays import Array
-    from buildtool.options.pixels import Normalise
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What a request says of its data set.
-
-    `file`: a .npz file or a folder; `labels`: a file of labels or of the classes' names. `limit`: so many
-    inputs, chosen by `seed` (None: all). `normalise`: None for what the input's quantisation says.
-    """
-
-    file: File
-    labels: File | None = None
-    limit: int | None = None
-    seed: int = 0
-    resize: Resize = Resize.CROP
-    normalise: Normalise | None = None
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,8 @@ from buildtool.plan.models import load_model, read_graph
 from buildtool.target.choice import load_board
 
 if TYPE_CHECKING:
-    from buildtool.api.requests import Data, OnDesk, Validate
+    from buildtool.api.requests.parts import OnDesk
+    from buildtool.api.requests.validate import Data, Validate, ValidateData
     from buildtool.base.session import Session
     from buildtool.firmware.datasets.types import DataSet
     from buildtool.firmware.firmware import Firmware
@@ -103,10 +104,10 @@ class _Job:
         return self.given.read(self.taken[at])
 
 
-def dataset_validation(request: Validate, data: Data, session: Session) -> DatasetAnswer:
+def dataset_validation(request: ValidateData, session: Session) -> DatasetAnswer:
     """The answer to a `validate` request with a data set."""
     with judging(request.reference, request.model) as judge:
-        return _judged(request, data, judge, session)
+        return _judged(request, request.data, judge, session)
 
 
 def _judged(request: Validate, data: Data, judge: Judge, session: Session) -> DatasetAnswer:

@@ -17,7 +17,7 @@ from buildtool.target.scratch import scratch
 from buildtool.target.types import Desk, Flashing
 
 if TYPE_CHECKING:
-    from buildtool.api.requests import OnDesk
+    from buildtool.api.requests.parts import OnDesk
     from buildtool.plan.choose.pipeline import Planned
     from buildtool.target.types import Board, RunRequest, RunResult
 

@@ -30,7 +30,7 @@ from buildtool.target.scratch import scratch
 from buildtool.target.types import Issues, Reality, RunRequest, RunResult
 
 if TYPE_CHECKING:
-    from buildtool.api.requests import OnDesk
+    from buildtool.api.requests.parts import OnDesk
     from buildtool.base.files import File
     from buildtool.emit.sources import Sources
     from buildtool.firmware.run.compare import Array

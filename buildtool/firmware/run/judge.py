@@ -24,7 +24,7 @@ from buildtool.firmware.run.compare import NOT_INSTALLED, Array, Referrer, refer
 from buildtool.plan.models import is_onnx, tflite_file
 
 if TYPE_CHECKING:
-    from buildtool.api.requests import Named
+    from buildtool.base.files import Named
     from buildtool.graph.types import Graph
     from buildtool.plan.models import Model
     from buildtool.schema.runs import ReferenceAnswer

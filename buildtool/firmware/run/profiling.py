@@ -37,7 +37,7 @@ from buildtool.plan.summary.summary import Summary, summarize
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from buildtool.api.requests import Profile
+    from buildtool.api.requests.profile import Profile
     from buildtool.base.session import Session
     from buildtool.firmware.run.compare import Array
     from buildtool.plan.choose.pipeline import Planned

@@ -17,7 +17,7 @@ from buildtool.firmware.run.levels import reality
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from buildtool.api.requests import OnDesk
+    from buildtool.api.requests.parts import OnDesk
     from buildtool.firmware.datasets.arrays import Array
     from buildtool.firmware.firmware import Firmware
     from buildtool.plan.choose.pipeline import Planned

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from buildtool.client import Client, options
+from buildtool.client import Client, options, options_of
 from buildtool.fronts.bazel import labels
 from buildtool.fronts.bazel.compilers import builtin_folders, names_as_given
 from buildtool.fronts.bazel.starlark import Code, call, load, value
@@ -48,7 +48,7 @@ class Boards:
 
     def options(self) -> str:
         """What the macro has to know of the table of options, and of the boards."""
-        found = options.of("emit", options.Group.PLANNING, options.Group.BUILT)
+        found = options_of("emit", options.Group.PLANNING, options.Group.BUILT)
         files = [o.name for o in found if o.suffixes is not None]
         texts = {o.name: o.help for o in found if o.suffixes is None}
         flags = {o.name: o.flagged for o in found}

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from buildtool.base.errors import BuildtoolError, UsageError
-from buildtool.fronts.cli import console
-from buildtool.options import arguments
+from buildtool.fronts.cli import arguments, console
 
 # What is being done before the service says so: it has to be loaded, and files to be read.
 _FIRST = {

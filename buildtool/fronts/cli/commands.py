@@ -357,7 +357,7 @@ def zoo(args: argparse.Namespace) -> Result:
 
 def split(args: argparse.Namespace) -> Result:
     """A network split for a board; the exit status is 1 where it misses the goals, or is not exact."""
-    from buildtool.options.arguments import request
+    from buildtool.fronts.cli.arguments import request
     from buildtool.split import command
     from buildtool.split.wanted import OUT, wanted
 

@@ -11,8 +11,8 @@ import argparse
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from buildtool.fronts.cli.arguments import parser
 from buildtool.options import BY_NAME
-from buildtool.options.arguments import parser
 from buildtool.options.splitting import NETWORKS
 
 _FOLDERS = ("out", "folder", "cmsis_nn")

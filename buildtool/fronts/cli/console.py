@@ -15,8 +15,8 @@ from typing import Any
 
 from buildtool import __version__
 from buildtool.base.errors import BuildtoolError, InternalError, MachineError, from_exception, to_data
+from buildtool.fronts.cli.arguments import columns
 from buildtool.fronts.texts.table import WIDTH
-from buildtool.options.arguments import columns
 from buildtool.options.spelling import spelled, spelled_name
 from buildtool.schema import SCHEMA
 

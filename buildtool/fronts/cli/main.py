@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, NoReturn
 from buildtool import DISTRIBUTION, __version__
 from buildtool.base import identity
 from buildtool.base.errors import BuildtoolError, InternalError, UsageError
-from buildtool.fronts.cli import console
+from buildtool.fronts.cli import arguments, console
 from buildtool.fronts.cli.commands import COMMANDS
 from buildtool.fronts.texts import table
-from buildtool.options import arguments
 
 if TYPE_CHECKING:
     from buildtool.base.session import Session

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from buildtool.client import UsageError
+from buildtool.client import UsageError, options_of
 from buildtool.client import options as table
 from buildtool.fronts.cmake import cores, inputs, quoting, requests
 from buildtool.fronts.cmake.context import Context
@@ -97,7 +97,7 @@ def firmware(context: Context) -> Iterator[str]:
 def _desk(wanted: requests.Wanted, command: str) -> list[str]:
     """The words of a command that say how the board is reached."""
     given = [(name, wanted.given[name]) for name in requests.DESK if name in wanted.given]
-    known = [option.name for option in table.of(command)]
+    known = [option.name for option in options_of(command)]
     return [f"{table.BY_NAME[name].flagged}={value}" for name, value in given if name in known]
 
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from buildtool.client import UsageError, did_you_mean
+from buildtool.client import UsageError, did_you_mean, options_of
 from buildtool.client import options as table
 from buildtool.fronts.cmake import quoting
 from buildtool.fronts.cmake.context import Context
 
 _MORE = "DEPENDS"  # files and targets that the rule waits for, as add_custom_command has it
 DESK = ("on", "wire")  # how test firmware answers: of its compilation, and of its runs
-_OPTIONS = {option.name.upper(): option for option in table.of("emit") if option.name != "name"}
+_OPTIONS = {option.name.upper(): option for option in options_of("emit") if option.name != "name"}
 _OPTIONS |= {name.upper(): table.BY_NAME[name] for name in DESK}
 
 
@@ -34,7 +34,7 @@ class Wanted:
     @property
     def described(self) -> dict[str, object]:
         """The request `describe` for it."""
-        known = {option.name: option for option in table.of("describe")}
+        known = {option.name: option for option in options_of("describe")}
         asked = {name: text for name, text in self.given.items() if name in known}
         return {"name": self.name, **{k: table.from_text(known[k], text) for k, text in asked.items()}}
 

@@ -28,6 +28,7 @@ from buildtool.client import (
     identify,
     is_hashed_always,
     options,
+    options_of,
 )
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def answered(given: Given, sections: Mapping[str, Given]) -> dict[str, Any]:
 
 def _checked(network: Given) -> dict[str, Any]:
     """A network's options, each known to the table."""
-    known = [option.name for option in options.of("emit")]
+    known = [option.name for option in options_of("emit")]
     for name in network:
         if name not in known:
             hint = did_you_mean(name.lower(), known)
@@ -102,7 +103,7 @@ def _checked(network: Given) -> dict[str, Any]:
     if not re.fullmatch("[a-z][a-z0-9_]*", network.get("name", "net")):
         what = f"a network's name is a C identifier in lower case, '{network['name']}' is none"
         raise UsageError(what, path=INI)
-    planning = {o.name for o in options.of("emit", options.Group.PLANNING)}
+    planning = {o.name for o in options_of("emit", options.Group.PLANNING)}
     options.planning({key: value for key, value in network.items() if key in planning})
     return dict(network)
 
@@ -121,7 +122,7 @@ def _network(network: Given, answer: DescribeAnswer, seen: Seen) -> dict[str, An
     own = next(group for group in answer["groups"] if group["name"] == "network")
     named = [
         network[option.name]
-        for option in options.of("emit")
+        for option in options_of("emit")
         if network.get(option.name) and option.suffixes is not None and _is_file(option, network[option.name])
     ]
     reads = sorted({*named, *(_path(answer, place) for place in answer["depends"])})
@@ -148,7 +149,7 @@ def _words(network: Given, net: str) -> list[str]:
     """The command line that emits, but for the folder."""
     model = network["model"]
     found = ["emit", f"./{model}" if model.startswith("-") else model, f"--name={net}"]
-    for option in options.of("emit"):
+    for option in options_of("emit"):
         value = network.get(option.name)
         if option.name not in ("model", "name") and value:
             found.append(f"{option.flagged}={value}")

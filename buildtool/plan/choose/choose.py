@@ -12,6 +12,7 @@ from buildtool.base.modes import Objective, Strategy
 from buildtool.base.work import PLANNING
 from buildtool.graph.partviews import written_in_place
 from buildtool.graph.types import Graph
+from buildtool.options.values import PlanOptions
 from buildtool.plan.choose import kept, passes, strategies, viewed
 from buildtool.plan.choose.bound import LEAST_SHARE, firmware, own_firmware
 from buildtool.plan.choose.cost_units import shown_cost
@@ -32,7 +33,6 @@ from buildtool.plan.choose.kept import Choice
 from buildtool.plan.choose.prepare import Prepared
 from buildtool.plan.choose.slow_weights import loads_weights, with_least_loads, with_loads
 from buildtool.plan.choose.two_memories import spread
-from buildtool.plan.options import PlanOptions
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.summary.fit import available_bytes, excess_bytes, holds
 from buildtool.plan.types import Plan

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from buildtool.base.errors import Hint, UsageError, suggest
 from buildtool.base.modes import CostUnit
-from buildtool.plan.options import PlanOptions
+from buildtool.options.values import PlanOptions
 from buildtool.target.cycle_costs import FIGURES
 from buildtool.target.types import Target
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from buildtool.base.errors import Hint, PlanError
-from buildtool.base.files import File
+from buildtool.base.files import File, Named
 from buildtool.base.modes import Image
 from buildtool.base.session import Session
 from buildtool.graph.digest import topology_digest
@@ -19,6 +19,7 @@ from buildtool.graph.fusions import with_sliced_fusions
 from buildtool.graph.partviews import with_views
 from buildtool.graph.secondpass import with_second_passes
 from buildtool.graph.types import Graph
+from buildtool.options.values import Lock, PlanOptions, TargetChoice
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.bound import own_firmware
 from buildtool.plan.choose.cost_units import cost_limit, shown_cost
@@ -26,10 +27,8 @@ from buildtool.plan.choose.pipeline import Planned, planned
 from buildtool.plan.choose.prepare import load_network
 from buildtool.plan.codec import from_bytes
 from buildtool.plan.locked import Locked, from_text, is_text, operators
-from buildtool.plan.models import Named
-from buildtool.plan.options import Lock, PlanOptions
 from buildtool.plan.types import Plan
-from buildtool.target.choice import TargetChoice, load_target
+from buildtool.target.choice import load_target
 from buildtool.target.types import Target
 
 MOST_PLAN_BYTES = 1 << 28

@@ -20,8 +20,8 @@ from buildtool.target.partitions import weights_room
 from buildtool.target.types import Board, MemoryKind, Target
 
 if TYPE_CHECKING:
+    from buildtool.options.values import PlanOptions
     from buildtool.plan.choose.pipeline import Planned
-    from buildtool.plan.options import PlanOptions
     from buildtool.plan.types import Plan
 
 

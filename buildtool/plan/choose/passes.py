@@ -15,8 +15,8 @@ from buildtool.base.modes import Strategy
 from buildtool.base.session import Level, Session
 from buildtool.graph.secondpass import with_second_passes, without_second_passes
 from buildtool.graph.types import Graph, SecondPass
+from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.slow_weights import loaded
-from buildtool.plan.options import PlanOptions
 from buildtool.plan.schedule.gates import may_have_gates
 from buildtool.target.types import Target
 

@@ -14,18 +14,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from buildtool.base.files import Named
 from buildtool.base.session import Session
 from buildtool.graph.partviews import without_views
 from buildtool.graph.secondpass import without_second_passes
 from buildtool.graph.types import Graph
+from buildtool.options.values import PlanOptions, TargetChoice
 from buildtool.plan.choose.choose import choice as planned_choice
 from buildtool.plan.choose.choose import chosen
 from buildtool.plan.choose.cost_units import within_cost
 from buildtool.plan.choose.prepare import Prepared, load_network, prepare
-from buildtool.plan.models import Model, Named
-from buildtool.plan.options import PlanOptions
+from buildtool.plan.models import Model
 from buildtool.plan.types import Plan
-from buildtool.target.choice import TargetChoice, choice, load_target
+from buildtool.target.choice import choice, load_target
 from buildtool.target.types import Target
 
 

@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING
 import msgpack
 
 from buildtool.base.errors import UsageError, suggest
+from buildtool.base.files import Named
 from buildtool.base.modes import InPlace, Objective, Order, Strategy
 from buildtool.base.session import Level, Session
 from buildtool.graph.fusions import with_sliced_fusions
 from buildtool.graph.partviews import views, with_views
 from buildtool.graph.types import Graph
+from buildtool.options.values import PlanOptions
 from buildtool.plan.choose import passes, viewed
 from buildtool.plan.choose.bound import firmware
 from buildtool.plan.choose.cost_units import within_cost
 from buildtool.plan.choose.slow_weights import loads_weights
-from buildtool.plan.models import Model, Named, load_model, read_graph
-from buildtool.plan.options import PlanOptions
+from buildtool.plan.models import Model, load_model, read_graph
 from buildtool.target.types import Target
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.base.session import Session
 from buildtool.graph.types import Graph
-from buildtool.plan.options import PlanOptions
+from buildtool.options.values import PlanOptions
 from buildtool.plan.types import Plan
 from buildtool.target.types import Board, Target
 

@@ -13,7 +13,7 @@ from buildtool.base.modes import Image, Strategy
 from buildtool.base.session import Session
 from buildtool.graph.partviews import views, with_views, written_in_place
 from buildtool.graph.types import Graph, OpKind
-from buildtool.plan.options import PlanOptions
+from buildtool.options.values import PlanOptions
 from buildtool.plan.schedule.viewing import possible_views
 from buildtool.plan.types import Plan
 from buildtool.target.catalogue import select_all

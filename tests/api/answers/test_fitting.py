@@ -14,11 +14,11 @@ from buildtool.base.session import Session
 from buildtool.emit.sources import emit
 from buildtool.firmware import counting
 from buildtool.firmware.linked import linked
+from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.bound import bound
 from buildtool.plan.choose.choose import nearest
 from buildtool.plan.choose.footprint import Footprint, MemoryUse
 from buildtool.plan.choose.prepare import load_network, prepare
-from buildtool.plan.options import PlanOptions
 from buildtool.target.recorded import recorded
 from buildtool.target.registry import board_names, load_board, load_target, plugin, toolchain
 

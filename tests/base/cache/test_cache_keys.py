@@ -18,8 +18,8 @@ from buildtool.base.cache.cache import Cache
 from buildtool.base.errors import PlanError
 from buildtool.base.session import Level, Session
 from buildtool.graph.tflite.writer import write_model
+from buildtool.options.values import PlanOptions
 from buildtool.plan.codec import from_bytes, to_bytes
-from buildtool.plan.options import PlanOptions
 
 CODE = "the code's digest"
 

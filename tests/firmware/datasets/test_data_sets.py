@@ -17,9 +17,10 @@ from buildtool.base.errors import UsageError
 from buildtool.base.files import File
 from buildtool.base.modes import Resize
 from buildtool.firmware.datasets.opened import chosen, opened
-from buildtool.firmware.datasets.types import DataSet, Wanted
+from buildtool.firmware.datasets.types import DataSet
 from buildtool.graph.types import Graph, OpKind
 from buildtool.options.pixels import NAMED, normalise
+from buildtool.options.values import Wanted
 
 
 def network(shape: tuple[int, ...] = (1, 4, 6, 3), scale: float = 1 / 255, zero: int = -128) -> Graph:

@@ -12,6 +12,7 @@ from needs import needs_tool
 from paths import ROOT
 
 from buildtool import options
+from buildtool.api.requests import options_of
 from buildtool.fronts.bazel import labels
 from buildtool.fronts.bazel.compilers import builtin_folders, names_as_given
 from buildtool.fronts.bazel.starlark import RULES, call, value
@@ -71,7 +72,7 @@ def test_the_answer_of_describe_is_written_down_for_each_board(tmp_path: Path) -
     done = asked(repository, what="boards", code="c", boards=boards, toolchain="")
     assert done.returncode == 0, done.stderr
     table = loaded(repository / "options.bzl")
-    known = {option.name for option in options.of("emit", options.Group.PLANNING)}
+    known = {option.name for option in options_of("emit", options.Group.PLANNING)}
     assert {*table["OPTIONS"], *table["FILE_OPTIONS"]} == known | {"plan"} == set(table["FLAGS"])
     assert list(table["BOARDS"]) == ["cortex-m4", "//:my board.toml"]
     own = table["BOARDS"]["//:my board.toml"]

@@ -13,7 +13,7 @@ import pytest
 from paths import ROOT
 
 from buildtool.api import handle
-from buildtool.client import BuildtoolError, UsageError
+from buildtool.client import BuildtoolError, UsageError, options_of
 from buildtool.client import options as table
 from buildtool.fronts.cmake import asked, cores, folder, quoting, requests
 from buildtool.fronts.cmake.context import Context
@@ -53,7 +53,7 @@ def test_every_option_of_emit_is_a_keyword_and_goes_to_its_command_line(tmp_path
         "model": "a.tflite",
         "board": "cortex-m4",
     }
-    options = [option for option in table.of("emit") if option.name != "name"]
+    options = [option for option in options_of("emit") if option.name != "name"]
     assert values.keys() == {option.name for option in options}
     (tmp_path / "cmsis").mkdir()
     for name in ("a.plan", "a.tflite"):
@@ -215,7 +215,7 @@ def test_a_folder_that_cannot_be_written_is_told_with_the_way_out(
 
 
 def test_the_cmake_files_name_no_planning_option_and_no_board() -> None:
-    options = {option.name.upper() for option in table.of("emit", table.Group.PLANNING)}
+    options = {option.name.upper() for option in options_of("emit", table.Group.PLANNING)}
     for path in PACKAGE.glob("*.cmake"):
         code = "\n".join(line for line in path.read_text().splitlines() if not line.lstrip().startswith("#"))
         words = set(re.findall(r"[A-Za-z_0-9-]+", code))

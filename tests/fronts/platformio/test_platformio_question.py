@@ -12,6 +12,7 @@ from buildtool_plugins.tools.find import find_host_compiler
 from paths import ROOT
 
 from buildtool import options
+from buildtool.api.requests import options_of
 from buildtool.base.errors import BuildtoolError
 from buildtool.fronts.platformio import __main__ as library
 from buildtool.fronts.platformio import question
@@ -38,7 +39,7 @@ def test_options_of_the_environment_hold_for_every_network(tmp_path: Path, monke
 @pytest.mark.slow
 def test_every_option_of_the_table_is_one_of_the_project(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for option in options.of("emit", options.Group.PLANNING):
+    for option in options_of("emit", options.Group.PLANNING):
         value = option.values[0] if option.values else "no value at all"
         try:
             (network,) = answered(GIVEN | {option.name: value}, {})["networks"]

@@ -15,6 +15,7 @@ from zeronet import Net
 
 from buildtool.base.errors import PlanError
 from buildtool.graph.types import DType
+from buildtool.options.values import PlanOptions
 from buildtool.plan.assemble.constants import constants
 from buildtool.plan.assemble.loads import with_loads
 from buildtool.plan.check import native
@@ -22,7 +23,6 @@ from buildtool.plan.check.check import check
 from buildtool.plan.check.memory import Piece
 from buildtool.plan.check.replay import _read_first
 from buildtool.plan.choose.pipeline import make_plan
-from buildtool.plan.options import PlanOptions
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.types import Group, Region
 from buildtool.target import catalogue

@@ -15,9 +15,9 @@ from buildtool.graph.digest import topology_digest
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import OpKind
+from buildtool.options.values import PlanOptions
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.pipeline import make_plan
-from buildtool.plan.options import PlanOptions
 from buildtool.zoo import drawn_state
 
 TARGET = "host"

@@ -13,12 +13,12 @@ from buildtool.api.answers.fitting import fitted
 from buildtool.base.errors import PlanError, ToolError
 from buildtool.base.session import Session
 from buildtool.firmware import counting
+from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.bound import LEAST_SHARE, firmware
 from buildtool.plan.choose.choose import choice
 from buildtool.plan.choose.needs import needs_of, refuse_unless_fits
 from buildtool.plan.choose.pipeline import Planned, planned
 from buildtool.plan.choose.prepare import load_network, prepare
-from buildtool.plan.options import PlanOptions
 from buildtool.plan.summary.fit import available_bytes, excess_bytes
 from buildtool.target.registry import board_names, load_target
 

@@ -11,11 +11,11 @@ from plan_nets import make_target
 from buildtool.base.errors import PlanError
 from buildtool.base.modes import InPlace, Objective, Strategy
 from buildtool.graph.fusions import fusions, with_sliced_fusions
+from buildtool.options.values import PlanOptions
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.choose import chosen
 from buildtool.plan.choose.fronts import points
 from buildtool.plan.choose.prepare import Prepared
-from buildtool.plan.options import PlanOptions
 from buildtool.plan.schedule.branches import branches, exits
 from buildtool.plan.schedule.inner import needs
 from buildtool.plan.search.front import Settings, front

@@ -17,11 +17,11 @@ from buildtool.base.errors import PlanError, UsageError
 from buildtool.base.modes import Image, InPlace, Objective
 from buildtool.base.session import Session
 from buildtool.graph.types import Pad
+from buildtool.options.values import PlanOptions
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.choose.choose import chosen
 from buildtool.plan.choose.fronts import points
 from buildtool.plan.choose.prepare import Prepared
-from buildtool.plan.options import PlanOptions
 from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search import blocks

@@ -8,8 +8,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
+from buildtool.api.requests import options_of
 from buildtool.base.errors import UsageError, did_you_mean
-from buildtool.options.table import BY_NAME, from_text, of
+from buildtool.options.table import BY_NAME, from_text
 from buildtool.options.types import NESTED, Group, Option
 
 _TITLES = {
@@ -362,7 +363,7 @@ def request(args: argparse.Namespace) -> dict[str, Any]:
     command = next(command for command in COMMANDS if command.name == args.command)
     found: dict[str, Any] = {"kind": command.kind}
     options: dict[str, Any] = {}
-    for option in of(command.kind):
+    for option in options_of(command.kind) if command.kind else ():
         value = getattr(args, option.name)
         if value is not None:
             place = options if option.group in NESTED else found
@@ -397,7 +398,7 @@ class _Parser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         """With examples, exit status and more below the options."""
-        from buildtool.options import helptexts
+        from buildtool.fronts.cli import helptexts
 
         command = self.prog.partition(" ")[2]
         return f"{super().format_help()}\n{helptexts.text(command, (columns() or 80) - 2)}"
@@ -439,7 +440,7 @@ def _fill(sub: argparse.ArgumentParser, command: Command) -> None:
     own_words = [own for own in command.own if not own.names[0].startswith("-")]
     for own in own_words:
         _add_own(sub, own)
-    for option in of(command.kind):
+    for option in options_of(command.kind) if command.kind else ():
         if option.name in command.positional:
             _add_positional(sub, option, option.name in command.optional)
             continue

@@ -1,0 +1,165 @@
+"""The answers about what is emitted, compiled and linked: a network's sources, firmware, an image's sizes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from buildtool.base.errors import BuildtoolError
+from buildtool.base.files import File
+from buildtool.target.scratch import scratch
+
+if TYPE_CHECKING:
+    from buildtool.api.requests.build import Build
+    from buildtool.api.requests.emit import Emit
+    from buildtool.api.requests.parts import Flashing
+    from buildtool.api.requests.sizes import Sizes
+    from buildtool.base.session import Session
+    from buildtool.firmware.flashing.signing import Signing
+    from buildtool.schema.builds import BuildAnswer, EmitAnswer, SizesAnswer
+
+_MOST_KEY_BYTES = 1 << 16
+
+
+def emit(request: Emit, session: Session) -> EmitAnswer:
+    """The sources of a network for a board, and what else has to be compiled with them."""
+    from buildtool.emit.sources import kernel_sources
+    from buildtool.firmware.depends import Origins
+    from buildtool.firmware.firmware import arena_map
+    from buildtool.plan.choose.emitted import emitted
+    from buildtool.plan.choose.given import planned_or_given
+    from buildtool.plan.choose.needs import notes, refuse_unless_fits
+    from buildtool.plan.codec import to_bytes
+    from buildtool.target.library import include_folder, kernel_includes
+
+    made = planned_or_given(request.model, request.target, request.options, request.lock, session)
+    name = request.name or made.model.name
+    sources = emitted(made, name)
+    refuse_unless_fits(made, len(sources.image.data))
+    return {
+        "net": sources.net,
+        "files": {
+            **sources.files,
+            **arena_map(sources.net, name, made.plan, made.graph, session),
+            f"{sources.net}.plan": to_bytes(made.plan),
+        },
+        "c_files": list(sources.c_files),
+        "kernel_sources": [str(path) for path in kernel_sources(made.plan, made.target)],
+        "include": str(include_folder()),
+        "kernel_includes": [str(path) for path in kernel_includes(made.target)],
+        "depends": [*_given(request), *map(str, Origins.of(request.target, made.target).files())],
+        "notes": notes(made),
+    }
+
+
+def _given(request: Emit) -> list[str]:
+    """The paths of the files that a request names."""
+    named = (request.model, request.lock.file if request.lock else None)
+    return [file.path for file in named if isinstance(file, File) and file.data is None]
+
+
+def build(request: Build, session: Session) -> BuildAnswer:
+    """The test firmware of a network: sources, image, files for flash, size report."""
+    from buildtool.api.answers.estimate import facts
+    from buildtool.firmware.firmware import (
+        arena_map,
+        build_firmware,
+        compiled_by_maker,
+        for_other_tools,
+        map_of,
+    )
+    from buildtool.firmware.flashing.files import check
+    from buildtool.firmware.flashing.files import files as flashed
+    from buildtool.firmware.linkmap import portable
+    from buildtool.firmware.parts import parts
+    from buildtool.firmware.run.levels import built, named
+    from buildtool.firmware.sizes import size_report
+    from buildtool.firmware.stack.report import refuse_unless_enough, stack_report
+    from buildtool.firmware.tools import toolchain
+    from buildtool.plan.choose.emitted import emitted
+    from buildtool.plan.choose.given import planned_or_given
+    from buildtool.plan.choose.needs import refuse_unless_fits
+    from buildtool.plan.codec import to_bytes
+    from buildtool.target.registry import plugin
+
+    made = planned_or_given(request.model, request.target, request.options, request.lock, session)
+    name = request.name or made.model.name
+    sources = emitted(made, name)
+    refuse_unless_fits(made, len(sources.image.data))
+    board = made.target.board
+    family = plugin(board)
+    signing = _signing(request.flashing)
+    check(board, request.flashing.formats, signed=signing is not None)
+    with scratch() as folder:
+        tools = toolchain(made.choice, made.target)
+        tell = session.tell
+        firmware = build_firmware(sources, made.plan, made.target, family, tools, Path(folder), tell=tell)
+        elf, table = firmware.elf.read_bytes(), portable(map_of(firmware.elf).read_bytes())
+    report, stacks = size_report(elf, board), stack_report(elf, board, [sources.net])
+    if not made.choice.debug:  # a debug build only says it: it may be looked at for that
+        refuse_unless_enough(elf, board, sources.net)
+    files = {
+        **sources.files,
+        **arena_map(sources.net, name, made.plan, made.graph, session),
+        f"{sources.net}.plan": to_bytes(made.plan),
+        f"{sources.net}.elf": elf,
+        f"{sources.net}.map": table,
+        **flashed(elf, board, sources.net, request.flashing.formats, signing),
+        **for_other_tools(family, sources, made.plan, made.target),
+    }
+    own = compiled_by_maker(family, sources.net, files, tell)
+    return {
+        "net": sources.net,
+        "board": board.name,
+        **named(built(board, own)),
+        "compiler": own.compiler if own else firmware.compiler,
+        "arena_bytes": made.plan.arena_bytes,
+        "state_bytes": made.plan.state_bytes,
+        "sizes": report,
+        "parts": parts(elf, board, [sources.net], table.decode("utf-8", "replace")).parts,
+        "stacks": stacks,
+        "files": {**files, **(own.files if own else {})},
+        **facts(made),
+    }
+
+
+def _signing(flashing: Flashing) -> Signing | None:
+    """What firmware is signed with; UsageError for a key that cannot be read."""
+    from buildtool.firmware.flashing.signing import Signing
+
+    if flashing.sign is None:
+        return None
+    return Signing(flashing.sign.read("the key", _MOST_KEY_BYTES), flashing.version)
+
+
+def sizes(request: Sizes, _session: Session) -> SizesAnswer:
+    """What a linked image takes of each of the board's memories, and its files for flash."""
+    from buildtool.firmware.flashing.files import check
+    from buildtool.firmware.flashing.files import files as flashed
+    from buildtool.firmware.linkmap import map_text
+    from buildtool.firmware.parts import parts
+    from buildtool.firmware.run.identity import MOST_IMAGE_BYTES, networks
+    from buildtool.firmware.run.levels import built, named
+    from buildtool.firmware.sizes import size_report
+    from buildtool.firmware.stack.report import stack_report
+    from buildtool.target.choice import load_board
+
+    board = load_board(request.board)
+    signing = _signing(request.flashing)
+    check(board, request.flashing.formats, signed=signing is not None)
+    elf, table = request.elf.read("the image", MOST_IMAGE_BYTES), map_text(request.elf, request.map)
+    try:
+        nets = [found.net for found in networks(elf)]
+        found = parts(elf, board, nets, table)
+        return {
+            "board": board.name,
+            **named(built(board, None)),
+            "sizes": size_report(elf, board),
+            "parts": found.parts,
+            "files_from": found.files_from,
+            "stacks": stack_report(elf, board, nets),
+            "files": flashed(elf, board, request.elf.stem, request.flashing.formats, signing),
+            "note": board.note,
+        }
+    except BuildtoolError as error:
+        raise error.at(path=request.elf.path) from None

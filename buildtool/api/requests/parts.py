@@ -1,0 +1,307 @@
+"""What requests are made of: the type of all of them, parts that several have, and how they are read.
+
+A kind's type says what the kind is called, which options it takes, what answers it, and what the answer
+depends on. Its fields are those options, and parts that are made of several of them.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from buildtool import options as table
+from buildtool.base.errors import UsageError, suggest
+from buildtool.base.modes import Format, On, Requantise
+from buildtool.options import NESTED, Group, Option
+
+if TYPE_CHECKING:  # a build system that asks what a kind takes reads no request
+    from buildtool.base.files import File, Named
+    from buildtool.options.values import Lock, PlanOptions, TargetChoice
+
+# Names of options that several kinds take.
+PLANNING = tuple(option.name for option in table.OPTIONS if option.group is Group.PLANNING)
+COUNTING = tuple(option.name for option in table.OPTIONS if option.group is Group.COUNTING)
+TARGET = ("cmsis_nn", "requantise", "threads", "weights_in", "arena_in")
+COMPILED = ("toolchain", "debug")
+DESK = ("on", "wire")
+FLASHED = ("formats", "sign", "image_version")
+INPUT = ("input", "inputs", "seed")
+
+
+class Needs(enum.Enum):
+    """What an answer depends on, besides what the request names."""
+
+    NOTHING = enum.auto()  # a daemon answers, and keeps the answer
+    COMPILERS = enum.auto()  # those of the caller's environment: a daemon answers, and keeps nothing
+    PROGRAMS = enum.auto()  # that run: they belong to the caller's own processes
+
+
+class Request:
+    """A request of some kind; its class describes the kind.
+
+    `takes`: the names of the options that it takes; all others are refused. `handler`: what answers it, a
+    function of the request and a session, as module:function; what it returns is the type of the answer
+    (where the command answers, `answers` names it). `prepared`: whether a daemon answers it anew when its
+    files are saved, before anybody asks.
+    """
+
+    kind: ClassVar[str]
+    takes: ClassVar[tuple[str, ...]] = ()
+    handler: ClassVar[str] = ""
+    needs: ClassVar[Needs] = Needs.NOTHING
+    prepared: ClassVar[bool] = False
+    answers: ClassVar[str] = ""
+
+    @classmethod
+    def read(cls, values: Values) -> Request:
+        """The request that values make: field by field, so that of two mistakes the first field's is told."""
+        return cls(**{field.name: values.field(field) for field in fields(cls)})  # type: ignore[arg-type]
+
+    @classmethod
+    def taken(cls, *groups: Group) -> tuple[Option, ...]:
+        """The options that the kind takes; of some groups only."""
+        return tuple(o for o in table.OPTIONS if o.name in cls.takes and (not groups or o.group in groups))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planning(Request):
+    """What every request that plans one network for one board says; `lock`: the plan that it runs by."""
+
+    takes: ClassVar = ("model", "board", *TARGET, *PLANNING, "plan")
+    target: TargetChoice
+    lock: Lock | None = None
+    model: Named
+    options: PlanOptions
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a network is run on: a .npy file, or `count` sets of random values made from `seed`.
+
+    A count of 0: one, or more where a network has state.
+    """
+
+    file: File | None = None
+    count: int = 0
+    seed: int = 0
+
+
+RANDOM = Inputs()
+
+
+@dataclass(frozen=True)
+class Flashing:
+    """What the files for flash are written as; `sign`: the key for MCUboot, `version`: in its header."""
+
+    formats: tuple[Format, ...] = (Format.BIN,)
+    sign: File | None = None
+    version: str = ""
+
+
+AS_BIN = Flashing()
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a build made: the linked image, and the plan that it was emitted from."""
+
+    elf: File
+    plan: File
+
+
+@dataclass(frozen=True)
+class OnDesk:
+    """A run over a wire: of a board on the desk, or, `is_emulated`, of an emulator's UART.
+
+    `port`: "" for the only one there is; `is_flashed`: the board has the image already; `tool`: that flashes
+    it, "" for the first that is installed.
+    """
+
+    port: str = ""
+    is_emulated: bool = False
+    is_flashed: bool = False
+    tool: str = ""
+
+
+class Values:
+    """A request's values, each parsed as the table says."""
+
+    def __init__(self, of: type[Request], request: Mapping[str, object]) -> None:
+        self.kind = of.kind
+        known = [option.name for option in of.taken() if option.group not in NESTED]
+        nested = [option.name for option in of.taken(*NESTED)]
+        self.given = self._parsed(
+            {k: v for k, v in request.items() if k not in ("kind", "options")}, known, nested
+        )
+        inner = request.get("options")
+        inner = {} if inner is None else inner
+        if not isinstance(inner, Mapping):
+            raise UsageError("'options' must be a mapping of options to values")
+        if "options" in request and not nested and inner:
+            raise table.refuse_unknown(of.kind, str(next(iter(inner))), known, "the options")
+        self.options = self._parsed(inner, nested, known, "the options of a request")
+
+    def _parsed(
+        self, values: Mapping[str, object], known: list[str], elsewhere: list[str], where: str = ""
+    ) -> dict[str, Any]:
+        found = {}
+        for name, value in values.items():
+            if name in elsewhere:
+                place = "inside 'options'" if not where else "beside 'options'"
+                raise UsageError(f"'{name}' belongs {place} in a request of kind '{self.kind}'")
+            if name not in known:
+                names = known if where or not elsewhere else [*known, "options"]
+                raise table.refuse_unknown(self.kind, str(name), names, where)
+            if value is not None:
+                found[name] = table.parse(name, value)
+        return found
+
+    def need(self, name: str) -> Any:
+        """The value of a key that the kind cannot do without."""
+        if name not in self.given:
+            raise UsageError(f"a request of kind '{self.kind}' needs '{name}'", option=name)
+        return self.given[name]
+
+    def get(self, name: str, default: Any) -> Any:
+        """The value of a key, or `default`."""
+        return self.given.get(name, default)
+
+    def field(self, field: Field[Any]) -> Any:
+        """What a field of a request holds: a part, or the value of the option of that name."""
+        if field.name in _PARTS:
+            return _PARTS[field.name](self)
+        return self.value(field.name, field.default)
+
+    def value(self, name: str, default: Any = MISSING) -> Any:
+        """The value of a key: of one that names files, the files. Without a default it has to be there."""
+        from buildtool.base.files import to_file
+
+        option = table.BY_NAME[name]
+        if default is not MISSING and name not in self.given:
+            return default
+        value = self.need(name)
+        if option.folder and value and not Path(value).is_absolute():
+            raise UsageError("a path in a request must be absolute", path=value, option=name)
+        if option.suffixes is None:
+            return value
+        if option.many:
+            return tuple(to_file(one, option.suffixes) for one in value)
+        return to_file(value, option.suffixes)
+
+    def target(self) -> TargetChoice:
+        """The board, and what goes with it."""
+        from buildtool.options.values import TargetChoice
+
+        board = self.value("board")
+        library = self.value("cmsis_nn", "")
+        wire = self.wire()
+        return TargetChoice(
+            board,
+            self.get("toolchain", ""),
+            library,
+            self.get("debug", False),
+            wire,
+            self.get("threads", None),
+            self.get("weights_in", None),
+            self.get("requantise", Requantise.EXACT),
+            self.get("arena_in", None),
+        )
+
+    def wire(self) -> str:
+        """How test firmware answers: "" for by files, through an emulator; ANY_WIRE: as the board can."""
+        from buildtool.options.values import ANY_WIRE
+
+        kind, _ = self.get("wire", ("", ""))
+        on_desk = self.kind == "flash" or self.get("on", On.EMULATOR) == On.BOARD
+        return kind or (ANY_WIRE if on_desk else "")
+
+    def desk(self) -> OnDesk | None:
+        """How a run reaches a board; UsageError for what has no effect."""
+        kind, port = self.get("wire", ("", ""))
+        if self.get("on", On.EMULATOR) == On.BOARD:
+            flashed = self.get("flashed", False)
+            if flashed and self.get("tensors", False):
+                text = "of every tensor an image of its own is built, which has to be flashed"
+                raise UsageError(text, option="flashed", hint=suggest(flashed=None))
+            return OnDesk(port, False, flashed, self.get("tool", ""))
+        for name in ("flashed", "tool"):
+            if self.given.get(name):
+                raise UsageError("it has no effect in an emulator", option=name, hint=suggest(on="board"))
+        if port or kind == "rtt":  # semihosting is QEMU's own
+            text = "an emulator is reached by the UART that it has" if port else "no emulator has RTT"
+            raise UsageError(text, option="wire", hint=[suggest(on="board"), suggest(wire="serial")])
+        return OnDesk(is_emulated=True) if kind else None
+
+    def planning(self) -> PlanOptions:
+        """How to plan."""
+        from buildtool.options.values import plan_options
+
+        for name in COUNTING:
+            if name in self.options:
+                text = "it is for ONNX and Darknet files that are counted without a board"
+                raise UsageError(text, option=name, hint=suggest(**{name: None}))
+        return plan_options(self.options)
+
+    def flashing(self) -> Flashing:
+        """The files for flash; a version is of a signed image."""
+        sign = self.value("sign", None)
+        if "image_version" in self.given and sign is None:
+            text = "it has no effect without 'sign'"
+            raise UsageError(text, option="image_version", hint=suggest(image_version=None))
+        formats = tuple(dict.fromkeys(self.get("formats", ()))) or (Format.BIN,)
+        return Flashing(formats, sign, self.get("image_version", "0.0.0" if sign else ""))
+
+    def lock(self) -> Lock | None:
+        """The plan that is given without an image; what decides how one is made must not stand beside it."""
+        from buildtool.options.values import Lock
+
+        if "plan" not in self.given or "elf" in self.given:
+            return None
+        table.beside_plan(self.options)
+        return Lock(self.value("plan"), self.options.get("image"))
+
+    def made(self) -> Made | None:
+        """The image and plan of a build; nothing that decides how one is made may stand beside them."""
+        if "elf" not in self.given:
+            return None
+        if "plan" not in self.given:
+            raise UsageError(
+                "'elf' needs 'plan': an image is run by the plan that it was built from",
+                option="elf",
+                hint="the .plan is emitted with the network's sources",
+            )
+        idle = list(self.options)
+        if "sanitize" in self.given:
+            idle.append("sanitize")
+        if not self.get("tensors", False):  # of every tensor an image of its own is built
+            idle += [name for name in ("toolchain", "debug") if name in self.given]
+        for name in idle:
+            text = "it has no effect, because the image and its plan are given"
+            raise UsageError(text, option=name, hint=suggest(**{name: None}))
+        return Made(self.value("elf"), self.value("plan"))
+
+    def inputs(self) -> Inputs:
+        """A file or random values, not both."""
+        given = self.given
+        if "input" in given:
+            for name in ("inputs", "seed"):
+                if name in given:
+                    text = "the input comes from a file, so that there are no random ones"
+                    raise UsageError(text, option=name, hint=suggest(**{name: None}))
+            return Inputs(self.value("input"))
+        return Inputs(None, self.get("inputs", 0), self.get("seed", 0))
+
+
+# The fields of requests that are made of several options.
+_PARTS: dict[str, Callable[[Values], Any]] = {
+    "target": Values.target,
+    "lock": Values.lock,
+    "options": Values.planning,
+    "flashing": Values.flashing,
+    "made": Values.made,
+    "inputs": Values.inputs,
+    "desk": Values.desk,
+}

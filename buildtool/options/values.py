@@ -1,0 +1,125 @@
+"""What options are once they are parsed: how to plan and to count, for which target, on which data set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from buildtool.base.files import File, Named
+from buildtool.base.modes import (
+    Counted,
+    Image,
+    InPlace,
+    Objective,
+    Order,
+    Requantise,
+    Resize,
+    Strategy,
+    WeightsIn,
+)
+from buildtool.options import table
+
+if TYPE_CHECKING:
+    from buildtool.options.pixels import Normalise
+
+ANY_WIRE = "any"  # the one that suits the board
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """How to plan; the table in buildtool/options says what each option does.
+
+    Limits (None: the board's, or none): `ram` and `max_flash` in bytes, `max_f` on the work done over the
+    network's own, `max_cost` on the estimated cost, `max_ms` on that in milliseconds. `hand_off` in pixels
+    (None: 1). `segments`: those of xcore-strips ("": they are searched).
+    """
+
+    strategy: Strategy = Strategy.BEST
+    in_place: InPlace = InPlace.ROWS
+    image: Image = Image.OVERWRITABLE
+    objective: Objective = Objective.COST
+    ram: int | None = None
+    max_flash: int | None = None
+    max_f: float | None = None
+    max_cost: float | None = None
+    max_ms: float | None = None
+    hand_off: int | None = None
+    segments: str = ""
+    order: Order = Order.BETTER
+
+
+@dataclass(frozen=True)
+class Lock:
+    """The file of a plan to run by, and the image mode that it has to have (None: whichever it has)."""
+
+    file: File
+    image: Image | None = None
+
+
+@dataclass(frozen=True)
+class NetworkOptions:
+    """How to count a network that is not for a board.
+
+    `batch`: images at a time (0: the file's; Darknet: 1); `size`: (rows, columns) of the image.
+    """
+
+    weights: WeightsIn = WeightsIn.FLASH
+    operators: Counted = Counted.SEPARATE
+    order: Order = Order.GIVEN
+    batch: int = 0
+    size: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class TargetChoice:
+    """What a network is for: a board, the compiler, a library, and how it is requantised.
+
+    `toolchain`: "" for the board's first; `cmsis_nn`: a checkout of CMSIS-NN, "" for none; `debug`: whether
+    what is compiled is for a debugger; `wire`: how its test firmware answers ("": by files); `threads`: how
+    many share a call, None: all that the board has; `weights_in`: the memory that the weights are in, None:
+    as the board's file says; `arena_in`: the memory that the arena is in, or two of them,
+    separated by a comma.
+    """
+
+    board: Named
+    toolchain: str = ""
+    cmsis_nn: str = ""
+    debug: bool = False
+    wire: str = ""
+    threads: int | None = None
+    weights_in: str | None = None
+    requantise: Requantise = Requantise.EXACT
+    arena_in: str | None = None
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a request says of its data set.
+
+    `file`: a .npz file or a folder; `labels`: a file of labels or of the classes' names. `limit`: so many
+    inputs, chosen by `seed` (None: all). `normalise`: None for what the input's quantisation says.
+    """
+
+    file: File
+    labels: File | None = None
+    limit: int | None = None
+    seed: int = 0
+    resize: Resize = Resize.CROP
+    normalise: Normalise | None = None
+
+
+def plan_options(given: Mapping[str, Any]) -> PlanOptions:
+    """Options from their parsed values; UsageError for those that have no effect together."""
+    return PlanOptions(**table.together(given))
+
+
+def network_options(given: Mapping[str, Any]) -> NetworkOptions:
+    """Options from their parsed values; UsageError for those of boards."""
+    values = {}
+    known = ("weights", "operators", "order", "batch", "size")
+    for name, value in given.items():
+        if name not in known:
+            raise table.without_board(name)
+        values[name] = value
+    return NetworkOptions(**values)
