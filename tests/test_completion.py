@@ -86,7 +86,7 @@ def test_a_command_that_is_run_does_not_import_completion_or_help() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("command", ["", *(command.name for command in arguments.COMMANDS)])
+@pytest.mark.parametrize("command", ["", *arguments.COMMANDS])
 def test_help_has_examples_that_the_command_line_takes(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -96,7 +96,7 @@ def test_help_has_examples_that_the_command_line_takes(
         assert ended.value.code == 0
         said = capsys.readouterr().out
         assert "exit status:\n  0   It worked" in said
-    examples = helptexts.EXAMPLES[command]
+    examples = helptexts.examples(command)
     assert examples
     for line, _ in examples:
         program, *given = line.split()

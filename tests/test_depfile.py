@@ -11,7 +11,7 @@ import pytest
 from buildtool import zoo
 from buildtool.base.depfile import depfile
 from buildtool.base.errors import UsageError
-from buildtool.fronts.cli import commands
+from buildtool.fronts.cli.commands import building
 from buildtool.fronts.cli.main import run
 
 NAMES = ["a b", "c$d", "e#f", "g\\h", "i\\ j", "k'l", "m,n", "\u00e4"]
@@ -131,13 +131,13 @@ def test_a_model_that_is_saved_while_it_is_planned_is_newer_than_the_stamp(
     tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Make compares times: it has to plan again."""
-    real = commands.write_changed
+    real = building.write_changed
 
     def slow(files: Mapping[str, bytes], folder: Path) -> list[str]:
         model.write_bytes(zoo.build("ds_cnn"))
         return real(files, folder)
 
-    monkeypatch.setattr(commands, "write_changed", slow)
+    monkeypatch.setattr(building, "write_changed", slow)
     stamp = tmp_path / "stamp"
     words = ["emit", str(model), "--board", "host", "--out", str(tmp_path / "src"), "--stamp", str(stamp)]
     assert run(words) == 0

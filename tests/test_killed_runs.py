@@ -21,7 +21,7 @@ import signal
 import sys
 from pathlib import Path
 from buildtool.fronts.cli import main as cli
-from buildtool.fronts.cli import commands
+from buildtool.fronts.cli.commands import figures
 from buildtool.target.types import RunRequest
 from buildtool_plugins.tools.sandbox import run_program
 
@@ -32,7 +32,7 @@ def sizes(args):
     script = "echo $$ > pid; exec sleep 60"
     run_program(["sh", "-c", script], RunRequest({}, ()), what="it")
 
-commands.COMMANDS["sizes"] = sizes
+figures.sizes = figures.sizes._replace(run=sizes)
 sys.argv = ["buildtool", "sizes", "x.elf", "-b", "host"]
 cli.main()
 """

@@ -11,7 +11,7 @@ from buildtool.base.modes import Requantise
 from buildtool.firmware.run import validation
 from buildtool.firmware.run.bounded import operator_bounds
 from buildtool.firmware.run.inputs import seeded
-from buildtool.fronts.cli import commands
+from buildtool.fronts.cli.commands import running
 from buildtool.fronts.texts import bounds, sarif
 from buildtool.fronts.texts import validation as report
 from buildtool.graph.reference import execute_op
@@ -49,8 +49,8 @@ def test_an_operator_beyond_its_bound_fails_and_is_named(validated, monkeypatch)
     tight = [{**row, "bound": 0} if row is second else row for row in validated["bounds"]]
     assert validation.within(validated["bounds"]) and not validation.within(tight)
     answer = {**validated, "bounds": tight, "within_bounds": False}
-    monkeypatch.setattr(commands, "ask", lambda args: answer)
-    _, text, status = commands.validate(Namespace(fail_if=None, data=None))
+    monkeypatch.setattr(running, "ask", lambda args: answer)
+    _, text, status = running.validate.run(Namespace(fail_if=None, data=None))
     told = f"BEYOND ITS BOUND: {second['operator']}, tensor '{second['tensor']}', differs by 1 step"
     assert told in text and "EQUAL" not in text and status == 1
     assert told in bounds.verdict(answer) and second["operator"] in sarif.log([], "1", 1, answer)

@@ -4,6 +4,7 @@ from paths import ROOT
 
 from buildtool.api.requests import type_of
 from buildtool.fronts.cli import arguments
+from buildtool.fronts.cli.commands import COMMANDS, load
 from buildtool.options import OPTIONS
 from buildtool.options.page import page
 
@@ -22,7 +23,7 @@ def test_every_option_is_a_whole_sentence_on_the_page():
 
 
 def test_the_command_line_has_the_options_of_the_table_and_says_the_same(capsys):
-    for command in arguments.COMMANDS:
+    for command in map(load, COMMANDS):
         try:
             arguments.parse([command.name, "--help"])
         except SystemExit as stopped:

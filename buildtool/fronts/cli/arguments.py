@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from buildtool.api.requests import options_of
 from buildtool.base.errors import UsageError, did_you_mean
-from buildtool.options.table import BY_NAME, from_text
-from buildtool.options.types import NESTED, Group, Option
+from buildtool.fronts.cli.commands import COMMANDS, Command, Own, load
+from buildtool.fronts.cli.console import columns
+from buildtool.options.table import BY_NAME
+from buildtool.options.types import Group, Option
 
 _TITLES = {
     Group.PLANNING: "planning",
@@ -26,31 +27,6 @@ _TITLES = {
 }
 
 
-class Own(NamedTuple):
-    """An argument of a command alone: it changes no request."""
-
-    names: tuple[str, ...]
-    sentence: str
-    metavar: str = ""  # "": it takes no value
-    required: bool = False
-    choices: tuple[str, ...] | None = None
-    many: bool = False  # of an argument without dashes: any number of words
-
-
-class Command(NamedTuple):
-    """A subcommand: the kind of its request, and which of its options are positional.
-
-    `optional`: options that the request needs and the command line may leave out.
-    """
-
-    name: str
-    kind: str  # "": it makes no request
-    summary: str
-    positional: tuple[str, ...] = ()
-    optional: tuple[str, ...] = ()
-    own: tuple[Own, ...] = ()
-
-
 _JSON = Own(("--json",), "Prints the answer as JSON, and nothing else.")
 _SARIF = Own(
     ("--sarif",), "Also writes what is wrong to FILE, in SARIF 2.1.0 as CI services read it.", "FILE"
@@ -62,278 +38,11 @@ _DAEMON = Own(
     "MODE",
     choices=("auto", "off", "require"),
 )
-_MARKDOWN = Own(("--markdown",), "Prints what changed as tables of Markdown, as pull requests show them.")
-_FAIL_IF = Own(
-    ("--fail-if",),
-    "Ends with status 1 where a figure grew by more: ram+2%%, weights+4K, memory.flash+0; or is below what "
-    "it must reach: top1<70%%; commas between several.",
-    "LIMITS",
-)
 _NO_CACHE = Own(("--no-cache",), "Plans anew, and keeps nothing of it.")
 _RECACHE = Own(("--recache",), "Plans anew, and keeps that instead of what was kept.")
 _HASH_INPUTS = Own(
     ("--hash-inputs",),
     "Reads every file that has a part in the answer, whatever its times say; asks no daemon. For releases.",
-)
-_KEEPING = (
-    "analyze",
-    "plan",
-    "front",
-    "report",
-    "build",
-    "emit",
-    "validate",
-    "profile",
-    "debug",
-    "flash",
-    "watch",
-)  # commands that plan
-
-
-def _out(metavar: str, sentence: str, required: bool = False) -> Own:
-    return Own(("-o", "--out"), sentence, metavar, required)
-
-
-COMMANDS = (
-    Command(
-        "analyze",
-        "analyze",
-        "Tells whether a network fits, what binds and by how much, and what would help.",
-        ("model",),
-    ),
-    Command(
-        "plan",
-        "plan",
-        "Plans: which kernels, where in memory, how much work.",
-        ("model",),
-        optional=("board",),
-        own=(
-            Own(
-                ("--emit",),
-                "Writes the model with arena offsets for TensorFlow Lite Micro (tflm) instead of a plan for "
-                "a board.",
-                "FORMAT",
-                choices=("tflm",),
-            ),
-            _out("FILE", "The file for the plan, to build by it later (--plan); with --emit, for the model."),
-            Own(
-                ("--trace",),
-                "Also writes the plan over time to FILE, as Perfetto and chrome://tracing open it.",
-                "FILE",
-            ),
-            Own(("--buffers",), "Shows every operator's kernel and every buffer of a streamed plan."),
-        ),
-    ),
-    Command("front", "front", "Lists all plans that no other beats in memory and work.", ("model",)),
-    Command(
-        "report",
-        "report",
-        "Draws a plan: one HTML file with the arena over time, the front, the network, layers and memories.",
-        ("model",),
-        own=(
-            _out("FILE.html", "The file to write (default: report.html; with --json none)."),
-            Own(("--profile",), "Also runs the network, and shows the instructions of every layer."),
-            Own(
-                ("--profiled",),
-                "Shows those of an earlier run: what `buildtool profile --json` printed.",
-                "FILE.json",
-            ),
-            Own(
-                ("--against",),
-                "Shows what differs from an earlier report, or from an answer that was kept as JSON.",
-                "FILE",
-            ),
-        ),
-    ),
-    Command(
-        "build",
-        "build",
-        "Builds firmware: sources, weight image, .elf and files for flash.",
-        ("model",),
-        own=(
-            _out("DIR", "The folder for the files.", required=True),
-            Own(
-                ("--bundle",),
-                "Writes a folder that any build system compiles with any compiler, in place of firmware: "
-                "sources, the kernels that they use, weight image, CMakeLists.txt, sources.mk. Networks that "
-                "are written to one folder share their kernels.",
-            ),
-        ),
-    ),
-    Command(
-        "emit",
-        "emit",
-        "Writes a network's sources and weight image, for a build system that compiles them.",
-        ("model",),
-        own=(
-            _out(
-                "DIR",
-                "The folder for the files; those that have not changed stay as they are.",
-                required=True,
-            ),
-            Own(
-                ("--stamp",),
-                "A file that is written last, always: the output of a build system's rule.",
-                "FILE",
-            ),
-            Own(("--depfile",), "What the stamp depends on, as Make, Ninja and CMake read it.", "FILE"),
-        ),
-    ),
-    Command(
-        "describe",
-        "describe",
-        "Tells a build system what to compile, with which flags, and what it depends on.",
-        ("model",),
-        optional=("model",),
-        own=(_out("DIR", "The folder for the board's linker script."),),
-    ),
-    Command(
-        "sizes",
-        "sizes",
-        "Tells what a linked image takes of each memory; writes its files for flash.",
-        ("elf",),
-        own=(
-            _out("DIR", "The folder for the files for flash and sizes.txt."),
-            Own(
-                ("--depth",),
-                "Levels of the tree that are shown: memory, who brought it, library, file, symbol. "
-                "(default: 3; with --out none)",
-                "N",
-            ),
-            Own(("--diff",), "Shows what grew since an earlier image, what came and what went.", "OLD.elf"),
-            _MARKDOWN,
-            _FAIL_IF,
-        ),
-    ),
-    Command(
-        "validate",
-        "validate",
-        "Builds, runs, and compares with the reference; on a data set also with its labels.",
-        ("model",),
-        own=(
-            Own(
-                ("--fail-if",),
-                "Ends with status 1 where a figure of a data set is below what it must reach: top1<70%%, "
-                "recall<50%%, precision<50%% (of every class); commas between several.",
-                "LIMITS",
-            ),
-        ),
-    ),
-    Command("profile", "profile", "Builds, runs, and counts the instructions of every layer.", ("model",)),
-    Command(
-        "debug",
-        "debug",
-        "Builds for a debugger, starts the server that it connects to, and says how to.",
-        ("model",),
-        own=(
-            _out(
-                "DIR",
-                "The folder in which the firmware finds its input and leaves its output.",
-                required=True,
-            ),
-        ),
-    ),
-    Command(
-        "flash",
-        "flash",
-        "Builds test firmware that answers over a wire, and brings it into a board's flash.",
-        ("model",),
-        own=(_out("DIR", "The folder for the image, which another tool may want.", required=True),),
-    ),
-    Command(
-        "ops",
-        "ops",
-        "Lists TFLite's operators by data type, read or refused with the reason, and their kernels on every "
-        "board; of a network, the operators that it has.",
-        ("model",),
-        optional=("model",),
-    ),
-    Command("boards", "boards", "Lists the boards."),
-    Command(
-        "target",
-        "target",
-        "Checks the kernels of a target plugin: random operators, compiled, run, compared with the "
-        "reference.",
-        ("plugin",),
-        own=(
-            Own(("action",), "What to do.", choices=("check",)),
-            _out("DIR", "The folder for the networks on which a kernel fails."),
-        ),
-    ),
-    Command(
-        "zoo",
-        "zoo",
-        "Lists the networks that can be made, or writes one as .tflite.",
-        ("model",),
-        optional=("model",),
-        own=(_out("DIR", "The folder for the file (default: this one)."),),
-    ),
-    Command(
-        "watch",
-        "plan",
-        "Plans anew whenever the network or the board is saved, and shows what that changes.",
-        ("model",),
-        own=(Own(("--once",), "Ends after the first plan."),),
-    ),
-    Command(
-        "daemon",
-        "",
-        "Starts, stops or shows the planner's daemon, which makes every plan after the first one cheap.",
-        own=(
-            Own(("action",), "What to do.", choices=("start", "stop", "restart", "status", "logs")),
-            Own(("--all",), "With stop and status: daemons of other code of buildtool as well."),
-        ),
-    ),
-    Command(
-        "cache",
-        "",
-        "Shows, checks or empties what is kept of earlier plans; explains what was made anew, and why.",
-        own=(
-            Own(("action",), "What to do.", choices=("stats", "verify", "clear", "explain")),
-            Own(("words",), "With explain: words that the request has, such as the model's file.", many=True),
-        ),
-    ),
-    Command(
-        "ide",
-        "",
-        "Writes an editor's files: adds to those that are there, and changes nothing in them.",
-        own=(
-            Own(("editor",), "Which editor.", choices=("vscode",)),
-            Own(("-b", "--board"), "The board (default: the editor asks).", "BOARD"),
-            Own(("--model",), "The network (default: the editor asks).", "MODEL"),
-            Own(("--folder",), "The folder that the editor opens (default: this one).", "DIR"),
-        ),
-    ),
-    Command(
-        "diff",
-        "",
-        "Tells what changed between two answers that were kept as JSON, or two locked plans.",
-        own=(
-            Own(("before",), "An answer (--json) of plan, profile, validate, build or sizes, or a plan."),
-            Own(("after",), "A later one."),
-            _MARKDOWN,
-            _FAIL_IF,
-            Own(("--depth",), "Levels of the tree of sizes that are shown. (default: 3)", "N"),
-        ),
-    ),
-    Command(
-        "split",
-        "split",
-        "Splits a trained network into slim branches until it suits a board: trains, measures, writes int8.",
-        ("network",),
-        own=(
-            _out(
-                "DIR", "The folder for records and results; the same command goes on there. (default: split)"
-            ),
-        ),
-    ),
-    Command(
-        "arena",
-        "arena",
-        "Places the buffers of an arena problem (.csv) as low as possible, or within a capacity.",
-        ("file",),
-        own=(_out("FILE", "Where to write the table with the offsets."),),
-    ),
 )
 _REQUIRED = ("board", "model", "file", "network", "train_data")
 CMAKE_DIR = "--cmake-dir"
@@ -344,9 +53,9 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     """Arguments; UsageError with a suggestion for an unknown option."""
     if argv[:1] == ["help"]:
         argv = [*argv[1:], "--help"]
-    command = next((one for one in COMMANDS if argv and one.name == argv[0]), None)
-    if command is None:
+    if not argv or argv[0] not in COMMANDS:
         return parser().parse_args(argv)
+    command = load(argv[0])
     # Its own parser alone: to make those of all commands takes as long as a client may take in all.
     sub = _Parser(prog=f"buildtool {command.name}", description=command.summary, allow_abbrev=False)
     _fill(sub, command)
@@ -358,35 +67,11 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     return sub.parse_args(argv[1:], argparse.Namespace(command=command.name))
 
 
-def request(args: argparse.Namespace) -> dict[str, Any]:
-    """The request that the arguments ask for."""
-    command = next(command for command in COMMANDS if command.name == args.command)
-    found: dict[str, Any] = {"kind": command.kind}
-    options: dict[str, Any] = {}
-    for option in options_of(command.kind) if command.kind else ():
-        value = getattr(args, option.name)
-        if value is not None:
-            place = options if option.group in NESTED else found
-            place[option.name] = from_text(option, value)
-    return found | ({"options": options} if options else {})
-
-
 def _unknown(command: str, name: str, known: list[str]) -> UsageError:
     """The error for an option that a subcommand does not have."""
     elsewhere = name in {option.flagged for option in BY_NAME.values()}
     what = f"'{command}' has no option '{name}'" if elsewhere else f"unknown option '{name}'"
     return UsageError(what, hint=did_you_mean(name, known) if not elsewhere else f"leave {name} out")
-
-
-def columns(stream: int = 1) -> int:
-    """Characters of a line: as COLUMNS says, or of the terminal behind a stream's number; 0: not known."""
-    text = os.environ.get("COLUMNS", "")
-    if text.isascii() and text.isdecimal() and 0 < len(text) < 10 and int(text):
-        return int(text)
-    try:
-        return os.get_terminal_size(stream).columns
-    except (OSError, ValueError):
-        return 0
 
 
 class _Parser(argparse.ArgumentParser):
@@ -428,7 +113,7 @@ def parser() -> _Parser:
     )
     whole.add_argument(CMAKE_DIR, action="store_true", help="print the folder of the CMake package and exit")
     commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in COMMANDS:
+    for command in map(load, COMMANDS):
         text = command.summary
         _fill(commands.add_parser(command.name, help=text, description=text, allow_abbrev=False), command)
     return whole
@@ -447,7 +132,7 @@ def _fill(sub: argparse.ArgumentParser, command: Command) -> None:
         if option.group not in groups:
             groups[option.group] = sub.add_argument_group(_TITLES[option.group])
         _add(groups[option.group], option, required=_is_required(command, option))
-    keeping = (_DAEMON, _NO_CACHE, _RECACHE, _HASH_INPUTS) if command.name in _KEEPING else ()
+    keeping = (_DAEMON, _NO_CACHE, _RECACHE, _HASH_INPUTS) if command.plans else ()
     for own in (*command.own, *keeping, _JSON, _SARIF):
         if own not in own_words:
             _add_own(sub, own)

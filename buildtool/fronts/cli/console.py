@@ -15,7 +15,6 @@ from typing import Any
 
 from buildtool import __version__
 from buildtool.base.errors import BuildtoolError, InternalError, MachineError, from_exception, to_data
-from buildtool.fronts.cli.arguments import columns
 from buildtool.fronts.texts.table import WIDTH
 from buildtool.options.spelling import spelled, spelled_name
 from buildtool.schema import SCHEMA
@@ -39,6 +38,17 @@ def prepare() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def columns(stream: int = 1) -> int:
+    """Characters of a line: as COLUMNS says, or of the terminal behind a stream's number; 0: not known."""
+    text = os.environ.get("COLUMNS", "")
+    if text.isascii() and text.isdecimal() and 0 < len(text) < 10 and int(text):
+        return int(text)
+    try:
+        return os.get_terminal_size(stream).columns
+    except (OSError, ValueError):
+        return 0
 
 
 def width() -> int:

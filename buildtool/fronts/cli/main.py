@@ -14,14 +14,12 @@ from buildtool import DISTRIBUTION, __version__
 from buildtool.base import identity
 from buildtool.base.errors import BuildtoolError, InternalError, UsageError
 from buildtool.fronts.cli import arguments, console
-from buildtool.fronts.cli.commands import COMMANDS
+from buildtool.fronts.cli.commands import load
 from buildtool.fronts.texts import table
 
 if TYPE_CHECKING:
     from buildtool.base.session import Session
 
-# What multiplies no matrices: numpy need not start threads for that, which takes longer than a small plan.
-_PLANNING = frozenset({"analyze", "plan", "front", "report", "ops", "boards", "arena"})
 USAGE = 2  # the exit status of a mistake in usage
 INTERNAL = 70  # the exit status of a fault of ours (EX_SOFTWARE of sysexits.h)
 
@@ -43,10 +41,11 @@ def run(argv: Sequence[str], session: Session | None = None) -> int:
             return 0
         args = _parsed(argv)
         args.session = session
-        if args.command in _PLANNING:
+        command = load(args.command)
+        if not command.multiplies:
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         with _as_wide_as(console.width()), _reading(args):
-            answer, text, status = COMMANDS[args.command](args)
+            answer, text, status = command.run(args)
             if answer:
                 if args.json:
                     console.write(console.as_json(answer))

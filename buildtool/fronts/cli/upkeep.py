@@ -1,4 +1,4 @@
-"""The commands that look after the planner's daemon and its cache."""
+"""Starts, stops and shows the planner's daemon."""
 
 from __future__ import annotations
 
@@ -146,22 +146,8 @@ def _status(known: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
     return {"daemons": found}, report.text(found), 0 if running else 1
 
 
-def cache_command(action: str, words: list[str]) -> tuple[Mapping[str, Any], str, int]:
-    """The answer, its text and the exit status of `buildtool cache ACTION`."""
-    from buildtool.base.cache import care
-    from buildtool.fronts.texts import cache as report
-
-    if action == "stats":
-        answer = care.stats()
-        return answer, report.stats(answer), 0
-    if action == "verify":
-        answer = care.verify()
-        return answer, report.verified(answer), 1 if answer["bad"] or answer["unreadable"] else 0
-    if action == "clear":
-        answer = care.clear()
-        for at in endpoint.every():
-            with contextlib.suppress(endpoint.AbsentError):
-                _tell(at, "forget")
-        return answer, f"removed {answer['entries']:,} entries, {answer['bytes']:,} bytes", 0
-    answer = care.explain(" ".join(words))
-    return answer, report.explained(answer), 0
+def forget() -> None:
+    """Tells every daemon that runs to forget what it remembers."""
+    for at in endpoint.every():
+        with contextlib.suppress(endpoint.AbsentError):
+            _tell(at, "forget")

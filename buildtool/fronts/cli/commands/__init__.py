@@ -1,0 +1,191 @@
+"""The commands: what each is called and takes, and how it asks the service.
+
+A command is one function in one of these files; what describes it on the command line stands above it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Callable, Collection, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from buildtool.api.requests import options_of
+from buildtool.base.errors import BuildtoolError, UsageError
+from buildtool.fronts.cli import console
+from buildtool.options import NESTED, from_text
+
+if TYPE_CHECKING:
+    from buildtool.base.session import Session
+
+# The file of each command, in the order in which help lists them.
+COMMANDS = {
+    "analyze": "planning",
+    "plan": "planning",
+    "front": "planning",
+    "report": "planning",
+    "build": "building",
+    "emit": "building",
+    "describe": "building",
+    "sizes": "figures",
+    "validate": "running",
+    "profile": "running",
+    "debug": "running",
+    "flash": "running",
+    "ops": "lists",
+    "boards": "lists",
+    "target": "lists",
+    "zoo": "lists",
+    "watch": "planning",
+    "daemon": "machine",
+    "cache": "machine",
+    "ide": "machine",
+    "diff": "figures",
+    "split": "planning",
+    "arena": "planning",
+}
+
+Result = tuple[Mapping[str, object], str, int]  # the answer, its text, the exit status
+Run = Callable[[argparse.Namespace], Result]
+
+
+class Own(NamedTuple):
+    """An argument of a command alone: it changes no request."""
+
+    names: tuple[str, ...]
+    sentence: str
+    metavar: str = ""  # "": it takes no value
+    required: bool = False
+    choices: tuple[str, ...] | None = None
+    many: bool = False  # of an argument without dashes: any number of words
+
+
+class Command(NamedTuple):
+    """A subcommand: what runs it, the kind of its request, and which of its options are positional.
+
+    `optional`: options that the request needs and the command line may leave out. `examples`: a command line,
+    and what it does. `begins`: what is being done before the service says so: it has to be loaded, and files
+    to be read. `plans`: whether it plans, so that one may say where, and what is kept. `multiplies`: whether
+    it may multiply matrices: for nothing else numpy need start threads, which takes longer than a small plan.
+    """
+
+    name: str
+    kind: str  # "": it makes no request
+    summary: str
+    run: Run
+    positional: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    own: tuple[Own, ...] = ()
+    examples: tuple[tuple[str, str], ...] = ()
+    begins: str = ""
+    plans: bool = False
+    multiplies: bool = True
+
+
+def command(summary: str, *, kind: str | None = None, **more: Any) -> Callable[[Run], Command]:
+    """Makes a function the command of its name; without `kind`, its request is of that name, too."""
+
+    def described(run: Run) -> Command:
+        name = run.__name__
+        return Command(name, name if kind is None else kind, summary, run, **more)
+
+    return described
+
+
+def load(name: str) -> Command:
+    """A command of COMMANDS."""
+    found: Command = getattr(import_module(f"{__name__}.{COMMANDS[name]}"), name)
+    return found
+
+
+def out(metavar: str, sentence: str, required: bool = False) -> Own:
+    """The argument that names what is written."""
+    return Own(("-o", "--out"), sentence, metavar, required)
+
+
+MARKDOWN = Own(("--markdown",), "Prints what changed as tables of Markdown, as pull requests show them.")
+FAIL_IF = Own(
+    ("--fail-if",),
+    "Ends with status 1 where a figure grew by more: ram+2%%, weights+4K, memory.flash+0; or is below what "
+    "it must reach: top1<70%%; commas between several.",
+    "LIMITS",
+)
+
+
+def request_of(args: argparse.Namespace) -> dict[str, Any]:
+    """The request that the arguments ask for."""
+    kind = load(args.command).kind
+    found: dict[str, Any] = {"kind": kind}
+    options: dict[str, Any] = {}
+    for option in options_of(kind):
+        value = getattr(args, option.name)
+        if value is not None:
+            place = options if option.group in NESTED else found
+            place[option.name] = from_text(option, value)
+    return found | ({"options": options} if options else {})
+
+
+def ask(args: argparse.Namespace, kind: str = "", without: Collection[str] = ()) -> Any:
+    """The service's answer to the request that the arguments make, of another `kind`, `without` some keys."""
+    from buildtool.client import door
+    from buildtool.client.files import Located
+
+    request = {name: value for name, value in request_of(args).items() if name not in without}
+    located = Located(request | ({"kind": kind} if kind else {}))
+    use = _cache_use(args)
+    who = door.mode(args.daemon) if hasattr(args, "daemon") else door.Mode.OFF
+
+    def here(request: Mapping[str, Any]) -> dict[str, Any]:
+        from buildtool.api import answered, kept_session
+
+        session = args.session or kept_session()
+        session.listen(lambda text: listen({"progress": {"text": text}}))
+        return answered(request, session, use)
+
+    try:
+        with console.progress(load(args.command).begins) as listen:
+            return door.ask(located.request, here, mode=who, cache=use, listen=listen)
+    except BuildtoolError as error:
+        raise located.restored(error) from None
+
+
+def inputs(args: argparse.Namespace) -> list[str]:
+    """The files that a request's answer depends on, as far as they are there."""
+    from buildtool.client.files import Located
+    from buildtool.target.registry import board_chain
+
+    request = Located(request_of(args)).request
+    paths = [value["path"] for value in request.values() if isinstance(value, dict) and "path" in value]
+    paths += [value for name, value in request.items() if name in ("model", "board") and _is_file(value)]
+    board = next((path for path in paths if path.endswith(".toml")), None)
+    if board is not None:
+        with contextlib.suppress(BuildtoolError, OSError):
+            paths += [str(path) for path in board_chain(board)]
+    return sorted(set(paths))
+
+
+def _is_file(value: object) -> bool:
+    """Whether a request's value is a path (absolute, as the client has made it)."""
+    return isinstance(value, str) and Path(value).is_absolute()
+
+
+def _cache_use(args: argparse.Namespace) -> str:
+    """What is done with the cache; UsageError for both of its options at once."""
+    off, renew = getattr(args, "no_cache", False), getattr(args, "recache", False)
+    if off and renew:
+        raise UsageError("--no-cache and --recache exclude each other", hint="leave one of them out")
+    return "off" if off else "renew" if renew else "on"
+
+
+def kept_session() -> Session:
+    """A session for several requests, where no daemon is asked."""
+    from buildtool.api import kept_session as kept
+
+    return kept()
+
+
+def below(folder: str, files: Mapping[str, bytes]) -> list[tuple[Path, bytes]]:
+    """Files by the paths that they will have."""
+    return [(Path(folder) / name, data) for name, data in files.items()]

@@ -1,0 +1,101 @@
+"""What there is: operators, boards, kernels of a plugin, networks by name."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from buildtool.base.errors import UsageError
+from buildtool.base.outfiles import write as write_files
+from buildtool.fronts.cli.commands import (
+    Own,
+    Result,
+    ask,
+    command,
+    out,
+)
+
+if TYPE_CHECKING:
+    from buildtool.schema.boards import BoardsAnswer, OpsAnswer, ZooAnswer, ZooFile
+    from buildtool.schema.checks import CheckAnswer
+
+
+@command(
+    "Lists TFLite's operators by data type, read or refused with the reason, and their kernels on every "
+    "board; of a network, the operators that it has.",
+    positional=("model",),
+    optional=("model",),
+    examples=(
+        ("buildtool ops", "Which of TFLite's operators are read, by data type."),
+        ("buildtool ops wake.tflite", "Which kernels run its operators."),
+    ),
+    begins="reading the network",
+    multiplies=False,
+)
+def ops(args: argparse.Namespace) -> Result:
+    """The operators and their kernels."""
+    from buildtool.fronts.texts import lists
+
+    answer: OpsAnswer = ask(args)
+    return answer, lists.ops(answer), 0
+
+
+@command(
+    "Lists the boards.",
+    examples=(("buildtool boards", "Names, cores and memories."),),
+    multiplies=False,
+)
+def boards(args: argparse.Namespace) -> Result:
+    """The boards and their memories."""
+    from buildtool.fronts.texts import lists
+
+    answer: BoardsAnswer = ask(args)
+    return answer, lists.boards(answer), 0
+
+
+@command(
+    "Checks the kernels of a target plugin: random operators, compiled, run, compared with the reference.",
+    positional=("plugin",),
+    own=(
+        Own(("action",), "What to do.", choices=("check",)),
+        out("DIR", "The folder for the networks on which a kernel fails."),
+    ),
+    examples=(
+        (
+            "buildtool target check acme",
+            "The kernels of the plugin acme, on every board of it that runs here.",
+        ),
+        ("buildtool target check acme -b acme-demo --cases 50 -o failed", "Closer, and keeps what fails."),
+    ),
+    begins="checking kernels",
+)
+def target(args: argparse.Namespace) -> Result:
+    """The kernels of a plugin, checked; the exit status is 1 where one failed."""
+    from buildtool.fronts.texts import check as report
+
+    answer: CheckAnswer = ask(args)
+    failed = {row["failed"]["name"]: row["failed"]["model"] for row in answer["kernels"] if row["failed"]}
+    written = write_files(failed, Path(args.out)) if args.out and failed else []
+    return {**answer, "files": written}, report.text(answer, args.out or ""), 0 if answer["exact"] else 1
+
+
+@command(
+    "Lists the networks that can be made, or writes one as .tflite.",
+    positional=("model",),
+    optional=("model",),
+    own=(out("DIR", "The folder for the file (default: this one)."),),
+    examples=(("buildtool zoo ds_cnn -o models", "Writes models/ds_cnn.tflite."),),
+    begins="making the network",
+)
+def zoo(args: argparse.Namespace) -> Result:
+    """The networks by name, or one of them as a file."""
+    from buildtool.fronts.texts import lists
+
+    if args.out and not args.model:
+        raise UsageError("--out needs the name of a network", hint="see 'buildtool zoo' for the names")
+    answer: ZooAnswer | ZooFile = ask(args)
+    if "networks" in answer:
+        return answer, lists.zoo(answer), 0
+    written = write_files(answer["files"], Path(args.out or "."))
+    return {**answer, "files": written}, f"written: {', '.join(written)}", 0

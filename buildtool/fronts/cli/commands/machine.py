@@ -1,0 +1,114 @@
+"""The commands about this machine: the planner's daemon, what is kept, an editor's files."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from buildtool.base.errors import UsageError
+from buildtool.base.outfiles import write_changed
+from buildtool.fronts.cli.commands import Own, Result, command
+
+
+@command(
+    "Starts, stops or shows the planner's daemon, which makes every plan after the first one cheap.",
+    kind="",
+    own=(
+        Own(("action",), "What to do.", choices=("start", "stop", "restart", "status", "logs")),
+        Own(("--all",), "With stop and status: daemons of other code of buildtool as well."),
+    ),
+    examples=(("buildtool daemon status", "Whether one runs, and what it does."),),
+)
+def daemon(args: argparse.Namespace) -> Result:
+    """The planner's daemon."""
+    from buildtool.fronts.cli import upkeep
+
+    return upkeep.daemon_command(args.action, every=args.all)
+
+
+@command(
+    "Shows, checks or empties what is kept of earlier plans; explains what was made anew, and why.",
+    kind="",
+    own=(
+        Own(("action",), "What to do.", choices=("stats", "verify", "clear", "explain")),
+        Own(("words",), "With explain: words that the request has, such as the model's file.", many=True),
+    ),
+    examples=(("buildtool cache explain wake.tflite", "Why its plan was made anew."),),
+)
+def cache(args: argparse.Namespace) -> Result:
+    """What is kept of earlier plans."""
+    from buildtool.base.cache import care
+    from buildtool.fronts.texts import cache as report
+
+    if args.words and args.action != "explain":
+        raise UsageError(f"words have no effect on 'cache {args.action}'", hint="leave them out")
+    if args.action == "stats":
+        answer = care.stats()
+        return answer, report.stats(answer), 0
+    if args.action == "verify":
+        answer = care.verify()
+        return answer, report.verified(answer), 1 if answer["bad"] or answer["unreadable"] else 0
+    if args.action == "clear":
+        from buildtool.fronts.cli import upkeep
+
+        answer = care.clear()
+        upkeep.forget()
+        return answer, f"removed {answer['entries']:,} entries, {answer['bytes']:,} bytes", 0
+    answer = care.explain(" ".join(args.words))
+    return answer, report.explained(answer), 0
+
+
+@command(
+    "Writes an editor's files: adds to those that are there, and changes nothing in them.",
+    kind="",
+    own=(
+        Own(("editor",), "Which editor.", choices=("vscode",)),
+        Own(("-b", "--board"), "The board (default: the editor asks).", "BOARD"),
+        Own(("--model",), "The network (default: the editor asks).", "MODEL"),
+        Own(("--folder",), "The folder that the editor opens (default: this one).", "DIR"),
+    ),
+    examples=(
+        ("buildtool ide vscode -b cortex-m4 --model wake.tflite", "Tasks, a debugger, clangd."),
+        ("buildtool ide vscode", "Tasks that ask for board and model."),
+    ),
+)
+def ide(args: argparse.Namespace) -> Result:
+    """Files for an editor, merged into those that are there."""
+    from buildtool.emit.names import identifier
+    from buildtool.fronts.vscode.merge import FOLDER, merged, places
+    from buildtool.fronts.vscode.wanted import Subject
+    from buildtool.options import MODEL_SUFFIXES
+    from buildtool.plan.models import net_name
+    from buildtool.target.registry import board_names, load_board
+
+    folder, model = Path(args.folder or "."), args.model or ""
+    if model.lower().endswith(MODEL_SUFFIXES):
+        model = str(Path(model).absolute())
+    emulator = load_board(args.board).own_emulator if args.board else None
+    subject = Subject(
+        _seen_from(args.board or "", folder),
+        _seen_from(args.model or "", folder),
+        tuple(board_names()),
+        identifier(net_name(model)) if model else "",
+        (emulator.machine or emulator.kind) if emulator else None,
+        (folder / "SConstruct").is_file(),
+    )
+    found = merged(folder, subject)
+    written = sorted(
+        name for place, files in places(folder, found.files).items() for name in write_changed(files, place)
+    )
+    lines = [f"added to {FOLDER}/{name}" for name in found.added]
+    lines += [f"left as you have it: {FOLDER}/{name}" for name in found.kept]
+    text = "\n".join(lines or [f"{folder / FOLDER}: nothing is missing"])
+    return {"files": written, "added": found.added, "kept": found.kept}, text, 0
+
+
+def _seen_from(named: str, folder: Path) -> str:
+    """A board or model as a command line says it in `folder`, where the editor's tasks run."""
+    from buildtool.options import MODEL_SUFFIXES
+
+    if not named.lower().endswith((*MODEL_SUFFIXES, ".toml")):
+        return named
+    path = named if Path(named).is_absolute() else os.path.relpath(named, folder)
+    return f"./{path}" if path.startswith("-") else path

@@ -1,0 +1,289 @@
+"""What a network needs, and how it will run: commands that plan."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from buildtool.base.errors import UsageError
+from buildtool.base.outfiles import keep_inputs
+from buildtool.base.outfiles import write as write_files
+from buildtool.fronts.cli import console
+from buildtool.fronts.cli.commands import (
+    Own,
+    Result,
+    ask,
+    command,
+    inputs,
+    kept_session,
+    out,
+    request_of,
+)
+from buildtool.options.spelling import spelled, spelled_name
+
+if TYPE_CHECKING:
+    from buildtool.schema.analysis import AnalysisAnswer, NetworkAnswer
+    from buildtool.schema.builds import (
+        ArenaAnswer,
+        TflmAnswer,
+    )
+    from buildtool.schema.fronts import FrontAnswer
+    from buildtool.schema.plans import PlanAnswer, TraceAnswer
+    from buildtool.schema.reports import ReportAnswer
+
+
+@command(
+    "Tells whether a network fits, what binds and by how much, and what would help.",
+    positional=("model",),
+    examples=(
+        ("buildtool analyze wake.tflite", "On every board that is known."),
+        ("buildtool analyze wake.tflite -b cortex-m4 -b my.toml", "On two of them."),
+    ),
+    begins="analysing the network",
+    plans=True,
+    multiplies=False,
+)
+def analyze(args: argparse.Namespace) -> Result:
+    """A verdict for each board, or the memory of a network without one."""
+    from buildtool.fronts.texts import analysis, network
+
+    answer: AnalysisAnswer | NetworkAnswer = ask(args)
+    if "boards" in answer:
+        return answer, analysis.text(answer, spelled, spelled_name), 0
+    return answer, network.text(answer), 0
+
+
+@command(
+    "Plans: which kernels, where in memory, how much work.",
+    positional=("model",),
+    optional=("board",),
+    own=(
+        Own(
+            ("--emit",),
+            "Writes the model with arena offsets for TensorFlow Lite Micro (tflm) instead of a plan for "
+            "a board.",
+            "FORMAT",
+            choices=("tflm",),
+        ),
+        out("FILE", "The file for the plan, to build by it later (--plan); with --emit, for the model."),
+        Own(
+            ("--trace",),
+            "Also writes the plan over time to FILE, as Perfetto and chrome://tracing open it.",
+            "FILE",
+        ),
+        Own(("--buffers",), "Shows every operator's kernel and every buffer of a streamed plan."),
+    ),
+    examples=(
+        ("buildtool plan wake.tflite -b cortex-m4", "The cheapest plan that fits the board."),
+        (
+            "buildtool plan wake.tflite -b cortex-m4 --objective ram --max-f 1.1",
+            "The least RAM for 10 % more.",
+        ),
+        ("buildtool plan wake.tflite -b cortex-m4 --sarif plan.sarif", "The same in CI."),
+    ),
+    begins="planning",
+    plans=True,
+    multiplies=False,
+)
+def plan(args: argparse.Namespace) -> Result:
+    """The plan; with --out a file to build by, with --trace one to look at, with --emit one for others."""
+    from buildtool.fronts.texts import plan as report
+
+    if args.emit:
+        return _emit_plan(args)
+    if args.board is None:
+        what = "the following arguments are required: -b/--board"
+        raise UsageError(what, hint="see 'buildtool plan --help'")
+    if args.trace:
+        if args.out and Path(args.out).absolute() == Path(args.trace).absolute():
+            raise UsageError("--out and --trace name the same file", hint="give them two names")
+        args.session = args.session or kept_session()  # the trace's request finds the plan there
+    answer: PlanAnswer = ask(args)
+    text = report.text(answer, buffers=args.buffers)
+    written = []
+    if args.out:
+        out = Path(args.out)
+        plan_again = os.path.realpath(args.plan) if args.plan else ""  # it is read as a whole before
+        keep_inputs([(out, None)], {os.path.realpath(name) for name in inputs(args)} - {plan_again})
+        written += write_files({out.name: answer["locked"]}, out.parent)
+        text += f"\n\nwritten: {args.out}"
+    if args.trace:
+        said, names = _trace(args)
+        written += names
+        text += f"\n\n{said}"
+    return ({**answer, "files": written} if written else answer), text, 0
+
+
+def _trace(args: argparse.Namespace) -> tuple[str, list[str]]:
+    """Writes a plan over time; what is said of it, and the file's name."""
+    from buildtool.fronts.texts import trace as report
+
+    answer: TraceAnswer = ask(argparse.Namespace(**{**vars(args), "compare": None}), "trace")
+    out = Path(args.trace)
+    keep_inputs([(out, None)], inputs(args))
+    (data,) = answer["files"].values()
+    return report.text(answer, args.trace), write_files({out.name: data}, out.parent)
+
+
+def _emit_plan(args: argparse.Namespace) -> Result:
+    """Writes a plan as others read it; a board and its options have no part in it."""
+    from buildtool.fronts.texts import tflm
+
+    if not args.out:
+        raise UsageError("--emit needs --out FILE.tflite", hint="see 'buildtool plan --help'")
+    for name in ("buffers", "trace"):
+        if getattr(args, name):
+            raise UsageError(f"--{name} has no effect with --emit", hint=f"leave --{name} out")
+    answer: TflmAnswer = ask(args, "tflm")
+    out = Path(args.out)
+    keep_inputs([(out, None)], inputs(args))
+    (data,) = answer["files"].values()
+    written = write_files({out.name: data}, out.parent)
+    return {**answer, "files": written}, tflm.text(answer, args.out), 0
+
+
+@command(
+    "Lists all plans that no other beats in memory and work.",
+    positional=("model",),
+    examples=(("buildtool front wake.tflite -b cortex-m4 --image stream", "Memory against work."),),
+    begins="planning",
+    plans=True,
+    multiplies=False,
+)
+def front(args: argparse.Namespace) -> Result:
+    """The points of the front."""
+    from buildtool.fronts.texts import front as report
+
+    answer: FrontAnswer = ask(args)
+    return answer, report.text(answer), 0
+
+
+@command(
+    "Draws a plan: one HTML file with the arena over time, the front, the network, layers and memories.",
+    positional=("model",),
+    own=(
+        out("FILE.html", "The file to write (default: report.html; with --json none)."),
+        Own(("--profile",), "Also runs the network, and shows the instructions of every layer."),
+        Own(
+            ("--profiled",),
+            "Shows those of an earlier run: what `buildtool profile --json` printed.",
+            "FILE.json",
+        ),
+        Own(
+            ("--against",),
+            "Shows what differs from an earlier report, or from an answer that was kept as JSON.",
+            "FILE",
+        ),
+    ),
+    examples=(
+        ("buildtool report wake.tflite -b cortex-m4 --out wake.html", "Then open wake.html in a browser."),
+        ("buildtool report wake.tflite -b cortex-m4 --against wake.html --out new.html", "What changed?"),
+    ),
+    plans=True,
+    multiplies=False,
+)
+def report(args: argparse.Namespace) -> Result:
+    """A plan drawn, as one HTML file; with --json its data, and no file unless --out names one."""
+    from buildtool.fronts.changes import reports
+    from buildtool.fronts.texts.html.page import page
+
+    if args.profile and args.profiled:
+        raise UsageError("--profile and --profiled exclude each other", hint="leave one of them out")
+    earlier = reports.read(args.against) if args.against else None
+    profiled: Mapping[str, Any] | None = reports.read_profile(args.profiled) if args.profiled else None
+    answer: ReportAnswer = ask(args)
+    if args.profile:
+        profiled = ask(args, "profile", without=("peers",))
+        answer = reports.with_image(answer, ask(args, "build", without=("peers",)))
+    if profiled is not None:
+        answer = reports.with_counts(answer, profiled, args.profiled or "")
+    if earlier is not None:
+        answer = reports.compared(answer, earlier)
+    name = args.out or ("" if args.json else "report.html")
+    if not name:
+        return answer, "", 0
+    out = Path(name)
+    again = os.path.realpath(args.against) if args.against else ""  # it is read as a whole before
+    kept = {os.path.realpath(read) for read in [*inputs(args), *filter(None, [args.profiled])]}
+    keep_inputs([(out, None)], kept - {again})
+    written = write_files({out.name: page(answer, spelled)}, out.parent)
+    return {**answer, "files": written}, f"written: {name}", 0
+
+
+@command(
+    "Plans anew whenever the network or the board is saved, and shows what that changes.",
+    kind="plan",
+    positional=("model",),
+    own=(Own(("--once",), "Ends after the first plan."),),
+    examples=(("buildtool watch wake.tflite -b cortex-m4", "Until Ctrl-C."),),
+    begins="planning",
+    plans=True,
+)
+def watch(args: argparse.Namespace) -> Result:
+    """Plans on every save; what it shows is printed as it comes."""
+    from buildtool.client import door
+    from buildtool.fronts.cli import watch as watching
+
+    args.session = kept_session()  # of all rounds, where no daemon is asked
+    files = watching.Files(lambda: inputs(args))
+    lease = watching.Lease(wanted=door.mode(args.daemon) is not door.Mode.OFF and not args.once)
+
+    def plan_again() -> Mapping[str, Any]:
+        lease.renew()
+        answer: PlanAnswer = ask(args)
+        return answer
+
+    with contextlib.closing(files), contextlib.closing(lease):
+        return {}, "", watching.watch(plan_again, files, as_json=args.json, once=args.once)
+
+
+@command(
+    "Splits a trained network into slim branches until it suits a board: trains, measures, writes int8.",
+    positional=("network",),
+    own=(out("DIR", "The folder for records and results; the same command goes on there. (default: split)"),),
+    examples=(
+        (
+            "buildtool split wake.keras --data photos -b nucleo-f767zi --ram 64K -o small",
+            "Then: buildtool build small/split.tflite -b nucleo-f767zi --plan small/split.plan -o out",
+        ),
+        ("buildtool split vgg16 --width 0.25 --data cifar10 -b cortex-m4", "Trains the network first."),
+    ),
+)
+def split(args: argparse.Namespace) -> Result:
+    """A network split for a board; the exit status is 1 where it misses the goals, or is not exact."""
+    from buildtool.split import command
+    from buildtool.split.wanted import OUT, wanted
+
+    asked = wanted(request_of(args), args.out or OUT)
+    try:
+        with console.progress("loading Keras") as listen:
+            return command.split(asked, lambda text: listen({"progress": {"text": text}}))
+    except (KeyboardInterrupt, SystemExit):
+        where = f"{asked.out} keeps what was trained"
+        print(f"buildtool: stopped; {where}, and the same command goes on from there", file=sys.stderr)
+        raise
+
+
+@command(
+    "Places the buffers of an arena problem (.csv) as low as possible, or within a capacity.",
+    positional=("file",),
+    own=(out("FILE", "Where to write the table with the offsets."),),
+    examples=(("buildtool arena buffers.csv --capacity 4096 -o solved.csv", "Offsets within 4 KiB."),),
+    begins="placing buffers",
+    multiplies=False,
+)
+def arena(args: argparse.Namespace) -> Result:
+    """The offsets of an arena problem; the exit status is 1 where there is no placement."""
+    from buildtool.fronts.texts import arena as report
+
+    answer: ArenaAnswer = ask(args)
+    solved, written = list(answer["files"].values()), list[str]()
+    if args.out and solved:
+        out = Path(args.out)
+        written = write_files({out.name: solved[0]}, out.parent)
+    return {**answer, "files": written}, report.text(answer), 0 if solved else 1

@@ -1,0 +1,141 @@
+"""Commands that run a network: in an emulator, on this machine, or on a board."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from buildtool.base.errors import UsageError
+from buildtool.base.outfiles import keep_inputs
+from buildtool.base.outfiles import write as write_files
+from buildtool.fronts.cli import console
+from buildtool.fronts.cli.commands import (
+    Own,
+    Result,
+    ask,
+    below,
+    command,
+    inputs,
+    out,
+)
+
+if TYPE_CHECKING:
+    from buildtool.schema.datasets import DatasetAnswer
+    from buildtool.schema.runs import DebugAnswer, FlashAnswer, ProfileAnswer, ValidationAnswer
+
+
+@command(
+    "Builds, runs, and compares with the reference; on a data set also with its labels.",
+    positional=("model",),
+    own=(
+        Own(
+            ("--fail-if",),
+            "Ends with status 1 where a figure of a data set is below what it must reach: top1<70%%, "
+            "recall<50%%, precision<50%% (of every class); commas between several.",
+            "LIMITS",
+        ),
+    ),
+    examples=(
+        ("buildtool validate wake.tflite -b cortex-m4 --inputs 3 --tensors", "Every layer, three inputs."),
+        ("buildtool validate wake.tflite -b host --sanitize", "With checks of addresses."),
+        (
+            "buildtool validate wake.tflite -b host --data photos --fail-if 'top1<70%'",
+            "Accuracy on a folder of images for each class.",
+        ),
+    ),
+    begins="planning",
+    plans=True,
+)
+def validate(args: argparse.Namespace) -> Result:
+    """The verdict; the exit status is 1 where the output differs beyond its bound, or accuracy is too low."""
+    from buildtool.fronts.changes import floors
+    from buildtool.fronts.texts import dataset, validation
+
+    if args.fail_if is not None and args.data is None:
+        raise UsageError("it has no effect without a data set", option="fail_if", hint="leave it out")
+    wanted = [floors.parse(floor) for floor in args.fail_if.split(",")] if args.fail_if is not None else []
+    if args.data is not None:
+        found: DatasetAnswer = ask(args)
+        below = floors.undercut(wanted, found)
+        failed = found["within_bounds"] is False or below
+        return {**found, "exceeded": below}, dataset.text(found, below), 1 if failed else 0
+    answer: ValidationAnswer = ask(args)
+    return answer, validation.text(answer), 0 if answer["within_bounds"] else 1
+
+
+@command(
+    "Builds, runs, and counts the instructions of every layer.",
+    positional=("model",),
+    examples=(
+        ("buildtool profile wake.tflite -b cortex-m55", "Instructions by layer."),
+        (
+            "buildtool profile wake.tflite -b cortex-m4 --elf out/wake.elf --plan out/wake.plan",
+            "Of an image.",
+        ),
+    ),
+    begins="planning",
+    plans=True,
+)
+def profile(args: argparse.Namespace) -> Result:
+    """The table of the layers; the exit status is 1 where the output differs."""
+    from buildtool.fronts.texts import profile as report
+
+    answer: ProfileAnswer = ask(args)
+    return answer, report.text(answer), 0 if answer["within_bounds"] else 1
+
+
+@command(
+    "Builds for a debugger, starts the server that it connects to, and says how to.",
+    positional=("model",),
+    own=(
+        out(
+            "DIR",
+            "The folder in which the firmware finds its input and leaves its output.",
+            required=True,
+        ),
+    ),
+    examples=(
+        ("buildtool debug wake.tflite -b cortex-m4 -o session", "Then, elsewhere, the line that it prints."),
+    ),
+    begins="planning",
+    plans=True,
+)
+def debug(args: argparse.Namespace) -> Result:
+    """A session with a debugger: what it needs is written and said, and its server runs until it ends."""
+    from buildtool.fronts.cli import debugger
+
+    answer: DebugAnswer = ask(args)
+    if not args.json:
+        debugger.need_port(answer)  # before a session that runs there loses its files
+    debugger.write(answer, Path(args.out))
+    if args.json:
+        return {**answer, "files": sorted(answer["files"])}, "", 0
+    console.write(debugger.text(answer, Path(args.out)))
+    return {}, "", debugger.serve(answer, Path(args.out))
+
+
+@command(
+    "Builds test firmware that answers over a wire, and brings it into a board's flash.",
+    positional=("model",),
+    own=(out("DIR", "The folder for the image, which another tool may want.", required=True),),
+    examples=(
+        (
+            "buildtool flash wake.tflite -b nucleo-f767zi -o out",
+            "Then: buildtool profile wake.tflite -b nucleo-f767zi --on board --flashed",
+        ),
+    ),
+    begins="planning",
+    plans=True,
+)
+def flash(args: argparse.Namespace) -> Result:
+    """An image for a board's flash, written to a folder, and flashed from there; with --json only written."""
+    from buildtool.fronts.cli import flasher
+
+    answer: FlashAnswer = ask(args)
+    keep_inputs(below(args.out, answer["files"]), inputs(args))
+    written = write_files(answer["files"], Path(args.out))
+    if args.json:
+        return {**answer, "files": written}, "", 0
+    console.write(flasher.text(answer, Path(args.out)))
+    return {}, "", flasher.flash(answer, Path(args.out))
