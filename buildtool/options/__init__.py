@@ -2,21 +2,20 @@
 
 A leaf: the standard library only. Values are parsed here as well, from a request's plain values or from
 text, so that every front refuses the same mistakes in the same words. Begin at types.py; nested.py and
-keys.py are the table, parsers.py are its values, table.py is what a request may say by it, values.py is what
-that becomes. Which kinds of requests take an option is said by these (buildtool/api/requests). Made from it
-are the command line (buildtool/fronts/cli, spelling.py) and the reference page (page.py).
+keys.py are the table, parsers.py are its values, values.py is what they become. Which kinds of requests take an option is said by
+these (buildtool/api/requests). Made from the table are the command line (buildtool/fronts/cli, spelling.py)
+and the reference page (page.py).
 """
 
-from buildtool.options.table import (
-    BY_NAME,
-    OPTIONS,
-    beside_plan,
-    from_text,
-    parse,
-    planning,
-    refuse_unknown,
-    without_board,
-)
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from buildtool.base.errors import UsageError, did_you_mean, suggest
+from buildtool.base.modes import Strategy
+from buildtool.options.keys import KEYS
+from buildtool.options.nested import NESTED_OPTIONS
 from buildtool.options.types import BOARD_SUFFIXES, MODEL_SUFFIXES, NESTED, Group, Option
 
 __all__ = [
@@ -34,3 +33,75 @@ __all__ = [
     "refuse_unknown",
     "without_board",
 ]
+
+OPTIONS = (*NESTED_OPTIONS, *KEYS)
+_CHECKED = (
+    "ram",
+    "max_f",
+    "max_cost",
+    "max_ms",
+    "max_flash",
+    "image",
+)  # what a given plan can be held against
+BY_NAME = {option.name: option for option in OPTIONS}
+
+
+def parse(name: str, value: object) -> Any:
+    """The value of the option `name`; UsageError for one that it does not take."""
+    return BY_NAME[name].parse(name, value)
+
+
+def from_text(option: Option, text: object) -> object:
+    """A value that came as text, as a request has it; what is no number is left for `parse` to refuse."""
+    good = isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 20
+    return int(str(text)) if option.number and good else text
+
+
+def planning(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Planning options, each parsed; UsageError for those that have no effect together."""
+    known = [option.name for option in OPTIONS if option.group is Group.PLANNING]
+    for name in values:
+        if name not in known:
+            raise refuse_unknown("plan", name, known, "the options of a request")
+    return together({name: parse(name, value) for name, value in values.items()})
+
+
+def together(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Planning options that are parsed; UsageError for those that have no effect together."""
+    strategy = found.get("strategy", Strategy.BEST)
+    for name in found:
+        others = BY_NAME[name].strategies
+        if strategy not in others:
+            helps = [suggest(**{name: None}), suggest(strategy=str(others[0]))]
+            raise UsageError(f"it has no effect with strategy {strategy}", option=name, hint=helps)
+    if "max_ms" in found and "max_cost" in found:
+        helps = [suggest(max_cost=None), suggest(max_ms=None)]
+        raise UsageError(
+            "it is max_cost in another unit, and one of them is enough", option="max_ms", hint=helps
+        )
+    return dict(found)
+
+
+def beside_plan(names: Iterable[str]) -> None:
+    """UsageError for a planning option that decides how a plan is made, where a plan is given."""
+    for name in names:
+        if name not in _CHECKED:
+            text = "it has no effect, because the plan is given"
+            raise UsageError(text, option=name, hint=suggest(**{name: None}))
+
+
+def refuse_unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> UsageError:
+    """The error for a key that a kind of request does not take."""
+    names = list(known)
+    if name in BY_NAME and name not in names:
+        return UsageError(
+            f"it has no effect on a request of kind '{kind}'", option=name, hint=suggest(**{name: None})
+        )
+    what = f"unknown key '{name}' in {where or 'a request'} of kind '{kind}'"
+    return UsageError(what, hint=did_you_mean(name, names))
+
+
+def without_board(name: str) -> UsageError:
+    """The error for an option that means something for a board only."""
+    text = "it has no effect on an ONNX or Darknet file that is counted without a board"
+    return UsageError(text, option=name, hint=suggest(**{name: None}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from buildtool.base.modes import Resize
-from buildtool.options.parsers import flag, location, mode, refuse, text, whole
+from buildtool.options.parsers import chosen, location, refuse, switch, text, whole
 from buildtool.options.pixels import normalise
 from buildtool.options.types import Group, Option
 
@@ -67,23 +67,19 @@ DATA: tuple[Option, ...] = (
         default="half of the random inputs; each input of a data set stands by itself",
         number=True,
     ),
-    Option(
+    switch(
         "reference_only",
-        "",
         "The data set goes through the reference alone: nothing is planned, built or run.",
-        flag,
         Group.INPUT,
-        flag=True,
     ),
-    Option(
+    chosen(
         "resize",
         "HOW",
         "How an image of another size comes to the input's: crop (covers it, cut on both sides), pad (lies "
         "within it, black beside), stretch, or exact (is refused).",
-        mode(Resize),
+        Resize,
         Group.INPUT,
-        default="crop",
-        values=tuple(map(str, Resize)),
+        "crop",
     ),
     Option(
         "normalise",

@@ -9,11 +9,12 @@ from buildtool.options.parsers import (
     MOST_INPUTS,
     MOST_NODES,
     MOST_SEED,
-    flag,
+    chosen,
     identifier,
     listed,
     location,
     mode,
+    switch,
     text,
     version,
     whole,
@@ -31,13 +32,10 @@ KEYS: tuple[Option, ...] = (
         Group.TARGET,
         default="the board's first",
     ),
-    Option(
+    switch(
         "debug",
-        "",
         "Compiles for a debugger: -g and -Og in place of -O3, the arena and every region with a name.",
-        flag,
         Group.TARGET,
-        flag=True,
     ),
     Option(
         "cmsis_nn",
@@ -76,15 +74,14 @@ KEYS: tuple[Option, ...] = (
         Group.TARGET,
         default="0.0.0",
     ),
-    Option(
+    chosen(
         "requantise",
         "NAME",
         "XS3: how sums become outputs of eight bits: exact (equal to the reference) or vpu16 (by 16-bit "
         "multipliers, within a bound that is told).",
-        mode(Requantise),
+        Requantise,
         Group.TARGET,
-        default="exact",
-        values=tuple(map(str, Requantise)),
+        "exact",
     ),
     Option(
         "threads",
@@ -156,15 +153,14 @@ KEYS: tuple[Option, ...] = (
         "4",
         number=True,
     ),
-    Option(
+    chosen(
         "on",
         "WHERE",
         "Where test firmware runs: emulator (or this machine, as the board's file says) or board (on the "
         "desk: it is flashed, and answers over a wire).",
-        mode(On),
+        On,
         Group.DESK,
-        default="emulator",
-        values=tuple(map(str, On)),
+        "emulator",
     ),
     Option(
         "wire",
@@ -175,14 +171,7 @@ KEYS: tuple[Option, ...] = (
         Group.DESK,
         default="serial where the board's file has [uart], else rtt; the only port that is there",
     ),
-    Option(
-        "flashed",
-        "",
-        "The board holds the image already: it is not flashed.",
-        flag,
-        Group.DESK,
-        flag=True,
-    ),
+    switch("flashed", "The board holds the image already: it is not flashed.", Group.DESK),
     Option(
         "tool",
         "NAME",
@@ -200,48 +189,19 @@ KEYS: tuple[Option, ...] = (
         default="3333",
         number=True,
     ),
-    Option(
-        "tensors",
-        "",
-        "Compares every tensor, not the outputs alone.",
-        flag,
-        Group.REPORT,
-        flag=True,
-    ),
-    Option(
+    switch("tensors", "Compares every tensor, not the outputs alone.", Group.REPORT),
+    chosen(
         "reference",
         "NAME",
         "What to compare with: litert (LiteRT's reference kernels), numpy (buildtool's own executor), or "
         "auto: LiteRT where it is installed and computes the network.",
-        mode(Reference),
+        Reference,
         Group.REPORT,
-        default="auto",
-        values=tuple(map(str, Reference)),
+        "auto",
     ),
-    Option(
-        "sanitize",
-        "",
-        "Builds with checks of addresses and of undefined behaviour (host).",
-        flag,
-        Group.REPORT,
-        flag=True,
-    ),
-    Option(
-        "compare",
-        "",
-        "Shows what msf-cnn and xcore-strips reach on the same network.",
-        flag,
-        Group.REPORT,
-        flag=True,
-    ),
-    Option(
-        "peers",
-        "",
-        "Shows what msf-cnn and xcore-strips reach on the same network.",
-        flag,
-        Group.REPORT,
-        flag=True,
-    ),
+    switch("sanitize", "Builds with checks of addresses and of undefined behaviour (host).", Group.REPORT),
+    switch("compare", "Shows what msf-cnn and xcore-strips reach on the same network.", Group.REPORT),
+    switch("peers", "Shows what msf-cnn and xcore-strips reach on the same network.", Group.REPORT),
     Option(
         "name",
         "NAME",

@@ -6,7 +6,7 @@ import enum
 from typing import Any
 
 from buildtool.base.modes import Counted, Image, InPlace, Objective, Order, Strategy, WeightsIn
-from buildtool.options.parsers import MOST_BATCH, limit, mode, pixels, sides, size, text, whole, work
+from buildtool.options.parsers import MOST_BATCH, chosen, limit, pixels, sides, size, text, whole, work
 from buildtool.options.types import Group, Option, Parser
 
 LIMITED = (Strategy.BEST, Strategy.MSF_CNN, Strategy.XCORE_STRIPS)  # strategies that may repeat work
@@ -17,7 +17,7 @@ def _planning(name: str, metavar: str, sentence: str, parse: Parser, **more: Any
 
 
 def _mode(name: str, sentence: str, modes: type[enum.StrEnum], **more: Any) -> Option:
-    return _planning(name, "MODE", sentence, mode(modes), values=tuple(map(str, modes)), **more)
+    return chosen(name, "MODE", sentence, modes, Group.PLANNING, **more)
 
 
 NESTED_OPTIONS: tuple[Option, ...] = (
@@ -108,25 +108,23 @@ NESTED_OPTIONS: tuple[Option, ...] = (
         default="1",
         strategies=(Strategy.BEST,),
     ),
-    Option(
+    chosen(
         "weights",
         "MODE",
         "Where the weights are: flash (they are not counted as memory) or load (they are in memory from "
         "their first to their last reader).",
-        mode(WeightsIn),
+        WeightsIn,
         Group.COUNTING,
-        default="flash",
-        values=tuple(map(str, WeightsIn)),
+        "flash",
     ),
-    Option(
+    chosen(
         "operators",
         "MODE",
         "Which operators are counted: separate (all that the file has) or fused (batch normalisation and "
         "activation are part of the operator before them).",
-        mode(Counted),
+        Counted,
         Group.COUNTING,
-        default="separate",
-        values=tuple(map(str, Counted)),
+        "separate",
     ),
     Option(
         "batch",

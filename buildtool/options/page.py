@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from buildtool.api.requests import EVERY_KIND, type_of
 from buildtool.base.modes import Strategy
-from buildtool.options.table import OPTIONS
+from buildtool.options import OPTIONS
 from buildtool.options.types import Group, Option
 
 _HEAD = """\

@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from buildtool.base.errors import UsageError, did_you_mean
-from buildtool.options.types import Parser
+from buildtool.options.types import Group, Option, Parser
 
 MOST_PIXELS = 64  # of a hand-off
 WHOLE_ROW = 1 << 16  # pixels: more than any row has
@@ -65,6 +65,19 @@ def mode(modes: type[enum.StrEnum]) -> Parser:
         return modes(value)
 
     return parse
+
+
+def chosen(
+    name: str, metavar: str, sentence: str, modes: type[enum.StrEnum], group: Group, default: str, **more: Any
+) -> Option:
+    """An option that is one of an enumeration's values."""
+    values = tuple(map(str, modes))
+    return Option(name, metavar, sentence, mode(modes), group, default, values=values, **more)
+
+
+def switch(name: str, sentence: str, group: Group) -> Option:
+    """An option that takes no value."""
+    return Option(name, "", sentence, flag, group, flag=True)
 
 
 def whole(least: int, most: int) -> Parser:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from buildtool.base.errors import Value, in_requests
-from buildtool.options.table import BY_NAME
+from buildtool.options import BY_NAME
 
 _OWN = ("depth", "fail_if", "out")  # of commands alone: no request has them
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import enum
 from typing import Any
 
 from buildtool.base.errors import UsageError
 from buildtool.base.modes import Compared, Flip, Optimiser, Reads
 from buildtool.options.parsers import (
     MOST_BATCH,
+    chosen,
     limit,
     location,
-    mode,
     real,
     refuse,
     size,
@@ -92,10 +91,6 @@ def _own(name: str, metavar: str, sentence: str, parse: Parser, default: str = "
     return Option(name, metavar, sentence, parse, Group.SPLIT, default, **more)
 
 
-def _values(modes: type[enum.StrEnum]) -> tuple[str, ...]:
-    return tuple(map(str, modes))
-
-
 SPLITTING: tuple[Option, ...] = (
     _own(
         "network",
@@ -129,14 +124,14 @@ SPLITTING: tuple[Option, ...] = (
         "0.5",
     ),
     _own("factors", "LIST", "Numbers of branches to try for each block.", factors, "2,4,6,8"),
-    _own(
+    chosen(
         "first",
         "MODE",
         "What a branch's first convolution reads: slice (its slice of the channels), full (the full map), or "
         "both (both are searched).",
-        mode(Reads),
+        Reads,
+        Group.SPLIT,
         "slice",
-        values=_values(Reads),
     ),
     _own(
         "width",
@@ -181,13 +176,13 @@ SPLITTING: tuple[Option, ...] = (
     ),
     _own("rate", "RATE", "The largest learning rate of the first training.", limit, "0.1"),
     _own("fine_rate", "RATE", "The largest learning rate of candidates and baselines.", limit, "0.02"),
-    _own(
+    chosen(
         "optimiser",
         "NAME",
         "What changes the weights: sgd (momentum of 0.9, Nesterov) or adam.",
-        mode(Optimiser),
+        Optimiser,
+        Group.SPLIT,
         "sgd",
-        values=_values(Optimiser),
     ),
     _own(
         "weight_decay",
@@ -197,13 +192,13 @@ SPLITTING: tuple[Option, ...] = (
         "0.005",
     ),
     _own("warm_up", "SHARE", "Share of the steps in which the learning rate rises.", share, "0.1"),
-    _own(
+    chosen(
         "flip",
         "WHICH",
         "Images that are mirrored left to right: half of them, or none.",
-        mode(Flip),
+        Flip,
+        Group.SPLIT,
         "half",
-        values=_values(Flip),
     ),
     _own("shift", "SHARE", "Images are moved by up to this share of their sides.", share, "0.125"),
     _own(
@@ -213,14 +208,14 @@ SPLITTING: tuple[Option, ...] = (
         some,
         "0.1",
     ),
-    _own(
+    chosen(
         "comparisons",
         "WHICH",
         "Networks that are trained for comparison: all (the original, a smaller split, one without fusion, a "
         "shared one), or none.",
-        mode(Compared),
+        Compared,
+        Group.SPLIT,
         "all",
-        values=_values(Compared),
     ),
     _own(
         "images",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from buildtool import options as table
 from buildtool.base.files import File, Named
 from buildtool.base.modes import (
     Counted,
@@ -18,7 +19,6 @@ from buildtool.base.modes import (
     Strategy,
     WeightsIn,
 )
-from buildtool.options import table
 
 if TYPE_CHECKING:
     from buildtool.options.pixels import Normalise

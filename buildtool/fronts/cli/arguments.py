@@ -11,7 +11,7 @@ from buildtool.api.requests import options_of
 from buildtool.base.errors import UsageError, did_you_mean
 from buildtool.fronts.cli.commands import COMMANDS, Command, Own, load
 from buildtool.fronts.cli.console import columns
-from buildtool.options.table import BY_NAME
+from buildtool.options import BY_NAME
 from buildtool.options.types import Group, Option
 
 _TITLES = {
