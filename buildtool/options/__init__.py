@@ -2,9 +2,9 @@
 
 A leaf: the standard library only. Values are parsed here as well, from a request's plain values or from
 text, so that every front refuses the same mistakes in the same words. Begin at types.py; nested.py and
-keys.py are the table, parsers.py are its values, values.py is what they become. Which kinds of requests take an option is said by
-these (buildtool/api/requests). Made from the table are the command line (buildtool/fronts/cli, spelling.py)
-and the reference page (page.py).
+keys.py are the table, parsers.py are its values, values.py is what they become. Which options a kind of
+request takes is said by the kind (buildtool/api/requests). Made from the table are the command line
+(buildtool/fronts/cli, spelling.py) and the reference page (page.py).
 """
 
 from __future__ import annotations
