@@ -109,11 +109,6 @@ class Wanted:
     normalise: Normalise | None = None
 
 
-def plan_options(given: Mapping[str, Any]) -> PlanOptions:
-    """Options from their parsed values; UsageError for those that have no effect together."""
-    return PlanOptions(**table.together(given))
-
-
 def network_options(given: Mapping[str, Any]) -> NetworkOptions:
     """Options from their parsed values; UsageError for those of boards."""
     values = {}

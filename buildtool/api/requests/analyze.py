@@ -20,7 +20,7 @@ class Analyze(Request):
     """Whether a model fits each board (none: every known one), what binds and what would help."""
 
     kind: ClassVar = "analyze"
-    takes: ClassVar = ("model", "boards", *TARGET, *PLANNING, *COUNTING)
+    takes: ClassVar = (*PLANNING, *COUNTING)
     handler: ClassVar = "buildtool.api.answers.analysis:analysis"
     needs: ClassVar = Needs.COMPILERS
     prepared: ClassVar = True

@@ -14,7 +14,6 @@ class Arena(Request):
     """An arena problem; `capacity` in bytes and `budget` in nodes, where there are such limits."""
 
     kind: ClassVar = "arena"
-    takes: ClassVar = ("file", "capacity", "budget")
     handler: ClassVar = "buildtool.api.answers.arena:arena"
     file: File
     capacity: int | None = None

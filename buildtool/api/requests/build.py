@@ -13,7 +13,7 @@ class Build(Planning):
     """The test firmware of a network; `name` as for `emit`."""
 
     kind: ClassVar = "build"
-    takes: ClassVar = (*Planning.takes, *COMPILED, *FLASHED, *DESK, "name")
+    takes: ClassVar = (*Planning.takes, *COMPILED, *FLASHED, *DESK)
     handler: ClassVar = "buildtool.api.answers.building:build"
     needs: ClassVar = Needs.PROGRAMS
     name: str = ""

@@ -13,7 +13,6 @@ class Bundle(Planning):
     """The sources of a network and all that has to be compiled with them; `name` as for `emit`."""
 
     kind: ClassVar = "bundle"
-    takes: ClassVar = (*Planning.takes, "name")
     handler: ClassVar = "buildtool.api.bundling:answer"
     needs: ClassVar = Needs.PROGRAMS
     name: str = ""

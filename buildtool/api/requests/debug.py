@@ -14,7 +14,7 @@ class Debug(Planning):
     """A run under a debugger that connects to `port`; `made`: as for `validate`."""
 
     kind: ClassVar = "debug"
-    takes: ClassVar = (*Planning.takes, *INPUT, "toolchain", "elf", "port")
+    takes: ClassVar = (*Planning.takes, *INPUT, "toolchain", "elf")
     handler: ClassVar = "buildtool.firmware.run.debugging:debugging"
     needs: ClassVar = Needs.PROGRAMS
     made: Made | None = None

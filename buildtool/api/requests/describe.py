@@ -31,7 +31,7 @@ class Describe(Request):
     """
 
     kind: ClassVar = "describe"
-    takes: ClassVar = ("model", "board", *TARGET, *COMPILED, *FLASHED, *DESK, "name")
+    takes: ClassVar = ("board", *TARGET, *COMPILED, *FLASHED, *DESK)
     handler: ClassVar = "buildtool.api.describe:answer"
     needs: ClassVar = Needs.COMPILERS
     prepared: ClassVar = True

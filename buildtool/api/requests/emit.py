@@ -13,7 +13,6 @@ class Emit(Planning):
     """The sources of a network; `name`: the prefix of its C interface ("": the model's name)."""
 
     kind: ClassVar = "emit"
-    takes: ClassVar = (*Planning.takes, "name")
     handler: ClassVar = "buildtool.api.answers.building:emit"
     prepared: ClassVar = True
     name: str = ""

@@ -13,7 +13,7 @@ class Flash(Planning):
     """Test firmware that answers over a wire, for a board's flash; `made`: as for `validate`."""
 
     kind: ClassVar = "flash"
-    takes: ClassVar = (*Planning.takes, *COMPILED, "wire", "tool", "elf")
+    takes: ClassVar = (*Planning.takes, *COMPILED, "wire", "elf")
     handler: ClassVar = "buildtool.firmware.run.flashed:flashed"
     needs: ClassVar = Needs.PROGRAMS
     made: Made | None = None

@@ -14,6 +14,5 @@ class Ops(Request):
     """Which operators run, and by which kernel, on every known board; with `model`, those that it has."""
 
     kind: ClassVar = "ops"
-    takes: ClassVar = ("model",)
     handler: ClassVar = "buildtool.api.answers.lists:ops"
     model: Named | None = None

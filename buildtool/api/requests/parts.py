@@ -42,7 +42,8 @@ class Needs(enum.Enum):
 class Request:
     """A request of some kind; its class describes the kind.
 
-    `takes`: the names of the options that it takes; all others are refused. `handler`: what answers it, a
+    Of its fields, those that are named as options are these options. `takes`: the names of the options that
+    its other fields are made of; all that are not named are refused. `handler`: what answers it, a
     function of the request and a session, as module:function; what it returns is the type of the answer
     (where the command answers, `answers` names it). `prepared`: whether a daemon answers it anew when its
     files are saved, before anybody asks.
@@ -54,6 +55,9 @@ class Request:
     needs: ClassVar[Needs] = Needs.NOTHING
     prepared: ClassVar[bool] = False
     answers: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        cls.takes = (*cls.takes, *(name for name in cls.__annotations__ if name in table.BY_NAME))
 
     @classmethod
     def read(cls, values: Values) -> Request:
@@ -70,7 +74,7 @@ class Request:
 class Planning(Request):
     """What every request that plans one network for one board says; `lock`: the plan that it runs by."""
 
-    takes: ClassVar = ("model", "board", *TARGET, *PLANNING, "plan")
+    takes: ClassVar = ("board", *TARGET, *PLANNING, "plan")
     target: TargetChoice
     lock: Lock | None = None
     model: Named
@@ -237,13 +241,13 @@ class Values:
 
     def planning(self) -> PlanOptions:
         """How to plan."""
-        from buildtool.options.values import plan_options
+        from buildtool.options.values import PlanOptions
 
         for name in COUNTING:
             if name in self.options:
                 text = "it is for ONNX and Darknet files that are counted without a board"
                 raise UsageError(text, option=name, hint=suggest(**{name: None}))
-        return plan_options(self.options)
+        return PlanOptions(**table.together(self.options))
 
     def flashing(self) -> Flashing:
         """The files for flash; a version is of a signed image."""

@@ -13,7 +13,6 @@ class Plan(Planning):
     """How a model will run on a board."""
 
     kind: ClassVar = "plan"
-    takes: ClassVar = (*Planning.takes, "compare")
     handler: ClassVar = "buildtool.api.answers.planreport:answer"
     prepared: ClassVar = True
     compare: bool = False

@@ -14,7 +14,7 @@ class Profile(Planning):
     """A run that counts the instructions of every operator; `made`, `desk`: as for `validate`."""
 
     kind: ClassVar = "profile"
-    takes: ClassVar = (*Planning.takes, *COMPILED, *INPUT, *DESK, "flashed", "tool", "elf", "reference")
+    takes: ClassVar = (*Planning.takes, *COMPILED, *INPUT, *DESK, "flashed", "tool", "elf")
     handler: ClassVar = "buildtool.firmware.run.profiling:profiling"
     needs: ClassVar = Needs.PROGRAMS
     made: Made | None = None

@@ -13,7 +13,6 @@ class Report(Planning):
     """A plan with all that a page about it draws, whether it fits or not; `peers`: as for `front`."""
 
     kind: ClassVar = "report"
-    takes: ClassVar = (*Planning.takes, "peers")
     handler: ClassVar = "buildtool.api.answers.reporting:report_of"
     needs: ClassVar = Needs.COMPILERS
     peers: bool = False

@@ -14,7 +14,7 @@ class Sizes(Request):
     """What a linked image takes of each of the board's memories; `map`: what its linker wrote with it."""
 
     kind: ClassVar = "sizes"
-    takes: ClassVar = ("board", "elf", "map", *FLASHED)
+    takes: ClassVar = FLASHED
     handler: ClassVar = "buildtool.api.answers.building:sizes"
     needs: ClassVar = Needs.PROGRAMS
     board: Named

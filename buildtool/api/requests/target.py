@@ -17,7 +17,6 @@ class Target(Request):
     """
 
     kind: ClassVar = "target"
-    takes: ClassVar = ("plugin", "boards", "toolchain", "cases", "seed")
     handler: ClassVar = "buildtool.api.checking.check:check"
     needs: ClassVar = Needs.PROGRAMS
     plugin: str

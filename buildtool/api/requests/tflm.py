@@ -14,6 +14,5 @@ class Tflm(Request):
     """A model's file with arena offsets for TensorFlow Lite Micro."""
 
     kind: ClassVar = "tflm"
-    takes: ClassVar = ("model",)
     handler: ClassVar = "buildtool.api.answers.arena:tflm"
     model: Named

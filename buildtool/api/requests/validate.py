@@ -57,9 +57,6 @@ class Validate(Planning):
         "flashed",
         "tool",
         "elf",
-        "tensors",
-        "reference",
-        "sanitize",
     )
     handler: ClassVar = "buildtool.firmware.run.validation:validation"
     needs: ClassVar = Needs.PROGRAMS

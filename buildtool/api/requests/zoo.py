@@ -14,7 +14,6 @@ class Zoo(Request):
     """The networks that can be made by name; with `model`, that one's file."""
 
     kind: ClassVar = "zoo"
-    takes: ClassVar = ("model",)
     handler: ClassVar = "buildtool.api.answers.lists:zoo"
     model: str = ""
 

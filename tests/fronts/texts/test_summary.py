@@ -11,7 +11,8 @@ from plan_nets import graphs, make_target, residual_net
 from zeronet import Net
 
 from buildtool.graph.macs import op_macs
-from buildtool.options.values import plan_options
+from buildtool.options import planning
+from buildtool.options.values import PlanOptions
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.baselines.msf_strategy import plan_msf
@@ -57,7 +58,7 @@ def moved():
 
 def real(board, **options):
     def plans():
-        planned_ = planned(VWW5, board, plan_options(options))
+        planned_ = planned(VWW5, board, PlanOptions(**planning(options)))
         return [(planned_.graph, planned_.target, planned_.plan)]
 
     return plans

@@ -13,7 +13,8 @@ from buildtool.graph import order
 from buildtool.graph.flow import flow_of
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.writer import write_model
-from buildtool.options.values import PlanOptions, plan_options
+from buildtool.options import planning
+from buildtool.options.values import PlanOptions
 from buildtool.plan.choose import choose
 from buildtool.plan.choose.pipeline import planned
 from buildtool.plan.choose.prepare import Network, load_network, prepare
@@ -102,7 +103,7 @@ def test_the_analysis_is_of_the_order_asked_for(branches):
 
 def test_other_orders_are_refused():
     with pytest.raises(UsageError, match="'bets' is not one of given, better, best") as caught:
-        plan_options({"order": "bets"})
+        planning({"order": "bets"})
     assert "'best'" in caught.value.hint
 
 
