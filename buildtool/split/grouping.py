@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from buildtool.split.steps import Step, partition
+from buildtool.split.types import Step, partition
 
 Floats = NDArray[np.float64]
 Groups = NDArray[np.int64]  # of each channel the branch that has it

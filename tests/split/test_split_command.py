@@ -55,11 +55,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     needs_package("keras")
     needs_package("tensorflow")
     needs_tool("clang")
-    from buildtool.split import backend, keeping
+    from buildtool.split import backend
 
     backend.prepare()
     where = tmp_path_factory.mktemp("split")
-    keeping.save(network(), where / "net.keras")
+    backend.save(network(), where / "net.keras")
     data = splitnets.data()
     np.savez(
         where / "data.npz", x_train=data.train_x, y_train=data.train_y, x_test=data.test_x, y_test=data.test_y
@@ -84,14 +84,14 @@ def answer(folder: Path) -> dict[str, Any]:
 
 
 def test_a_network_fits_after_the_split_that_did_not_before(folder: Path) -> None:
-    from buildtool.split import keeping
+    from buildtool.split import backend
     from buildtool.split.sketch import sketch
 
     found = answer(folder)
     assert found["structure"] == "2,slice"
     assert found["misses"] == ""
     assert found["plan"]["arena_bytes"] <= 900
-    (folder / "whole.tflite").write_bytes(write_model(sketch(keeping.load(folder / "net.keras"))))
+    (folder / "whole.tflite").write_bytes(write_model(sketch(backend.load(folder / "net.keras"))))
     with pytest.raises(BuildtoolError, match="bytes"):
         handle({"kind": "plan", "model": str(folder / "whole.tflite"), "board": str(folder / "small.toml")})
 
@@ -135,18 +135,18 @@ def test_scons_builds_it_by_the_written_plan_and_every_tensor_is_exact(folder: P
 
 
 def test_the_price_before_training_is_that_of_the_converted_file(folder: Path) -> None:
-    from buildtool.split import keeping
+    from buildtool.split import backend
     from buildtool.split.blocks import find_blocks
-    from buildtool.split.pricing import price_of, price_of_file
+    from buildtool.split.pricing import price_of
     from buildtool.split.sketch import sketch
     from buildtool.split.structure import build
     from buildtool.split.types import Choice
 
-    base = keeping.load(folder / "net.keras")
+    base = backend.load(folder / "net.keras")
     session = kept_session()
-    sketched = price_of(sketch(build(base, find_blocks(base), Choice((2,)))), "cortex-m4", session)
-    converted = price_of_file(folder / "out/split.tflite", "cortex-m4", session)
-    assert sketched == converted
+    sketched = write_model(sketch(build(base, find_blocks(base), Choice((2,)))))
+    converted = (folder / "out/split.tflite").read_bytes()
+    assert price_of(sketched, "cortex-m4", session) == price_of(converted, "cortex-m4", session)
 
 
 def test_the_same_command_again_trains_nothing_and_changes_no_file(folder: Path) -> None:

@@ -10,7 +10,7 @@ from buildtool.graph.reference import execute
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph, OpKind
-from buildtool.split.fileorder import in_order
+from buildtool.split.convert import in_order
 
 
 def interleaved() -> Graph:

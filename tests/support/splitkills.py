@@ -48,10 +48,11 @@ def ends(owner: Any, name: str, count: int = 1, later: float = 0.0) -> Callable[
 
 def moments() -> dict[str, Callable[[int], None]]:
     """Where the process ends, by what it is doing there."""
-    from buildtool.split import checkpoints, convert, keeping, outputs
-    from buildtool.split.batches import Batches
+    from buildtool.split import backend, convert, training
+    from buildtool.split import run as splitting
     from buildtool.split.pricing import Pricer
     from buildtool.split.records import Records
+    from buildtool.split.training import Batches
 
     def writes(name: str) -> Callable[[int], None]:
         return lambda number: at_write(name, number)
@@ -59,13 +60,13 @@ def moments() -> dict[str, Callable[[int], None]]:
     return {
         "pricing": ends(Pricer, "_made"),
         "training the base": ends(Batches, "__getitem__", 6),  # in its second epoch
-        "keeping an epoch": ends(checkpoints, "write", 2),
+        "keeping an epoch": ends(training, "keep", 2),
         "training a candidate": ends(Batches, "__getitem__", 3),
-        "keeping a network": ends(keeping, "packed"),
+        "keeping a network": ends(backend, "packed"),
         "keeping a record": ends(Records, "put"),
         "converting": ends(convert, "in_order"),
-        "converting, at some time": ends(outputs, "int8_file", later=4 * SOON),
-        "running firmware": ends(outputs, "_validated", later=SOON),
+        "converting, at some time": ends(splitting, "int8_file", later=4 * SOON),
+        "running firmware": ends(splitting, "_validated", later=SOON),
         "writing the tables": writes("split.json"),
     }
 
@@ -85,9 +86,9 @@ def at_write(name: str, number: int) -> None:
 def child(out: str, disturb: Callable[[], None], said: Path) -> None:
     """The command in this process, which it ends."""
     from buildtool.fronts.cli import main as cli
-    from buildtool.split import networks
+    from buildtool.split import run as splitting
 
-    networks.by_name = lambda *_: splitnets.network()  # type: ignore[assignment]
+    splitting.by_name = lambda *_: splitnets.network()
     for one in (signal.SIGINT, signal.SIGTERM):
         signal.signal(one, signal.default_int_handler if one is signal.SIGINT else signal.SIG_DFL)
     file = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)

@@ -55,33 +55,30 @@ def network(classes: int = 2, channels: int = 4, dropout: bool = False) -> Any:
     return keras.Model(first, tensor, name="tiny")
 
 
-class Verdict:
-    """Every choice meets the goals."""
+class Everything:
+    """Prices by which every choice meets the goals."""
 
-    ok, why = True, ""
+    def missed(self, _choice: Any) -> str:
+        return ""
+
+    def figures(self, _choice: Any) -> dict[str, float]:
+        return {}
 
 
 def run_search(folder: Path) -> Any:
     """The search on the tiny network, with records and networks in a folder."""
     from buildtool.split.blocks import find_blocks
     from buildtool.split.records import Records
-    from buildtool.split.search import search
-    from buildtool.split.settings import Settings
+    from buildtool.split.search import Work, search
+    from buildtool.split.wanted import Settings, Wanted
 
-    base = network(dropout=True)
+    base, records = network(dropout=True), Records(folder / "records.json")
+    records.prepare()
     settings = Settings(fine_epochs=2, batch=16)
-    return search(
-        base,
-        find_blocks(base)[:1],
-        data(),
-        settings,
-        (2,),
-        100.0,
-        lambda choice: Verdict(),
-        Records(folder / "records.json"),
-        lambda text: None,
-        with_others=False,
-    )
+    wanted = Wanted("", folder, "", max_drop=100.0, factors=(2,), settings=settings, compares=False)
+    prices: Any = Everything()
+    blocks = find_blocks(base)[:1]
+    return search(Work(wanted, base, blocks, data(), prices, records, lambda text: None), "slice")
 
 
 # ---- kills -----------------------------------------------------------------------------------------
@@ -94,7 +91,7 @@ def kill() -> None:
 
 def killed_at_step(count: int) -> None:
     """From now on, this process is killed in a step of a training, counted over all of them."""
-    from buildtool.split.batches import Batches
+    from buildtool.split.training import Batches
 
     plain, steps = Batches.__getitem__, [0]
 
@@ -121,16 +118,16 @@ def killed_at_write(count: int, name: str) -> None:
 
 def told_epochs(path: Path) -> None:
     """From now on, each epoch that ends adds its number to a file."""
-    from buildtool.split import checkpoints
+    from buildtool.split import training
 
-    plain = checkpoints.write
+    plain = training.keep
 
-    def write(where: Path, key: str, state: Any) -> None:
+    def keep(model: Any, where: Path, key: str, epochs: int, seconds: float) -> None:
         with path.open("a") as file:
-            file.write(f" {state.epochs}")
-        plain(where, key, state)
+            file.write(f" {epochs}")
+        plain(model, where, key, epochs, seconds)
 
-    checkpoints.write = write
+    training.keep = keep
 
 
 KILLS = (
