@@ -201,7 +201,7 @@ def network_page(
     found = search(work, given.first)
     yield f"## {name}, {given.width:g} of its channels"
     yield ""
-    yield from took(trained, found, data, settings)
+    yield from took(trained, found, records, data, settings)
     yield from by_block(found)
     yield from compared(base, found)
     yield from on_boards(found, pricers)
@@ -220,10 +220,13 @@ class Everything(Pricer):
         return {"ram": price.least.bytes, "flash": price.flash, "cost": price.best(Goals()).cost}
 
 
-def took(trained: dict[str, Any], found: Found, data: Data, settings: Settings) -> Iterator[str]:
+def took(
+    trained: dict[str, Any], found: Found, records: Records, data: Data, settings: Settings
+) -> Iterator[str]:
     """What was run, where, and for how long."""
     once = {one.key: one for one in all_candidates(found)}.values()
-    epochs, seconds = sum(one.epochs for one in once), sum(one.seconds for one in once)
+    kept = [records.get(one.key) or {} for one in once]
+    epochs, seconds = (sum(one[name] for one in kept) for name in ("epochs", "seconds"))
     yield f"Keras on {backend.prepare().backend.backend()}, {platform.machine()}."
     yield f"{len(data.train_x):,} images, {settings.validation:.0%} of them held out to judge candidates by;"
     yield f"{len(data.test_x):,} test images."

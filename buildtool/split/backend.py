@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from buildtool.base import outfiles
-from buildtool.base.errors import MachineError, ModelError, ToolError, UsageError, suggest
+from buildtool.base.errors import MachineError, ModelError, ToolError, UsageError
 from buildtool.target.scratch import scratch
 
 BACKENDS = ("tensorflow", "torch", "jax")
@@ -75,18 +75,6 @@ def _determine(name: str, threads: int) -> None:
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether a backend's error says that memory is used up; each backend has an exception of its own."""
     return isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY)
-
-
-def out_of_memory(batch: int) -> MachineError:
-    """The error for that, and what would help; nothing that was trained is lost."""
-    smaller = max(1, batch // 2)
-    return MachineError(
-        f"training with batches of {batch} images takes more memory than there is",
-        hint=[
-            suggest("smaller batches give other results, so all networks are trained anew", batch=smaller),
-            suggest("or free memory and run the same again: it goes on from the last epoch that ended"),
-        ],
-    )
 
 
 def array(variable: Any) -> Any:

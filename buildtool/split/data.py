@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -152,7 +152,14 @@ def _complete(train: Labelled, test: Labelled, classes: tuple[str, ...], path: P
 
 def _of_npz(path: Path, seed: int) -> Data:
     """The data set of a .npz file."""
-    found = _arrays(path)
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            found = {name: archive[name] for name in archive.files}
+    except MemoryError:
+        raise _too_large(path.stat().st_size, path) from None
+    except Exception:  # a damaged archive makes zipfile, zlib and numpy raise a dozen kinds
+        text = "this is no .npz file, or a damaged one, or it holds objects in the place of numbers"
+        raise _unusable(text, path, "numpy.savez makes such a file") from None
     classes = tuple(str(one) for one in found.pop("classes", np.array([], np.str_)))
     parts = {
         part: [found.get(f"{one}_{part}", found.get(f"{part}_{one}")) for one in "xy"]
@@ -169,18 +176,6 @@ def _of_npz(path: Path, seed: int) -> Data:
         raise _unusable(text, path)
     number = int(max(train[1].max(), test[1].max())) + 1
     return _complete(train, test, classes or tuple(map(str, range(number))), path)
-
-
-def _arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a .npz file by name."""
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except MemoryError:
-        raise _too_large(path.stat().st_size, path) from None
-    except Exception:  # a damaged archive makes zipfile, zlib and numpy raise a dozen kinds
-        text = "this is no .npz file, or a damaged one, or it holds objects in the place of numbers"
-        raise _unusable(text, path, "numpy.savez makes such a file") from None
 
 
 def _checked(x: Any, y: Any, path: Path) -> Labelled:
@@ -281,8 +276,7 @@ def _free_bytes() -> float:
 # ---- files of images -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _ImageFile:
+class _ImageFile(NamedTuple):
     """An image's bytes, what it is called in messages, its class, and its part of the data set."""
 
     name: str
@@ -305,7 +299,7 @@ def _read(path: Path) -> Iterator[_ImageFile]:
         if folder.is_dir() and not any(folder.iterdir()):
             text = f"the folder of class '{folder.name}' is empty"
             raise _unusable(text, folder, "give it images, or remove the folder")
-    archives = [one for one in below if one.parent == path and one.is_file() and _is_archive(one)]
+    archives = [one for one in below if one.parent == path and one.name.endswith(ARCHIVES) and one.is_file()]
     if archives:
         for archive in _two_parts(path, archives):
             yield from _of_archive(archive, "test" if "test" in archive.name else "train")
@@ -314,10 +308,6 @@ def _read(path: Path) -> Iterator[_ImageFile]:
         if file.is_file():
             name = PurePosixPath(file.relative_to(path).as_posix())
             yield _image(name, "", str(file), file.read_bytes)
-
-
-def _is_archive(path: Path) -> bool:
-    return path.name.endswith(ARCHIVES)
 
 
 def _listing(path: Path) -> list[tuple[str, int, int]]:

@@ -15,23 +15,38 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from buildtool.api import kept_session
+from buildtool.api.requests import Front, parse
+from buildtool.api.requests import Plan as PlanRequest
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.identity import code_digest
+from buildtool.base.modes import Objective, Strategy
+from buildtool.base.session import Session
+from buildtool.client.files import Located
+from buildtool.emit.image import image_layout
+from buildtool.emit.sources import emit
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import Graph
+from buildtool.plan.choose.bound import bound
+from buildtool.plan.choose.choose import chosen
+from buildtool.plan.choose.cost_units import estimated_ms
+from buildtool.plan.choose.fronts import points
+from buildtool.plan.choose.prepare import Prepared, load_network, prepare
+from buildtool.plan.types import Plan
 from buildtool.split.convert import int8_model, random_images
 from buildtool.split.records import Records, key_of
 from buildtool.split.sketch import Unknown, sketch
 from buildtool.split.structure import build
 from buildtool.split.types import Block, Choice
 from buildtool.split.wanted import Goals
+from buildtool.target.catalogue import select_all
+from buildtool.target.choice import load_target
+from buildtool.target.partitions import weights_room
+from buildtool.target.registry import board_chain
+from buildtool.target.types import MemoryKind, Target
 
 if TYPE_CHECKING:
     import keras
-
-    from buildtool.base.session import Session
-    from buildtool.graph.types import Graph
-    from buildtool.plan.choose.prepare import Prepared
-    from buildtool.plan.types import Plan
-    from buildtool.target.types import Target
 
 
 @dataclass(frozen=True)
@@ -74,11 +89,6 @@ class Price:
     def least(self) -> Point:
         """The plan of least memory."""
         return self.ram[0]
-
-    @property
-    def milliseconds(self) -> float | None:
-        """The time of the plan of least cost that the board has room for; None where costs are no time."""
-        return self.best(Goals()).milliseconds
 
     def best(self, goals: Goals) -> Point:
         """The plan of least cost within the goals for RAM and flash; else the one of least memory."""
@@ -154,8 +164,6 @@ class Pricer:
         goals: Goals,
         records: Records | None = None,
     ) -> None:
-        from buildtool.api import kept_session
-
         self.model, self.blocks, self.board, self.goals = model, blocks, str(board), goals
         self._records = records
         self._session = kept_session()
@@ -188,8 +196,6 @@ class Pricer:
     @cached_property
     def _about(self) -> dict[str, str]:
         """What a price depends on besides the choice: a board's file with those that it extends."""
-        from buildtool.target.registry import board_chain
-
         board = self.board
         if board.endswith(".toml"):
             with contextlib.suppress(OSError):  # the planner says what is wrong with it
@@ -208,8 +214,6 @@ class Pricer:
         return Price.of_data(data)
 
     def _made(self, choice: Choice) -> Price:
-        from buildtool.graph.tflite.writer import write_model
-
         model = build(self.model, self.blocks, choice, grouped=False)
         try:
             file = write_model(sketch(model))
@@ -226,20 +230,13 @@ def price_of(file: bytes, board: str, session: Session) -> Price:
 
     Raises the planner's errors: for an operator without a kernel, and a board that is not there.
     """
-    from buildtool.base.modes import Strategy
-    from buildtool.emit.image import image_layout
-    from buildtool.plan.choose.cost_units import estimated_ms
-    from buildtool.plan.choose.fronts import points
-    from buildtool.target import catalogue
-    from buildtool.target.partitions import weights_room
-
     model = {"name": "candidate.tflite", "data": file}
     target, prepared = prepared_for({"kind": "front", "model": model, "board": board}, session)
     graph = prepared.graphs[0]
     found = [(point.graph, point.plan) for point in points(prepared, None)]
     with contextlib.suppress(BuildtoolError):  # mostly one of these costs the least, and is not on the front
         found += _layer_by_layer(prepared)
-    weights = image_layout(graph, catalogue.select_all(target, graph)).size
+    weights = image_layout(graph, select_all(target, graph)).size
     ways = {
         Point(p.arena_bytes, p.f, p.cost, estimated_ms(p.cost, target), code_bytes(g, p, target, session))
         for g, p in found
@@ -261,22 +258,14 @@ def price_of(file: bytes, board: str, session: Session) -> Price:
 
 def prepared_for(request: Mapping[str, Any], session: Session) -> tuple[Target, Prepared]:
     """The target of a request that plans a network, and the network prepared for it."""
-    from buildtool.api.requests import Front, Plan, parse
-    from buildtool.client.files import Located
-    from buildtool.plan.choose.prepare import load_network, prepare
-    from buildtool.target.choice import load_target
-
     asked = parse(Located(request).request)
-    assert isinstance(asked, Front | Plan)
+    assert isinstance(asked, Front | PlanRequest)
     target = load_target(asked.target, session)
     return target, prepare(load_network(asked.model, session), target, asked.options, session)
 
 
 def _layer_by_layer(prepared: Prepared) -> Iterator[tuple[Graph, Plan]]:
     """The plans layer by layer with the least cost and with the least memory, whether the board has it."""
-    from buildtool.base.modes import Objective, Strategy
-    from buildtool.plan.choose.choose import chosen
-
     given = dataclasses.replace(prepared.options, strategy=Strategy.LAYERWISE, hand_off=None)
     for objective in (Objective.COST, Objective.RAM):
         yield chosen(prepared.by_itself(dataclasses.replace(given, objective=objective)))
@@ -288,10 +277,6 @@ def code_bytes(graph: Graph, plan: Plan, target: Target, session: Session) -> in
     Counted for the newest recorded compiler of the board's first toolchain, whatever is installed: the same
     network has the same figure on every machine. None where nothing is recorded, or code is in no flash.
     """
-    from buildtool.emit.sources import emit
-    from buildtool.plan.choose.bound import bound
-    from buildtool.target.types import MemoryKind
-
     board = target.board
     flash = {name for name in (board.code, board.weights) if board.memory(name).kind is not MemoryKind.RAM}
     if board.code not in flash:

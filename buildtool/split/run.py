@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from buildtool.api import answered, kept_session
 from buildtool.base import outfiles
 from buildtool.base.errors import BuildtoolError, PlanError
+from buildtool.client.files import Located
 from buildtool.fronts.texts.split import text
+from buildtool.plan.choose.choose import chosen
 from buildtool.schema import SCHEMA
+from buildtool.schema.splits import SplitAccuracy, SplitFirmware
 from buildtool.split import backend, convert, training
 from buildtool.split.blocks import find_blocks
 from buildtool.split.data import Data, Labelled, check, load
@@ -31,8 +35,6 @@ from buildtool.target.scratch import scratch
 
 if TYPE_CHECKING:
     import keras
-
-    from buildtool.schema.splits import SplitAccuracy, SplitFirmware
 
 Said = tuple[dict[str, Any], str, int]  # the answer, its text, the exit status
 RECORDS, TFLITE, PLAN = "records.json", "split.tflite", "split.plan"
@@ -147,21 +149,21 @@ def _written(work: Work, searches: Sequence[Found], found: Found) -> Said:
     outfiles.write_changed(files, out)
     work.progress("planning the split network")
     planned, misses = _planned(out / TFLITE, wanted, found)
-    if planned is not None:
-        files[PLAN] = planned["locked"]
-        outfiles.write_changed({PLAN: files[PLAN]}, out)
-    else:
+    if planned is None:
         (out / PLAN).unlink(missing_ok=True)
+    else:
+        files[PLAN] = planned["locked"]
+        outfiles.write_changed(files, out)
     work.progress("test images through the int8 network and its firmware")
     accuracy, firmware = _measured(work, found, out / PLAN if planned is not None else None)
-    chosen = found.chosen.choice
+    choice = found.chosen.choice
     answer = {
         "schema": SCHEMA,
         "network": Path(wanted.network).name,
         "board": Path(wanted.board).name,
-        "structure": chosen.key(),
-        "factors": list(chosen.factors),
-        "average_factor": chosen.average,
+        "structure": choice.key(),
+        "factors": list(choice.factors),
+        "average_factor": choice.average,
         "drop": found.drop,
         "misses": misses,
         "accuracy": accuracy,
@@ -194,9 +196,6 @@ def _planned(tflite: Path, wanted: Wanted, found: Found) -> tuple[dict[str, Any]
 
     Beside it `code_bytes`: of flash, at most, by what is recorded (None: nothing is).
     """
-    from buildtool.api import kept_session
-    from buildtool.plan.choose.choose import chosen
-
     goals = {"ram": wanted.goals.ram, "max_flash": wanted.goals.flash, "max_ms": wanted.goals.max_ms}
     options = {name: value for name, value in goals.items() if value is not None}
     request = {"kind": "plan", "model": str(tflite), "board": wanted.board, "options": options}
@@ -283,9 +282,6 @@ def _validated(
 
 def _asked(request: Mapping[str, Any]) -> dict[str, Any]:
     """The service's answer to a request, in this process."""
-    from buildtool.api import answered, kept_session
-    from buildtool.client.files import Located
-
     located = Located(request)
     try:
         return answered(located.request, kept_session())

@@ -59,7 +59,7 @@ class Candidate:
 
     `accuracy`: of held-out training images, which decides; `test`: of the test images, for tables alone.
     `figures`: what it needs on the board, each one the better the smaller (`ram`, `flash`, `cost`).
-    `key`: of its record. `seconds` and `epochs`: of its own training, behind that of the network before.
+    `key`: of its record.
     """
 
     choice: Choice
@@ -67,8 +67,6 @@ class Candidate:
     test: float
     network: Path
     key: str
-    seconds: float
-    epochs: int
     figures: Mapping[str, float]
 
 
@@ -286,9 +284,8 @@ class _Run:
 
     def _candidate(self, choice: Choice, key: str, record: Mapping[str, Any]) -> Candidate:
         """A candidate by its record."""
-        own = {name: record[name] for name in ("accuracy", "test", "seconds", "epochs")}
         figures = self._work.prices.figures(choice)
-        return Candidate(choice=choice, key=key, network=self._path(key), figures=figures, **own)
+        return Candidate(choice, record["accuracy"], record["test"], self._path(key), key, figures)
 
 
 def other_choices(chosen: Choice, steps: Sequence[Step], work: Work) -> dict[str, Choice]:

@@ -128,7 +128,7 @@ def _network_row(one: Network, whole: Counts, original: Candidate, goals: Goals)
         price.least.bytes if price else None,
         price.flash if price else None,
         _flash(price, goals),
-        price.milliseconds if price else None,
+        price.best(Goals()).milliseconds if price else None,
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.durations import duration
-from buildtool.base.errors import UsageError
+from buildtool.base.errors import MachineError, UsageError, suggest
 from buildtool.options.pixels import Normalise
 from buildtool.split import backend
 from buildtool.split.data import Data, Labels, Pixels, check
@@ -66,9 +66,14 @@ def train(
             keep(model, checkpoint, key, epoch + 1, clock.seconds())
         found = accuracy(model, *held_out(data, settings), settings)
     except Exception as error:
-        if backend.is_out_of_memory(error):
-            raise backend.out_of_memory(settings.batch) from error
-        raise
+        if not backend.is_out_of_memory(error):
+            raise
+        smaller, text = max(1, settings.batch // 2), f"training with batches of {settings.batch} images"
+        hint = [
+            suggest("smaller batches give other results, so all networks are trained anew", batch=smaller),
+            suggest("or free memory and run the same again: it goes on from the last epoch that ended"),
+        ]
+        raise MachineError(f"{text} takes more memory than there is", hint=hint) from error
     return Trained(found, clock.seconds(), settings.epochs)
 
 
@@ -152,24 +157,17 @@ def _compile(keras: Any, model: Any, settings: Settings, steps: int) -> None:
         warmup_target=settings.rate if warm else None,
         warmup_steps=warm,
     )
+    decay = settings.weight_decay
     if settings.optimiser == "sgd":
-        optimiser = keras.optimizers.SGD(
-            rate, momentum=0.9, nesterov=True, weight_decay=settings.weight_decay
-        )
+        optimiser = keras.optimizers.SGD(rate, momentum=0.9, nesterov=True, weight_decay=decay)
     else:
-        optimiser = keras.optimizers.AdamW(rate, weight_decay=settings.weight_decay)
+        optimiser = keras.optimizers.AdamW(rate, weight_decay=decay)
     optimiser.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=not _has_softmax(keras, model))
+    last, softmax = model.layers[-1], keras.activations.softmax  # which gives probabilities, no logits
+    has_softmax = isinstance(last, keras.layers.Softmax) or getattr(last, "activation", None) is softmax
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=not has_softmax)
     model.compile(optimiser, loss, metrics=["accuracy"])
     optimiser.build(model.trainable_variables)
-
-
-def _has_softmax(keras: Any, model: Any) -> bool:
-    """Whether the network's last layer gives probabilities; else it gives logits."""
-    last = model.layers[-1]
-    return isinstance(last, keras.layers.Softmax) or (
-        getattr(last, "activation", None) is keras.activations.softmax
-    )
 
 
 # ---- state -----------------------------------------------------------------------------------------
