@@ -10,6 +10,7 @@ MACs of the published splits of VGG16 instead, and needs no data.
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import time
 from collections.abc import Iterator
@@ -74,7 +75,10 @@ def main() -> None:
     if given.counts:
         print("\n".join(published()))
         return
-    backend.prepare(threads=given.threads)
+    if given.threads:  # before TensorFlow or another backend is there
+        names = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS")
+        os.environ |= dict.fromkeys(names, str(given.threads))
+    backend.prepare()
     settings = Settings(
         epochs=given.epochs,
         fine_epochs=given.fine_epochs,

@@ -27,11 +27,10 @@ _SAVE = "save it with Keras 3: model.save('network.keras')"
 _TIME = (1980, 1, 1, 0, 0, 0)  # the first one that a .zip file can say
 
 
-def prepare(*, threads: int = 0) -> Any:
+def prepare() -> Any:
     """Keras, with deterministic operators; ToolError where it or its backend is not installed.
 
-    The backend is the one in KERAS_BACKEND, or TensorFlow. `threads`: of an operator on the processor (0: as
-    many as there are cores). It is called before anything else imports Keras.
+    The backend is the one in KERAS_BACKEND, or TensorFlow. It is called before anything else imports Keras.
     """
     wanted = os.environ.get("KERAS_BACKEND") or BACKENDS[0]
     if wanted not in BACKENDS:
@@ -49,27 +48,17 @@ def prepare(*, threads: int = 0) -> Any:
         package = error.name or wanted
         hint = EXTRA if package in ("keras", "tensorflow") else f"pip install {package}"
         raise ToolError(f"training needs {package}, which is not installed", hint=hint) from None
-    _determine(keras.backend.backend(), threads)
-    return keras
-
-
-def _determine(name: str, threads: int) -> None:
-    """Has the backend add in a fixed order, on a number of threads."""
-    if name == "tensorflow":
+    if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 
         tf.get_logger().setLevel("ERROR")  # it warns of every network that is new
-        tf.config.experimental.enable_op_determinism()
-        if threads and tf.config.threading.get_intra_op_parallelism_threads() != threads:
-            tf.config.threading.set_intra_op_parallelism_threads(threads)
-            tf.config.threading.set_inter_op_parallelism_threads(1)
-    elif name == "torch":
+        tf.config.experimental.enable_op_determinism()  # sums are in a fixed order
+    elif keras.backend.backend() == "torch":
         import torch
 
         torch.use_deterministic_algorithms(True, warn_only=True)  # few have no such twin
         torch.backends.cudnn.benchmark = False
-        if threads:
-            torch.set_num_threads(threads)
+    return keras
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -125,12 +125,17 @@ def _too_large(needed: int, path: Path) -> MachineError:
 
 def _parted(x: Pixels, y: Labels, seed: int) -> tuple[Labelled, Labelled]:
     """Images for training and for the test: the same share of every class."""
-    is_test = np.zeros(len(y), bool)
-    order = np.random.default_rng(seed)
-    for label in np.unique(y):
-        members = order.permutation(np.flatnonzero(y == label))
-        is_test[members[: max(1, round(len(members) * TEST_SHARE))]] = True
+    is_test = share_of_each(y, TEST_SHARE, np.random.default_rng(seed))
     return (x[~is_test], y[~is_test]), (x[is_test], y[is_test])
+
+
+def share_of_each(y: Labels, share: float, random: np.random.Generator) -> npt.NDArray[np.bool_]:
+    """Which images are a share of those of each class, chosen at random; of each class one at least."""
+    is_chosen = np.zeros(len(y), bool)
+    for label in np.unique(y):
+        members = random.permutation(np.flatnonzero(y == label))
+        is_chosen[members[: max(1, round(len(members) * share))]] = True
+    return is_chosen
 
 
 def _complete(train: Labelled, test: Labelled, classes: tuple[str, ...], path: Path) -> Data:
@@ -200,8 +205,7 @@ def _checked(x: Any, y: Any, path: Path) -> Labelled:
 
 def _of_images(path: Path, seed: int, size: tuple[int, int, int] | None) -> Data:
     """The data set of a folder's or an archive's images."""
-    pixels: dict[Part, list[Pixels]] = {"": [], "train": [], "test": []}
-    labels: dict[Part, list[str]] = {"": [], "train": [], "test": []}
+    found: dict[Part, list[tuple[Pixels, str]]] = {"": [], "train": [], "test": []}
     count, budget = 0, _free_bytes()
     first: tuple[int, ...] = ()
     for one in _read(path):
@@ -215,32 +219,22 @@ def _of_images(path: Path, seed: int, size: tuple[int, int, int] | None) -> Data
         count += 1
         if 2 * count * image.nbytes > budget:  # lists and the arrays made of them
             raise _too_large(2 * count * image.nbytes, path)
-        pixels[one.part].append(image)
-        labels[one.part].append(one.label)
+        found[one.part].append((image, one.label))
     if count == 0:
         raise _unusable("there is no image", path, "give DIR/CLASS/IMAGE files")
-    learnt: tuple[Part, ...] = ("", "train")
-    has_parts = pixels["test"] and len(pixels["test"]) < count
-    if has_parts:
-        _same_classes({name for part in learnt for name in labels[part]}, set(labels["test"]), path)
-    classes = tuple(sorted({name for names in labels.values() for name in names}))
-    numbers = {name: number for number, name in enumerate(classes)}
+    train, test = found[""] + found["train"], found["test"]
+    classes = tuple(sorted({name for _, name in train + test}))
 
-    def stacked(*parts: Part) -> Labelled:
-        images = np.stack([image for part in parts for image in pixels[part]])
-        return images, np.array([numbers[name] for part in parts for name in labels[part]], np.int64)
+    def stacked(images: list[tuple[Pixels, str]]) -> Labelled:
+        return np.stack([one for one, _ in images]), np.array([classes.index(name) for _, name in images])
 
-    if has_parts:
-        return _complete(stacked(*learnt), stacked("test"), classes, path)
-    return _complete(*_parted(*stacked(*learnt, "test"), seed), classes, path)
-
-
-def _same_classes(train: set[str], test: set[str], path: Path) -> None:
-    """UsageError where the two parts of a data set do not have the same classes."""
-    if different := sorted(train ^ test):
-        part = "test" if different[0] in train else "train"
+    if not train or not test:
+        return _complete(*_parted(*stacked(train + test), seed), classes, path)
+    if different := sorted({name for _, name in train} ^ {name for _, name in test}):
+        part = "test" if different[0] in {name for _, name in train} else "train"
         text = f"the class '{different[0]}' has no image to {part} with"
         raise _unusable(text, path, "both parts need a folder for each class")
+    return _complete(stacked(train), stacked(test), classes, path)
 
 
 def _decoded(data: bytes, size: tuple[int, int, int] | None, name: str) -> Pixels:

@@ -176,9 +176,8 @@ class _Run:
         if record is None or not path.is_file():
             base = self._work.base
             backend.save(base, path)
-            held = training.held_out(self._work.data, self._settings)
-            found = training.Trained(training.accuracy(base, *held, self._settings), 0.0, 0)
-            record = self._record(choice, base, found)
+            accuracy = training.judged(base, self._work.data, self._settings)
+            record = self._record(choice, base, training.Trained(accuracy, 0.0, 0))
             self._work.records.put(key, record)
         return self._candidate(choice, key, record)
 

@@ -17,12 +17,10 @@ from buildtool.base.errors import UnsupportedError
 from buildtool.split.branches import Channels, split_steps
 from buildtool.split.graphs import calls_of, steps_of
 from buildtool.split.grouping import is_part, orders
-from buildtool.split.types import DEPTHWISE, Block, Choice, First, Fusion, Part, Step
+from buildtool.split.types import DEPTHWISE, Block, Choice, Part, Step
 
 if TYPE_CHECKING:
     import keras
-
-__all__ = ["Block", "Choice", "First", "Fusion", "build"]
 
 Weights = list[NDArray[Any]]
 

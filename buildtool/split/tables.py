@@ -19,14 +19,8 @@ from buildtool.split.search import Candidate, Found, Step, Work, front
 from buildtool.split.types import Choice, Counts, counts_in
 from buildtool.split.wanted import Goals
 
-NAMES = {
-    "given": "given",
-    "original": "original",
-    "chosen": "I",
-    "second": "II",
-    "naive": "naive",
-    "shared": "shared",
-}
+ORDER = ("given", "original", "chosen", "second", "naive", "shared")  # of Table 2
+_NAMES = {"chosen": "I", "second": "II"}  # the published ones
 _NOTES = (
     "given: as it came; original: the same, trained on as long as the others; I: the split that was found",
     "II: one factor smaller; naive: without fusion; shared: the first convolutions whole",
@@ -57,7 +51,7 @@ def tables(work: Work, searches: Sequence[Found], found: Found) -> tuple[Table, 
 
     listed = {"given": found.original, **found.others, "chosen": found.chosen}
     rows = []
-    for name in (name for name in NAMES if name in listed):
+    for name in (name for name in ORDER if name in listed):
         choice = listed[name].choice
         counts = counts_in(split_steps(steps, work.blocks, choice))
         rows.append(Network(name, listed[name], counts, price(choice)))
@@ -107,7 +101,7 @@ def side_by_side(
     )
     whole = next((one.counts for one in networks if one.candidate.choice.is_whole), networks[0].counts)
     rows = tuple(_network_row(one, whole, original, goals) for one in networks)
-    missing = (f"{NAMES.get(name, name)}: {why}" for name, why in sorted(refused.items()))
+    missing = (f"{_NAMES.get(name, name)}: {why}" for name, why in sorted(refused.items()))
     return Table("Networks side by side", columns, rows, (*_NOTES, *missing))
 
 
@@ -115,7 +109,7 @@ def _network_row(one: Network, whole: Counts, original: Candidate, goals: Goals)
     choice, counts, price = one.candidate.choice, one.counts, one.price
     total = counts.convolutions + counts.fusion
     return (
-        NAMES.get(one.name, one.name),
+        _NAMES.get(one.name, one.name),
         choice.text + ("" if choice.is_whole else f" {choice.first}"),
         choice.average,
         100 * one.candidate.test,

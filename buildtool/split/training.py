@@ -18,7 +18,7 @@ from buildtool.base.durations import duration
 from buildtool.base.errors import MachineError, UsageError, suggest
 from buildtool.options.pixels import Normalise
 from buildtool.split import backend
-from buildtool.split.data import Data, Labels, Pixels, check
+from buildtool.split.data import Data, Labels, Pixels, check, share_of_each
 from buildtool.split.records import keep_arrays, kept_arrays
 from buildtool.split.wanted import Settings
 
@@ -64,7 +64,7 @@ def train(
         for epoch in range(done, settings.epochs):
             _epoch(keras, model, Batches(data, settings, epoch), epoch, clock)
             keep(model, checkpoint, key, epoch + 1, clock.seconds())
-        found = accuracy(model, *held_out(data, settings), settings)
+        found = judged(model, data, settings)
     except Exception as error:
         if not backend.is_out_of_memory(error):
             raise
@@ -214,23 +214,19 @@ def inputs(x: Pixels, rule: Normalise) -> Reals:
     return found
 
 
-def parts(data: Data, settings: Settings) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The training images' indices in two parts: those to learn, and those that candidates are judged by.
+def is_held_out(data: Data, settings: Settings) -> npt.NDArray[np.bool_]:
+    """Which training images are not learnt: candidates are judged by them.
 
-    Every class gives the same share of its images to judge by, at least one.
+    Every class gives the same share of its images, at least one.
     """
-    order = np.random.default_rng((settings.seed, _HELD_OUT))
-    is_held = np.zeros(len(data.train_y), bool)
-    for label in range(len(data.classes)):
-        members = order.permutation(np.flatnonzero(data.train_y == label))
-        is_held[members[: max(1, round(len(members) * settings.validation))]] = True
-    return np.flatnonzero(~is_held), np.flatnonzero(is_held)
+    random = np.random.default_rng((settings.seed, _HELD_OUT))
+    return share_of_each(data.train_y, settings.validation, random)
 
 
-def held_out(data: Data, settings: Settings) -> tuple[Pixels, Labels]:
-    """The images that candidates are judged by, and their classes."""
-    _, held = parts(data, settings)
-    return data.train_x[held], data.train_y[held]
+def judged(model: Any, data: Data, settings: Settings) -> float:
+    """The share of the images held out whose class has the largest output."""
+    held = is_held_out(data, settings)
+    return accuracy(model, data.train_x[held], data.train_y[held], settings)
 
 
 class Batches:
@@ -240,9 +236,8 @@ class Batches:
         self._data = data
         self._settings = settings
         self._epoch = epoch
-        learnt, _ = parts(data, settings)
         order = np.random.default_rng((settings.seed, _ORDER, epoch))
-        self._order = order.permutation(learnt)
+        self._order = order.permutation(np.flatnonzero(~is_held_out(data, settings)))
 
     def __len__(self) -> int:
         """Steps of an epoch. Images that do not fill a last batch are left out; it is others each epoch."""

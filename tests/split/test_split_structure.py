@@ -12,7 +12,8 @@ from buildtool.split.blocks import find_blocks
 from buildtool.split.branches import split_steps
 from buildtool.split.graphs import counts_of, steps_of
 from buildtool.split.networks import by_name, steps_by_name
-from buildtool.split.structure import Choice, Fusion, build
+from buildtool.split.structure import build
+from buildtool.split.types import Choice, Fusion
 
 pytestmark = pytest.mark.slow  # TensorFlow takes seconds to import
 

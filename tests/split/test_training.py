@@ -47,7 +47,8 @@ def test_an_epoch_is_a_function_of_seed_and_number() -> None:
 def test_held_out_images_are_never_learnt_and_are_of_every_class() -> None:
     plain = dataclasses.replace(SETTINGS, flip=False, shift=0.0, batch=1, normalise="bytes")
     learnt = {x.tobytes() for epoch in range(2) for x, _ in images(epoch, plain)}
-    held, labels = training.held_out(DATA, plain)
+    is_held = training.is_held_out(DATA, plain)
+    held, labels = DATA.train_x[is_held], DATA.train_y[is_held]
     assert np.bincount(labels).tolist() == [3, 3]
     assert not {one.astype(np.float32).tobytes() for one in held[:, None]} & learnt
     assert len(learnt) == len(DATA.train_x) - 6
