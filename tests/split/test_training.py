@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -169,30 +166,3 @@ def test_a_training_goes_on_from_its_own_state_alone(tmp_path: Path, monkeypatch
     assert variables[0].value == 0.0
     assert training.restored(model, path, "a") == (3, 40.5)
     assert [variable.value for variable in variables] == [1.5, 2.5, 3.5]
-
-
-@pytest.mark.slow
-def test_a_search_killed_at_any_time_ends_with_the_same_bits(tmp_path: Path) -> None:
-    needs_package("keras")
-    needs_package("tensorflow")
-    done = subprocess.run(
-        [sys.executable, splitnets.__file__, str(tmp_path)], capture_output=True, text=True, timeout=600
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
-        "whole 0: 1 2 1 2",  # the epochs of the baseline, and those of the split network
-        "killed -9: 1",
-        "killed -9: 2",
-        "killed -9: 1 2",  # the file of the second one is half written
-        "killed 0: 2",
-    ]
-    whole, killed = ({one.name: one for one in (tmp_path / name).rglob("*")} for name in ("whole", "killed"))
-    assert set(whole) == set(killed)  # nothing half written is left
-    networks = [name for name in whole if name.endswith(".keras")]
-    assert len(networks) == 3
-    for name in networks:
-        assert whole[name].read_bytes() == killed[name].read_bytes()
-    records = [json.loads(one["records.json"].read_text())["records"] for one in (whole, killed)]
-    for one in (*records[0].values(), *records[1].values()):
-        del one["seconds"]
-    assert records[0] == records[1]

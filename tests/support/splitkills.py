@@ -3,7 +3,7 @@
 `python splitkills.py FOLDER [MOMENT]...` runs it in FOLDER/whole without disturbance, then in FOLDER/ended,
 ended at each moment by one signal (at those named by every signal), then to its end. Each run is a child
 process; its exit status and its last line of standard error are printed. The network that is trained first is
-a tiny one in the place of vgg16.
+a tiny one in the place of vgg16. whole.epochs and ended.epochs have the epochs that were kept, in order.
 """
 
 from __future__ import annotations
@@ -87,8 +87,17 @@ def child(out: str, disturb: Callable[[], None], said: Path) -> None:
     """The command in this process, which it ends."""
     from buildtool.fronts.cli import main as cli
     from buildtool.split import run as splitting
+    from buildtool.split import training
 
-    splitting.by_name = lambda *_: splitnets.network()
+    plain = training.keep
+
+    def keep(*args: Any) -> None:
+        plain(*args)
+        with Path(f"{out}.epochs").open("a") as told:
+            told.write(f"{args[3]} ")
+
+    training.keep = keep
+    splitting.by_name = lambda *_: splitnets.network(dropout=True)
     for one in (signal.SIGINT, signal.SIGTERM):
         signal.signal(one, signal.default_int_handler if one is signal.SIGINT else signal.SIG_DFL)
     file = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
