@@ -20,7 +20,7 @@ from buildtool.client.files import Located
 from buildtool.fronts.texts.split import text
 from buildtool.plan.choose.choose import chosen
 from buildtool.schema import SCHEMA
-from buildtool.schema.splits import SplitAccuracy, SplitFirmware
+from buildtool.schema.splits import SplitAccuracy, SplitFirmware, SplitPlan
 from buildtool.split import backend, convert, training
 from buildtool.split.blocks import find_blocks
 from buildtool.split.data import Data, Labelled, check, load
@@ -42,7 +42,6 @@ JSON, TEXT, MARKDOWN = "split.json", "tables.txt", "tables.md"
 CALIBRATION = 200  # training images whose activations give the scales
 ON_BOARD = 16  # test images that go through the board's own firmware in its emulator
 HOST = "host"  # the board that is this machine
-_PLANNED = ("arena_bytes", "flash_bytes", "code_bytes", "macs", "f", "cost", "cost_unit", "estimated_ms")
 
 
 def run(wanted: Wanted, progress: Callable[[str], None]) -> Said:
@@ -168,7 +167,7 @@ def _written(work: Work, searches: Sequence[Found], found: Found) -> Said:
         "misses": misses,
         "accuracy": accuracy,
         "firmware": firmware,
-        "plan": {name: planned[name] for name in _PLANNED} if planned else None,
+        "plan": {name: planned[name] for name in SplitPlan.__annotations__} if planned else None,
         "prices": {key: price.data() for key, price in sorted(work.prices.prices.items())},
         "settings": wanted.settings.data(),
         "tables": [one.data() for one in made],
