@@ -12,7 +12,7 @@ import numpy as np
 
 from buildtool.graph import types as g
 from buildtool.graph.ops import DEFS
-from buildtool.graph.ops.types import Case, Int16
+from buildtool.graph.ops.types import Int16
 from buildtool.graph.types import Activation, DType, Graph, OpKind
 from buildtool.zoo.drawn import NetBuilder, quant
 from buildtool.zoo.drawn_state import lstm, svdf
@@ -230,15 +230,9 @@ def _resize(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     return net.move(kind, x, shape, attrs)
 
 
-_CONVERSIONS = {
-    OpKind.QUANTIZE: ((16, 16), (16, 8), (8, 16), (16, 32), (32, 16), (32, 8)),
-    OpKind.CAST: ((8, 16), (16, 8), (16, 32), (32, 16), (8, 32), (32, 8)),
-}
-
-
 def _converted(net: NetBuilder, draw: Draw, kind: OpKind, shape: Sequence[int]) -> int:
     """A QUANTIZE or CAST from one type of integers to another, fed by an input of its own."""
-    source, result = (DType(f"int{bits}") for bits in _pair(draw, _CONVERSIONS[kind]))
+    source, result = (DType(f"int{bits}") for bits in _pair(draw, DEFS[kind].conversions))
     if source is DType.INT32:
         half = net.input(shape, DType.INT16)
         x = net.op(OpKind.QUANTIZE, (half,), shape, g.Attrs(), quant(net.scale(half) / 3e4), source)
@@ -319,40 +313,9 @@ def _lstm(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
 
 
 Adding = Callable[[NetBuilder, Draw, int, OpKind], int]
-_MAKERS: dict[Case, Adding] = {
-    Case.CONVOLUTION: _conv,
-    Case.TRANSPOSED: _transpose_conv,
-    Case.DENSE: _dense,
-    Case.ELEMENTWISE: _elementwise,
-    Case.QUOTIENT: _quotient,
-    Case.PAIR: _pair_of,
-    Case.SELECT: _select,
-    Case.UNARY: _unary,
-    Case.DENIED: _denied,
-    Case.REQUANTISED: _requantize,
-    Case.LOOKED_UP: _looked_up,
-    Case.PRELU: _prelu,
-    Case.SOFTMAX: _softmax,
-    Case.NORMALISED: _normalised,
-    Case.POOL: _pool,
-    Case.MEAN: _mean,
-    Case.EXTREME: _extreme,
-    Case.ARG: _arg,
-    Case.PAD: _pad,
-    Case.CONCATENATION: _concatenation,
-    Case.SPLIT: _split,
-    Case.TRANSPOSE: _transpose,
-    Case.SLICE: _slice,
-    Case.TILE: _tile,
-    Case.GATHER: _gather,
-    Case.SQUARES: _squares,
-    Case.MATMUL: _matmul,
-    Case.RESIZE: _resize,
-    Case.SVDF: _svdf,
-    Case.LSTM: _lstm,
-}
+# How each kind is added to a network: the function that its definition names.
 ADDING: dict[OpKind, Adding] = {
-    kind: _MAKERS[found.case] for kind, found in DEFS.items() if found.case is not None
+    kind: globals()[f"_{found.case}"] for kind, found in DEFS.items() if found.case
 }
 # Kinds that int16 activations may go through, and that have kernels.
 WIDE = tuple(
@@ -374,7 +337,7 @@ def network(kind: OpKind, seed: int, among: bool, wide: bool = False) -> Graph:
     if among:
         sides = (pick(draw, SIDES[4:]), pick(draw, SIDES[4:]))
     shape = (1, *sides, pick(draw, CHANNELS))
-    if wide and kind in _CONVERSIONS:
+    if wide and DEFS[kind].conversions:
         return net.graph([_converted(net, draw, kind, shape)])
     x = net.input(shape)
     if among:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,29 +12,25 @@ from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnxqdq.context import Context
 from buildtool.graph.onnxqdq.file import Node
 from buildtool.graph.onnxqdq.values import NO_CLAMP, Constant, Held, Pending, Quantized, Value
+from buildtool.graph.ops import ONNX
 from buildtool.graph.types import Activation, Attrs, ElementwiseAttrs, OpKind, Quantization, QuotientAttrs
 
-Rule = Callable[[Context, Node], list[Value]]
 
-
-def elementwise(kind: OpKind) -> Rule:
+def elementwise(ctx: Context, node: Node) -> list[Value]:
     """Add, Sub, Mul or Div; an Add of a constant behind an operator with weights is its bias."""
-
-    def rule(ctx: Context, node: Node) -> list[Value]:
-        if kind is OpKind.ADD:
-            biased = _as_bias(ctx, node)
-            if biased is not None:
-                return [biased]
-        return [sum_or_product(ctx, kind, ctx.operand(node, 0), ctx.operand(node, 1))]
-
-    return rule
+    kind = ONNX[node.kind].kind
+    if kind is OpKind.ADD:
+        biased = _as_bias(ctx, node)
+        if biased is not None:
+            return [biased]
+    return [sum_or_product(ctx, kind, ctx.operand(node, 0), ctx.operand(node, 1))]
 
 
 def divide(ctx: Context, node: Node) -> list[Value]:
     """Div; by a constant number it is a product with its reciprocal."""
     divisor = ctx.value(node.input(1))
     if not isinstance(divisor, (Constant, Quantized)) or divisor.data.size != 1:
-        return elementwise(OpKind.DIV)(ctx, node)
+        return elementwise(ctx, node)
     value = float(divisor.data.reshape(-1)[0])
     if isinstance(divisor, Quantized):
         value = (value - divisor.quant.zero_point) * divisor.quant.scale

@@ -10,43 +10,41 @@ import numpy.typing as npt
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnxqdq import scales
 from buildtool.graph.onnxqdq.context import Context
-from buildtool.graph.onnxqdq.elementwise import Rule, elementwise, pair_of, sum_or_product
+from buildtool.graph.onnxqdq.elementwise import elementwise, pair_of, sum_or_product
 from buildtool.graph.onnxqdq.file import Node
 from buildtool.graph.onnxqdq.values import Constant, Held, Pending, Quantized, Value
+from buildtool.graph.ops import ONNX
 from buildtool.graph.types import Activation, OpKind, Quantization
 
 Numbers = npt.NDArray[np.float64]
 
 
-def extreme(kind: OpKind) -> Rule:
+def extreme(ctx: Context, node: Node) -> list[Value]:
     """Max or Min: every operand in the result's quantisation, whose order of bytes is that of the numbers."""
+    kind = ONNX[node.kind].kind
+    given = [_operand(ctx, node, position) for position in range(len(node.inputs))]
+    held = [x for x in given if isinstance(x, Held)]
+    if not held:
+        raise UnsupportedError(f"a {node.kind} of constants", hint="fold constants before exporting")
+    if len(given) == 1:
+        return [held[0]]
+    rest = [x for x in given if not isinstance(x, Held)]
+    try:
+        shape = np.broadcast_shapes(*(x.shape for x in given))
+    except ValueError:
+        raise ModelError(f"shapes {[list(x.shape) for x in given]} do not broadcast") from None
 
-    def rule(ctx: Context, node: Node) -> list[Value]:
-        given = [_operand(ctx, node, position) for position in range(len(node.inputs))]
-        held = [x for x in given if isinstance(x, Held)]
-        if not held:
-            raise UnsupportedError(f"a {node.kind} of constants", hint="fold constants before exporting")
-        if len(given) == 1:
-            return [held[0]]
-        rest = [x for x in given if not isinstance(x, Held)]
-        try:
-            shape = np.broadcast_shapes(*(x.shape for x in given))
-        except ValueError:
-            raise ModelError(f"shapes {[list(x.shape) for x in given]} do not broadcast") from None
+    def make(out: Quantization, _activation: Activation, name: str) -> Held:
+        alike = [ctx.build.requantized(x, out, f"{name}/operand{i}") for i, x in enumerate(held)]
+        others: list[Held | Quantized] = [*alike[1:], *(_quantised(x, out) for x in rest)]
+        whole = alike[0]
+        for i, other in enumerate(others):
+            last = i == len(others) - 1
+            pending = pair_of(ctx, kind, whole, other)
+            whole = pending.make(out, Activation.NONE, name if last else f"{name}/part{i}")
+        return whole
 
-        def make(out: Quantization, _activation: Activation, name: str) -> Held:
-            alike = [ctx.build.requantized(x, out, f"{name}/operand{i}") for i, x in enumerate(held)]
-            others: list[Held | Quantized] = [*alike[1:], *(_quantised(x, out) for x in rest)]
-            whole = alike[0]
-            for i, other in enumerate(others):
-                last = i == len(others) - 1
-                pending = pair_of(ctx, kind, whole, other)
-                whole = pending.make(out, Activation.NONE, name if last else f"{name}/part{i}")
-            return whole
-
-        return [Pending(tuple(int(n) for n in shape), make)]
-
-    return rule
+    return [Pending(tuple(int(n) for n in shape), make)]
 
 
 def _operand(ctx: Context, node: Node, position: int) -> Held | Numbers:
@@ -75,7 +73,7 @@ def summed(ctx: Context, node: Node) -> list[Value]:
     if len(node.inputs) > 2:
         hint = "use Add of two tensors at a time, each result quantised"
         raise UnsupportedError("a Sum of more than two tensors", hint=hint)
-    return elementwise(OpKind.ADD)(ctx, node)
+    return elementwise(ctx, node)
 
 
 def negated(ctx: Context, node: Node) -> list[Value]:

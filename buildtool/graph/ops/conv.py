@@ -13,7 +13,7 @@ from buildtool.graph.geometry import (
     images,
     spatial,
 )
-from buildtool.graph.ops.types import CallForm, Case, Int16, OpDef, Shape, Spelling
+from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Shape, Spelling
 from buildtool.graph.quantrules import LARGEST_RATIO, QuantError, per_tensor, ratio
 from buildtool.graph.types import (
     AsUint8,
@@ -139,9 +139,10 @@ DEFS = (
         types=_weighted_types,
         wide="wide:weighted",
         call=CallForm.ONE_TO_ONE,
-        case=Case.CONVOLUTION,
+        case="conv",
         operands=3,
         optional=_BIAS,
+        onnx={"Conv": "weighted:conv"},
     ),
     OpDef(
         OpKind.DEPTHWISE_CONV_2D,
@@ -152,9 +153,10 @@ DEFS = (
         types=_weighted_types,
         wide="wide:weighted",
         call=CallForm.ONE_TO_ONE,
-        case=Case.CONVOLUTION,
+        case="conv",
         operands=3,
         optional=_BIAS,
+        onnx={"BatchNormalization": "affine:batch_normalization"},
     ),
     OpDef(
         OpKind.TRANSPOSE_CONV,
@@ -164,9 +166,10 @@ DEFS = (
         written="lower_weighted:transpose_convolution",
         types=_weighted_types,
         call=CallForm.ONE_TO_ONE,
-        case=Case.TRANSPOSED,
+        case="transpose_conv",
         operands=3,
         optional=_BIAS,
+        onnx={"ConvTranspose": "weighted:conv_transpose"},
     ),
     OpDef(
         OpKind.FULLY_CONNECTED,
@@ -177,9 +180,10 @@ DEFS = (
         types=_weighted_types,
         wide="wide:weighted",
         call=CallForm.ROWS,
-        case=Case.DENSE,
+        case="dense",
         operands=3,
         optional=_BIAS,
+        onnx={"Gemm": "weighted:gemm"},
     ),
     OpDef(
         OpKind.BATCH_MATMUL,
@@ -189,7 +193,9 @@ DEFS = (
         written="lower_moves:batch_matmul",
         quant=quantrules.product,
         call=CallForm.MATRICES,
-        case=Case.MATMUL,
+        case="matmul",
         operands=2,
+        onnx={"MatMul": "arranging:matmul"},
+        no_uint8=NO_UINT8,
     ),
 )

@@ -4,7 +4,7 @@ import math
 
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import attributes, axis_of, demand, expect, images
-from buildtool.graph.ops.types import CallForm, Case, Int16, OpDef, Shape, Spelling
+from buildtool.graph.ops.types import CallForm, Int16, OpDef, Shape, Spelling
 from buildtool.graph.quantrules import QuantError, same_quantization
 from buildtool.graph.types import (
     BatchBlockAttrs,
@@ -144,7 +144,7 @@ def _concatenation_scales(graph: Graph, op: Op) -> None:
 _MOVED = quantrules.moved_types
 
 
-def _blocks(kind: OpKind, decode: str, reference: str) -> OpDef:
+def _blocks(kind: OpKind, decode: str, reference: str, onnx: str) -> OpDef:
     """DEPTH_TO_SPACE, SPACE_TO_DEPTH."""
     return OpDef(
         kind,
@@ -153,7 +153,8 @@ def _blocks(kind: OpKind, decode: str, reference: str) -> OpDef:
         read=(Spelling(kind, decode, Int16.NOT_IN_LITERT),),
         written="lower_moves:squares",
         call=CallForm.ONE_TO_ONE,
-        case=Case.SQUARES,
+        case="squares",
+        onnx={onnx: "movement:depth_to_space"},
     )
 
 
@@ -181,7 +182,8 @@ DEFS = (
         written="lowering:pad",
         types=quantrules.int16_too,
         call=CallForm.FILLED,
-        case=Case.PAD,
+        case="pad",
+        onnx={"Pad": "movement:pad"},
     ),
     OpDef(
         OpKind.MIRROR_PAD,
@@ -191,7 +193,7 @@ DEFS = (
         written="lowering:pad",
         types=quantrules.int16_too,
         call=CallForm.MIRRORED,
-        case=Case.PAD,
+        case="pad",
     ),
     OpDef(
         OpKind.TRANSPOSE,
@@ -201,7 +203,8 @@ DEFS = (
         written="lower_shape:transpose",
         types=_MOVED,
         call=CallForm.COPIES,
-        case=Case.TRANSPOSE,
+        case="transpose",
+        onnx={"Transpose": "movement:transpose"},
     ),
     OpDef(
         OpKind.CONCATENATION,
@@ -215,8 +218,9 @@ DEFS = (
         types=_MOVED,
         quant=_concatenation_scales,
         call=CallForm.COPIES,
-        case=Case.CONCATENATION,
+        case="concatenation",
         operands=None,
+        onnx={"Concat": "movement:concat"},
     ),
     OpDef(
         OpKind.SPLIT,
@@ -226,7 +230,8 @@ DEFS = (
         written="lower_shape:split",
         types=_MOVED,
         call=CallForm.COPIES,
-        case=Case.SPLIT,
+        case="split",
+        onnx={"Split": "movement:split"},
     ),
     OpDef(
         OpKind.STRIDED_SLICE,
@@ -239,7 +244,7 @@ DEFS = (
         written="lower_shape:strided_slice",
         types=_MOVED,
         call=CallForm.COPIES,
-        case=Case.SLICE,
+        case="slice",
     ),
     OpDef(
         OpKind.SLICE,
@@ -253,7 +258,8 @@ DEFS = (
         written="lower_shape:slice_",
         types=_MOVED,
         call=CallForm.COPIES,
-        case=Case.SLICE,
+        case="slice",
+        onnx={"Slice": "movement:slice_"},
     ),
     OpDef(
         OpKind.TILE,
@@ -266,7 +272,8 @@ DEFS = (
         ),
         written="lower_moves:tile",
         call=CallForm.COPIES,
-        case=Case.TILE,
+        case="tile",
+        onnx={"Tile": "arranging:tile", "Expand": "arranging:expand"},
     ),
     OpDef(
         OpKind.GATHER,
@@ -275,10 +282,11 @@ DEFS = (
         read=(Spelling("GATHER", "arranging:gather"), Spelling("GATHER_ND", "arranging:gather_nd")),
         written="lower_moves:gather",
         call=CallForm.GATHERED,
-        case=Case.GATHER,
+        case="gather",
+        onnx={"Gather": "arranging:gather"},
     ),
-    _blocks(OpKind.DEPTH_TO_SPACE, "arranging:depth_to_space", "arranging:depth_to_space"),
-    _blocks(OpKind.SPACE_TO_DEPTH, "arranging:space_to_depth", "arranging:space_to_depth"),
+    _blocks(OpKind.DEPTH_TO_SPACE, "arranging:depth_to_space", "arranging:depth_to_space", "DepthToSpace"),
+    _blocks(OpKind.SPACE_TO_DEPTH, "arranging:space_to_depth", "arranging:space_to_depth", "SpaceToDepth"),
     _batch_blocks(OpKind.BATCH_TO_SPACE_ND, "arranging:batch_to_space_nd", "arranging:batch_to_space"),
     _batch_blocks(OpKind.SPACE_TO_BATCH_ND, "arranging:space_to_batch_nd", "arranging:space_to_batch"),
 )

@@ -1,8 +1,20 @@
 """Functions of the elements at one place of several operands, which broadcast as numpy does."""
 
+from collections.abc import Mapping
+
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import broadcast, demand, expect
-from buildtool.graph.ops.types import CallForm, Case, Int16, OpDef, Plain, QuantRule, Shape, Spelling, Trait
+from buildtool.graph.ops.types import (
+    NO_UINT8,
+    CallForm,
+    Int16,
+    OpDef,
+    Plain,
+    QuantRule,
+    Shape,
+    Spelling,
+    Trait,
+)
 from buildtool.graph.quantrules import QuantError, int8_activations, per_tensor, quants, ratio, typed
 from buildtool.graph.types import DType, Graph, Op, OpKind, WidenedAttrs
 
@@ -86,8 +98,8 @@ def _arithmetic(
     reference: str,
     quant: QuantRule,
     numpy: str,
+    onnx: Mapping[str, str],
     wide: str = "",
-    onnx: str = "",
 ) -> OpDef:
     """ADD, SUB, MUL: with a fused activation."""
     return OpDef(
@@ -100,7 +112,7 @@ def _arithmetic(
         quant=quant,
         wide=wide,
         call=CallForm.SEVERAL,
-        case=Case.ELEMENTWISE,
+        case="elementwise",
         traits=Trait.ARITHMETIC,
         operands=2,
         onnx=onnx,
@@ -118,6 +130,7 @@ def _plain(
     traits: Trait = Trait.PAIR,
     onnx: str = "",
     numpy: str = "",
+    no_uint8: str = "",
 ) -> OpDef:
     """Two operands and no parameters."""
     return OpDef(
@@ -129,11 +142,12 @@ def _plain(
         types=types,
         quant=quant,
         call=CallForm.SEVERAL,
-        case=Case.PAIR,
+        case="pair_of",
         traits=traits,
         operands=2,
-        onnx=onnx,
+        onnx={onnx: "extremes:extreme"} if onnx else {},
         numpy=numpy,
+        no_uint8=no_uint8,
     )
 
 
@@ -152,12 +166,35 @@ _EXTREME = Plain(2, "MaximumMinimumOptions")
 
 DEFS = (
     _arithmetic(
-        OpKind.ADD, "pointwise:add", "elementwise:add_sub", _sums_scales, "add", "wide:add_sub", "Add"
+        OpKind.ADD,
+        "pointwise:add",
+        "elementwise:add_sub",
+        _sums_scales,
+        "add",
+        {"Add": "elementwise:elementwise", "Sum": "extremes:summed"},
+        "wide:add_sub",
     ),
     _arithmetic(
-        OpKind.SUB, "pointwise:sub", "elementwise:add_sub", _sums_scales, "subtract", "wide:add_sub", "Sub"
+        OpKind.SUB,
+        "pointwise:sub",
+        "elementwise:add_sub",
+        _sums_scales,
+        "subtract",
+        {"Sub": "elementwise:elementwise"},
+        "wide:add_sub",
     ),
-    _arithmetic(OpKind.MUL, "pointwise:mul", "elementwise:mul", quantrules.product, "multiply"),
+    _arithmetic(
+        OpKind.MUL,
+        "pointwise:mul",
+        "elementwise:mul",
+        quantrules.product,
+        "multiply",
+        {
+            "Mul": "activations:multiply",
+            "Neg": "extremes:negated",
+            "HardSigmoid": "activations:hard_sigmoid",
+        },
+    ),
     _plain(OpKind.MAXIMUM, "pairs:larger", _EXTREME, onnx="Max", numpy="maximum"),
     _plain(OpKind.MINIMUM, "pairs:smaller", _EXTREME, onnx="Min", numpy="minimum"),
     _plain(
@@ -166,6 +203,7 @@ DEFS = (
         Plain(2, "SquaredDifferenceOptions"),
         quant=_difference_scales,
         int16=Int16.NOT_IN_LITERT,
+        no_uint8=NO_UINT8,
     ),
     OpDef(
         OpKind.DIV,
@@ -175,9 +213,10 @@ DEFS = (
         written="lowering:div",
         quant=_quotient_scales,
         call=CallForm.SEVERAL,
-        case=Case.QUOTIENT,
+        case="quotient",
         traits=Trait.PAIR,
         operands=2,
+        onnx={"Div": "elementwise:divide", "Reciprocal": "extremes:reciprocal"},
     ),
     _comparison(OpKind.EQUAL, "pairs:equal", "EqualOptions"),
     _comparison(OpKind.NOT_EQUAL, "pairs:not_equal", "NotEqualOptions"),
@@ -195,7 +234,7 @@ DEFS = (
         written=Plain(1, "SelectV2Options"),
         types=_selected_types,
         call=CallForm.SEVERAL,
-        case=Case.SELECT,
+        case="select",
         traits=Trait.PAIR,
         operands=3,
     ),
@@ -207,8 +246,9 @@ DEFS = (
         written=Plain(1),
         quant=quantrules.product,
         call=CallForm.SEVERAL,
-        case=Case.PRELU,
+        case="prelu",
         traits=Trait.PIXEL,
         operands=2,
+        onnx={"PRelu": "activations:prelu"},
     ),
 )

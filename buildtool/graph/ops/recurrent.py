@@ -2,7 +2,7 @@
 
 from buildtool.graph import geometry
 from buildtool.graph.geometry import axis_of, demand
-from buildtool.graph.ops.types import CallForm, Case, Int16, OpDef, Shape, Spelling
+from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Shape, Spelling
 from buildtool.graph.quantrules import QuantError
 from buildtool.graph.types import Graph, LstmInput, Op, OpKind
 
@@ -33,10 +33,12 @@ DEFS = (
         read=(Spelling("SVDF", "recurrent:svdf", Int16.NOT_IN_LITERT),),
         written="lower_recurrent:svdf",
         call=CallForm.RECURRENT,
-        case=Case.SVDF,
+        case="svdf",
         operands=5,
         optional=frozenset({3}),
         state={4: 1},
+        whole="recurrent:svdf",
+        no_uint8=NO_UINT8,
     ),
     OpDef(
         OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM,
@@ -45,10 +47,12 @@ DEFS = (
         read=(Spelling("UNIDIRECTIONAL_SEQUENCE_LSTM", "recurrent:lstm", Int16.NOT_IN_LITERT),),
         written="lower_recurrent:lstm",
         call=CallForm.RECURRENT,
-        case=Case.LSTM,
+        case="lstm",
         operands=len(LstmInput),
         optional=frozenset(set(LstmInput) - _NEEDED),
         state={LstmInput.HIDDEN_STATE: 1, LstmInput.CELL_STATE: 2},
+        whole="recurrent:lstm",
+        no_uint8=NO_UINT8,
     ),
     OpDef(
         OpKind.READ_VARIABLE,

@@ -2,7 +2,7 @@
 
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import attributes, axis_of, demand, expect
-from buildtool.graph.ops.types import CallForm, Case, Int16, OpDef, Shape, Spelling
+from buildtool.graph.ops.types import CallForm, Int16, OpDef, Shape, Spelling
 from buildtool.graph.quantrules import QuantError, per_tensor
 from buildtool.graph.types import DType, Graph, MeanAttrs, Op, OpKind
 
@@ -40,8 +40,8 @@ def _extreme(kind: OpKind, decode: str, onnx: str) -> OpDef:
         written="lower_moves:extreme",
         quant=quantrules.unchanged,
         call=CallForm.REDUCED,
-        case=Case.EXTREME,
-        onnx=onnx,
+        case="extreme",
+        onnx={onnx: "arranging:extreme"},
     )
 
 
@@ -54,8 +54,8 @@ def _place(kind: OpKind, decode: str, onnx: str) -> OpDef:
         written="lower_moves:arg_extreme",
         types=_arg_types,
         call=CallForm.ARG,
-        case=Case.ARG,
-        onnx=onnx,
+        case="arg",
+        onnx={onnx: "arranging:arg_extreme"},
     )
 
 
@@ -69,7 +69,8 @@ DEFS = (
         types=quantrules.int16_too,
         quant=quantrules.one_to_one,
         call=CallForm.REDUCED,
-        case=Case.MEAN,
+        case="mean",
+        onnx={"GlobalAveragePool": "pools:global_average_pool", "ReduceMean": "pools:reduce_mean"},
     ),
     _extreme(OpKind.REDUCE_MAX, "reducing:reduce_max", "ReduceMax"),
     _extreme(OpKind.REDUCE_MIN, "reducing:reduce_min", "ReduceMin"),

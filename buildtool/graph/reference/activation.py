@@ -61,7 +61,7 @@ def table(graph: Graph, op: Op) -> Table:
         )
     x = np.arange(256, dtype=np.uint8).view(source.dtype.value).astype(np.int64)
     x -= quantization(graph, op, op.inputs[0]).zero_point
-    function: ByteRule = load("reference", DEFS[op.kind].byte)
+    function: ByteRule = load("graph.reference", DEFS[op.kind].byte)
     y = function(graph, op, x, RANGES[out.dtype])
     return y.astype(out.dtype.value).view(np.uint8)
 

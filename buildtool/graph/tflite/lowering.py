@@ -37,7 +37,7 @@ def _lowered(low: Lowering, op: g.Op) -> FileOp:
         )
     if isinstance(written, Plain):
         return FileOp(op.kind, written.version, op.inputs, op.outputs, written.options)
-    made: FileOp = load("tflite", written)(low, op)
+    made: FileOp = load("graph.tflite", written)(low, op)
     return made
 
 

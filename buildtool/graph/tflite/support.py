@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from buildtool.graph.tflite import operators, uint8
+from buildtool.graph.tflite import operators
 from buildtool.graph.tflite.flat import BUILTIN_NAMES
 from buildtool.graph.tflite.schema import tflite
-from buildtool.graph.types import DType, OpKind
+from buildtool.graph.types import DType
 
 _NO_KERNEL = "no kernel here"
 
@@ -46,9 +46,7 @@ def _int8(code: int) -> str:
 def _uint8(code: int) -> str:
     if code in operators.VARIABLES:
         return "state is of int8 or int16"
-    name = BUILTIN_NAMES[code]
-    kind = OpKind(name) if name in OpKind.__members__ else None
-    return _int8(code) or (uint8.REFUSED.get(kind, "") if kind is not None else "")
+    return _int8(code) or operators.SPELLINGS[code][0].no_uint8
 
 
 def _int16(code: int) -> str:
