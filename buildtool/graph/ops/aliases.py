@@ -24,7 +24,7 @@ def _shaped(kind: OpKind, function: str, *onnx: str) -> OpDef:
         _alias_shape,
         "shape:reshape",
         read=(Spelling(kind, f"movement:{function}", Int16.READ),),
-        written=f"lower_shape:{function}",
+        written=f"movement:write_{function}",
         types=quantrules.moved_types,
         traits=Trait.ALIAS,
         onnx=dict.fromkeys(onnx, "movement:reshape"),

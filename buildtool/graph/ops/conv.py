@@ -13,7 +13,7 @@ from buildtool.graph.geometry import (
     images,
     spatial,
 )
-from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Shape, Spelling
+from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Spelling
 from buildtool.graph.quantrules import LARGEST_RATIO, QuantError, per_tensor, ratio
 from buildtool.graph.types import (
     AsUint8,
@@ -135,7 +135,7 @@ DEFS = (
         _conv_2d_shape,
         "convolution:conv_2d",
         read=(Spelling("CONV_2D", "weighted:conv_2d", Int16.READ),),
-        written="lower_weighted:convolution",
+        written="weighted:write_convolution",
         types=_weighted_types,
         wide="wide:weighted",
         call=CallForm.ONE_TO_ONE,
@@ -149,7 +149,7 @@ DEFS = (
         _depthwise_conv_2d_shape,
         "convolution:depthwise_conv_2d",
         read=(Spelling("DEPTHWISE_CONV_2D", "weighted:depthwise_conv_2d", Int16.READ),),
-        written="lower_weighted:convolution",
+        written="weighted:write_convolution",
         types=_weighted_types,
         wide="wide:weighted",
         call=CallForm.ONE_TO_ONE,
@@ -163,7 +163,7 @@ DEFS = (
         _transpose_conv_shape,
         "convolution:transpose_conv",
         read=(Spelling("TRANSPOSE_CONV", "weighted:transpose_conv"),),
-        written="lower_weighted:transpose_convolution",
+        written="weighted:write_transpose_convolution",
         types=_weighted_types,
         call=CallForm.ONE_TO_ONE,
         case="transpose_conv",
@@ -176,7 +176,7 @@ DEFS = (
         _fully_connected_shape,
         "convolution:fully_connected",
         read=(Spelling("FULLY_CONNECTED", "weighted:fully_connected", Int16.READ),),
-        written="lower_weighted:fully_connected",
+        written="weighted:write_fully_connected",
         types=_weighted_types,
         wide="wide:weighted",
         call=CallForm.ROWS,
@@ -189,8 +189,8 @@ DEFS = (
         OpKind.BATCH_MATMUL,
         _matmul_shape,
         "matmul:batch_matmul",
-        read=(Spelling("BATCH_MATMUL", "reducing:batch_matmul"),),
-        written="lower_moves:batch_matmul",
+        read=(Spelling("BATCH_MATMUL"),),
+        written=Plain(2, "BatchMatMulOptions", MatmulAttrs, {"AdjX": "adj_x", "AdjY": "adj_y"}),
         quant=quantrules.product,
         call=CallForm.MATRICES,
         case="matmul",

@@ -27,7 +27,7 @@ from buildtool.graph.quantrules import (
     ratio,
     typed,
 )
-from buildtool.graph.types import DType, Graph, Op, OpKind, Quantization
+from buildtool.graph.types import DType, GeluAttrs, Graph, LeakyReluAttrs, Op, OpKind, Quantization
 
 _CAST = (DType.INT8, DType.INT16, DType.INT32)
 _NO_QUANTIZE = {
@@ -99,9 +99,8 @@ def _dequantize_types(graph: Graph, op: Op) -> None:
 def _function(
     kind: OpKind,
     byte: str,
-    written: Plain | str,
+    written: Plain,
     quant: QuantRule | None = None,
-    decode: str = "opview:plain",
     int16: Int16 = Int16.NOT_HERE,
     wide: str = "",
     onnx: Mapping[str, str] = MappingProxyType({}),
@@ -113,7 +112,7 @@ def _function(
         kind,
         geometry.same,
         "activation:apply_table",
-        read=(Spelling(kind, decode, Int16.READ if wide else int16),),
+        read=(Spelling(kind, int16=Int16.READ if wide else int16),),
         written=written,
         types=quantrules.int16_too if wide else int8_activations,
         quant=quant,
@@ -172,9 +171,8 @@ DEFS = (
     _function(
         OpKind.LEAKY_RELU,
         "activation:leaky_relu",
-        "lowering:leaky_relu",
+        Plain(2, "LeakyReluOptions", LeakyReluAttrs, {"Alpha": "alpha"}, needed=True),
         _leaky_scales,
-        decode="pointwise:leaky_relu",
         wide="wide:leaky_relu",
         onnx={"LeakyRelu": "activations:leaky_relu"},
     ),
@@ -191,8 +189,7 @@ DEFS = (
     _function(
         OpKind.GELU,
         _CURVE,
-        "lowering:gelu",
-        decode="pointwise:gelu",
+        Plain(2, "GeluOptions", GeluAttrs, {"Approximate": "approximate"}),
         onnx={"Gelu": "activations:gelu"},
     ),
     _function(OpKind.NEG, "curves:negated", Plain(1, "NegOptions"), no_uint8=NO_UINT8),
@@ -248,7 +245,7 @@ DEFS = (
         geometry.same,
         "wide:cast",
         read=(Spelling("CAST", int16=Int16.READ),),
-        written="lowering:cast",
+        written="pointwise:write_cast",
         types=_cast_types,
         call=CallForm.ONE_TO_ONE,
         traits=Trait.PIXEL,

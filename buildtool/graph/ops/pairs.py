@@ -94,7 +94,6 @@ def _quotient_scales(graph: Graph, op: Op) -> None:
 
 def _arithmetic(
     kind: OpKind,
-    decode: str,
     reference: str,
     quant: QuantRule,
     numpy: str,
@@ -106,8 +105,8 @@ def _arithmetic(
         kind,
         _pair_shape,
         reference,
-        read=(Spelling(kind, decode, Int16.READ),),
-        written="lowering:elementwise",
+        read=(Spelling(kind, "pointwise:arithmetic", Int16.READ),),
+        written="pointwise:write_arithmetic",
         types=quantrules.int16_too,
         quant=quant,
         wide=wide,
@@ -137,7 +136,7 @@ def _plain(
         kind,
         _pair_shape,
         reference,
-        read=(Spelling(kind, "comparing:pair", int16),),
+        read=(Spelling(kind, int16=int16),),
         written=written,
         types=types,
         quant=quant,
@@ -167,7 +166,6 @@ _EXTREME = Plain(2, "MaximumMinimumOptions")
 DEFS = (
     _arithmetic(
         OpKind.ADD,
-        "pointwise:add",
         "elementwise:add_sub",
         _sums_scales,
         "add",
@@ -176,7 +174,6 @@ DEFS = (
     ),
     _arithmetic(
         OpKind.SUB,
-        "pointwise:sub",
         "elementwise:add_sub",
         _sums_scales,
         "subtract",
@@ -185,7 +182,6 @@ DEFS = (
     ),
     _arithmetic(
         OpKind.MUL,
-        "pointwise:mul",
         "elementwise:mul",
         quantrules.product,
         "multiply",
@@ -209,8 +205,8 @@ DEFS = (
         OpKind.DIV,
         _pair_shape,
         "pairs:divide",
-        read=(Spelling("DIV", "comparing:div"),),
-        written="lowering:div",
+        read=(Spelling("DIV", "pointwise:div"),),
+        written="pointwise:write_div",
         quant=_quotient_scales,
         call=CallForm.SEVERAL,
         case="quotient",
@@ -230,7 +226,7 @@ DEFS = (
         OpKind.SELECT_V2,
         _select_shape,
         "pairs:select",
-        read=(Spelling("SELECT", "comparing:select"), Spelling("SELECT_V2", "comparing:select_v2")),
+        read=(Spelling("SELECT", "pointwise:select"), Spelling("SELECT_V2", "pointwise:select_v2")),
         written=Plain(1, "SelectV2Options"),
         types=_selected_types,
         call=CallForm.SEVERAL,

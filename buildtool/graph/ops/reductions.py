@@ -31,13 +31,13 @@ def _arg_types(graph: Graph, op: Op) -> None:
         raise QuantError(f"type {out.dtype}, expected int32 or int64", out)
 
 
-def _extreme(kind: OpKind, decode: str, onnx: str) -> OpDef:
+def _extreme(kind: OpKind, onnx: str) -> OpDef:
     return OpDef(
         kind,
         _reduced_shape,
         "reduction:extreme",
-        read=(Spelling(kind, decode),),
-        written="lower_moves:extreme",
+        read=(Spelling(kind, "reducing:reduced"),),
+        written="reducing:write_reduced",
         quant=quantrules.unchanged,
         call=CallForm.REDUCED,
         case="extreme",
@@ -45,13 +45,13 @@ def _extreme(kind: OpKind, decode: str, onnx: str) -> OpDef:
     )
 
 
-def _place(kind: OpKind, decode: str, onnx: str) -> OpDef:
+def _place(kind: OpKind, onnx: str) -> OpDef:
     return OpDef(
         kind,
         _arg_shape,
         "reduction:arg_extreme",
-        read=(Spelling(kind, decode, Int16.NOT_IN_LITERT),),
-        written="lower_moves:arg_extreme",
+        read=(Spelling(kind, "reducing:arg", Int16.NOT_IN_LITERT),),
+        written="reducing:write_arg",
         types=_arg_types,
         call=CallForm.ARG,
         case="arg",
@@ -64,16 +64,16 @@ DEFS = (
         OpKind.MEAN,
         _reduced_shape,
         "reduction:mean",
-        read=(Spelling("MEAN", "pointwise:mean", Int16.READ),),
-        written="lower_shape:mean",
+        read=(Spelling("MEAN", "reducing:reduced", Int16.READ),),
+        written="reducing:write_reduced",
         types=quantrules.int16_too,
         quant=quantrules.one_to_one,
         call=CallForm.REDUCED,
         case="mean",
         onnx={"GlobalAveragePool": "pools:global_average_pool", "ReduceMean": "pools:reduce_mean"},
     ),
-    _extreme(OpKind.REDUCE_MAX, "reducing:reduce_max", "ReduceMax"),
-    _extreme(OpKind.REDUCE_MIN, "reducing:reduce_min", "ReduceMin"),
-    _place(OpKind.ARG_MAX, "reducing:arg_max", "ArgMax"),
-    _place(OpKind.ARG_MIN, "reducing:arg_min", "ArgMin"),
+    _extreme(OpKind.REDUCE_MAX, "ReduceMax"),
+    _extreme(OpKind.REDUCE_MIN, "ReduceMin"),
+    _place(OpKind.ARG_MAX, "ArgMax"),
+    _place(OpKind.ARG_MIN, "ArgMin"),
 )

@@ -4,7 +4,7 @@ from buildtool.graph import quantrules
 from buildtool.graph.geometry import demand, expect
 from buildtool.graph.ops.types import CallForm, Int16, OpDef, Plain, Shape, Spelling, Trait
 from buildtool.graph.quantrules import QuantError, is_share, per_tensor, quants
-from buildtool.graph.types import DType, Graph, Op, OpKind, Quantization
+from buildtool.graph.types import DType, Graph, Op, OpKind, Quantization, SoftmaxAttrs
 
 
 def _of_rows_shape(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
@@ -36,8 +36,8 @@ DEFS = (
         OpKind.SOFTMAX,
         _of_rows_shape,
         "softmax:softmax",
-        read=(Spelling("SOFTMAX", "pointwise:softmax", Int16.READ),),
-        written="lowering:softmax",
+        read=(Spelling("SOFTMAX", int16=Int16.READ),),
+        written=Plain(2, "SoftmaxOptions", SoftmaxAttrs, {"Beta": "beta"}, needed=True),
         types=_softmax_types,
         output=Quantization((1 / 256,), (-128,)),
         wide="wide:softmax",
@@ -50,7 +50,7 @@ DEFS = (
         OpKind.L2_NORMALIZATION,
         _of_rows_shape,
         "normalise:l2_normalization",
-        read=(Spelling("L2_NORMALIZATION", "comparing:l2_normalization", Int16.NOT_IN_LITERT),),
+        read=(Spelling("L2_NORMALIZATION", "pointwise:l2_normalization", Int16.NOT_IN_LITERT),),
         written=Plain(2, "L2NormOptions"),
         output=Quantization((1 / 128,), (0,)),
         call=CallForm.ONE_TO_ONE,

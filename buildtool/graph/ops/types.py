@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from buildtool.graph.quantrules import int8_activations
-from buildtool.graph.types import Graph, Op, OpKind, Quantization
+from buildtool.graph.types import Attrs, Graph, Op, OpKind, Quantization
 
 Shape: TypeAlias = tuple[int, ...]
 # Raises GeometryError unless the outputs' shapes follow from those of the inputs and the attributes.
@@ -79,10 +79,17 @@ class Spelling:
 
 @dataclass(frozen=True)
 class Plain:
-    """How an operator without parameters is written: its version, and the name of its empty option table."""
+    """How a file has an operator whose parameters, if it has any, are fields of its option table.
+
+    Its version, its table's name ("": none), and what is read and written: field -> attribute of `attrs`. A
+    file without the table has the attributes' defaults, or is malformed where it is `needed`.
+    """
 
     version: int
     options: str = ""
+    attrs: type[Attrs] = Attrs
+    fields: Mapping[str, str] = field(default_factory=dict)
+    needed: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,8 +103,8 @@ class OpDef:
     reference: str
     # The TFLite operators that become it.
     read: tuple[Spelling, ...] = ()
-    # How it is written: `Plain`, or of `tflite`, (Lowering, Op) -> FileOp; None: it has no form in .tflite, or
-    # one that is made with the state that it is part of.
+    # How it is written: `Plain`, or of `tflite`, (Lowering, Op) -> FileOp; None: it has no form in .tflite,
+    # or one that is made with the state that it is part of.
     written: Plain | str | None = None
     # The ONNX operators that are read as it, and as what else their rules make -> the rule, of `onnxqdq`,
     # (Context, Node) -> list[Value].
@@ -122,7 +129,7 @@ class OpDef:
     call: CallForm | None = None
     # The function of `api.checking.cases` that puts it into a random network; "": none is drawn.
     case: str = ""
-    # Of an operator from one type of integers to another: the bits that random networks have before and after it.
+    # Of an operator from one type of integers to another: the bits before and after it in random networks.
     conversions: tuple[tuple[int, int], ...] = ()
     traits: Trait = Trait.NONE
     # How many operands it has, None for any number, and those that may be absent.

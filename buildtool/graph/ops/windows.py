@@ -41,13 +41,13 @@ def _pool_scales(graph: Graph, op: Op) -> None:
         raise QuantError(text, graph.tensors[op.outputs[0]])
 
 
-def _pool(kind: OpKind, decode: str, onnx: Mapping[str, str]) -> OpDef:
+def _pool(kind: OpKind, onnx: Mapping[str, str]) -> OpDef:
     return OpDef(
         kind,
         _pool_shape,
         "pooling:pool",
-        read=(Spelling(kind, decode, Int16.READ),),
-        written="lower_weighted:pool",
+        read=(Spelling(kind, "weighted:pool", Int16.READ),),
+        written="weighted:write_pool",
         types=quantrules.int16_too,
         quant=_pool_scales,
         call=CallForm.ONE_TO_ONE,
@@ -56,13 +56,13 @@ def _pool(kind: OpKind, decode: str, onnx: Mapping[str, str]) -> OpDef:
     )
 
 
-def _resize(kind: OpKind, decode: str, reference: str, onnx: Mapping[str, str], no_uint8: str = "") -> OpDef:
+def _resize(kind: OpKind, reference: str, onnx: Mapping[str, str], no_uint8: str = "") -> OpDef:
     return OpDef(
         kind,
         _resize_shape,
         reference,
-        read=(Spelling(kind, decode, Int16.READ),),
-        written="lower_shape:resize",
+        read=(Spelling(kind, "weighted:resize", Int16.READ),),
+        written="weighted:write_resize",
         types=quantrules.int16_too,
         call=CallForm.ONE_TO_ONE,
         case="resize",
@@ -72,21 +72,18 @@ def _resize(kind: OpKind, decode: str, reference: str, onnx: Mapping[str, str], 
 
 
 DEFS = (
-    _pool(OpKind.AVERAGE_POOL_2D, "weighted:average_pool_2d", {"AveragePool": "pools:average_pool"}),
+    _pool(OpKind.AVERAGE_POOL_2D, {"AveragePool": "pools:average_pool"}),
     _pool(
         OpKind.MAX_POOL_2D,
-        "weighted:max_pool_2d",
         {"MaxPool": "pools:max_pool", "GlobalMaxPool": "pools:global_max_pool"},
     ),
     _resize(
         OpKind.RESIZE_NEAREST_NEIGHBOR,
-        "pointwise:resize_nearest_neighbor",
         "resize:nearest",
         {"Resize": "pools:resize"},
     ),
     _resize(
         OpKind.RESIZE_BILINEAR,
-        "pointwise:resize_bilinear",
         "resize:bilinear",
         {},
         "LiteRT's uint8 kernel interpolates in floats",
