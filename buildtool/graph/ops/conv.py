@@ -1,6 +1,7 @@
 """Convolutions and dense layers."""
 
 import math
+from collections.abc import Mapping
 
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import (
@@ -13,7 +14,7 @@ from buildtool.graph.geometry import (
     images,
     spatial,
 )
-from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Spelling
+from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, ShapeRule, Spelling
 from buildtool.graph.quantrules import LARGEST_RATIO, QuantError, per_tensor, ratio
 from buildtool.graph.types import (
     AsUint8,
@@ -127,63 +128,57 @@ def _weighted_types(graph: Graph, op: Op) -> None:
 
 
 _LARGEST_WIDE = 2.0**7  # of 64-bit sums, as LiteRT's multiplication demands
-_BIAS = frozenset({2})
+
+
+def _layer(
+    kind: OpKind,
+    shape: ShapeRule,
+    written: str,
+    onnx: Mapping[str, str],
+    case: str = "conv",
+    call: CallForm = CallForm.ONE_TO_ONE,
+    wide: str = "wide:weighted",
+) -> OpDef:
+    """An operator with weights and perhaps a bias; where int16 is read, `wide` is its arithmetic."""
+    return OpDef(
+        kind,
+        shape,
+        f"convolution:{kind.lower()}",
+        read=(Spelling(kind, f"weighted:{kind.lower()}", Int16.READ if wide else Int16.NOT_HERE),),
+        written=written,
+        onnx=onnx,
+        types=_weighted_types,
+        wide=wide,
+        call=call,
+        case=case,
+        operands=3,
+        optional=frozenset({2}),
+    )
+
 
 DEFS = (
-    OpDef(
-        OpKind.CONV_2D,
-        _conv_2d_shape,
-        "convolution:conv_2d",
-        read=(Spelling("CONV_2D", "weighted:conv_2d", Int16.READ),),
-        written="weighted:write_convolution",
-        types=_weighted_types,
-        wide="wide:weighted",
-        call=CallForm.ONE_TO_ONE,
-        case="conv",
-        operands=3,
-        optional=_BIAS,
-        onnx={"Conv": "weighted:conv"},
-    ),
-    OpDef(
+    _layer(OpKind.CONV_2D, _conv_2d_shape, "weighted:write_convolution", {"Conv": "weighted:conv"}),
+    _layer(
         OpKind.DEPTHWISE_CONV_2D,
         _depthwise_conv_2d_shape,
-        "convolution:depthwise_conv_2d",
-        read=(Spelling("DEPTHWISE_CONV_2D", "weighted:depthwise_conv_2d", Int16.READ),),
-        written="weighted:write_convolution",
-        types=_weighted_types,
-        wide="wide:weighted",
-        call=CallForm.ONE_TO_ONE,
-        case="conv",
-        operands=3,
-        optional=_BIAS,
-        onnx={"BatchNormalization": "affine:batch_normalization"},
+        "weighted:write_convolution",
+        {"BatchNormalization": "affine:batch_normalization"},
     ),
-    OpDef(
+    _layer(
         OpKind.TRANSPOSE_CONV,
         _transpose_conv_shape,
-        "convolution:transpose_conv",
-        read=(Spelling("TRANSPOSE_CONV", "weighted:transpose_conv"),),
-        written="weighted:write_transpose_convolution",
-        types=_weighted_types,
-        call=CallForm.ONE_TO_ONE,
+        "weighted:write_transpose_convolution",
+        {"ConvTranspose": "weighted:conv_transpose"},
         case="transpose_conv",
-        operands=3,
-        optional=_BIAS,
-        onnx={"ConvTranspose": "weighted:conv_transpose"},
+        wide="",
     ),
-    OpDef(
+    _layer(
         OpKind.FULLY_CONNECTED,
         _fully_connected_shape,
-        "convolution:fully_connected",
-        read=(Spelling("FULLY_CONNECTED", "weighted:fully_connected", Int16.READ),),
-        written="weighted:write_fully_connected",
-        types=_weighted_types,
-        wide="wide:weighted",
-        call=CallForm.ROWS,
+        "weighted:write_fully_connected",
+        {"Gemm": "weighted:gemm"},
         case="dense",
-        operands=3,
-        optional=_BIAS,
-        onnx={"Gemm": "weighted:gemm"},
+        call=CallForm.ROWS,
     ),
     OpDef(
         OpKind.BATCH_MATMUL,
