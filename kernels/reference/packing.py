@@ -25,8 +25,7 @@ from buildtool.graph.limits import MAX_MEAN
 from buildtool.graph.reference import pairs, wide
 from buildtool.graph.reference.elementwise import ADD_LEFT_SHIFTS
 from buildtool.graph.reference.matmul import matmul_multiplier
-from buildtool.graph.reference.normalise import log_scaling
-from buildtool.graph.reference.softmax import exponentials
+from buildtool.graph.reference.softmax import exponentials, log_scaling
 from buildtool.graph.types import (
     Activation,
     ConvAttrs,

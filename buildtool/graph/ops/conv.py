@@ -162,7 +162,7 @@ DEFS = (
         OpKind.DEPTHWISE_CONV_2D,
         _depthwise_conv_2d_shape,
         "weighted:write_convolution",
-        {"BatchNormalization": "affine:batch_normalization"},
+        {"BatchNormalization": "weighted:batch_normalization"},
     ),
     _layer(
         OpKind.TRANSPOSE_CONV,

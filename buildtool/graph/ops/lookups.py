@@ -130,7 +130,7 @@ def _function(
 _SCALED = quantrules.one_to_one
 _NO_INT16 = Int16.NOT_IN_LITERT
 _CURVE = "activation:transformed"
-_CUT = "curves:clamped"
+_CUT = "activation:clamped"
 _UNARY = "activations:unary"
 _CLAMP = "activation:rescale_or_clamp"
 
@@ -192,9 +192,11 @@ DEFS = (
         Plain(2, "GeluOptions", GeluAttrs, {"Approximate": "approximate"}),
         onnx={"Gelu": "activations:gelu"},
     ),
-    _function(OpKind.NEG, "curves:negated", Plain(1, "NegOptions"), no_uint8=NO_UINT8),
-    _function(OpKind.SQRT, "curves:root", Plain(1), _root_scales, onnx={"Sqrt": _UNARY}, no_uint8=NO_UINT8),
-    _function(OpKind.RSQRT, "curves:inverse_square_root", Plain(2), _root_scales, no_uint8=NO_UINT8),
+    _function(OpKind.NEG, "activation:negated", Plain(1, "NegOptions"), no_uint8=NO_UINT8),
+    _function(
+        OpKind.SQRT, "activation:root", Plain(1), _root_scales, onnx={"Sqrt": _UNARY}, no_uint8=NO_UINT8
+    ),
+    _function(OpKind.RSQRT, "activation:inverse_square_root", Plain(2), _root_scales, no_uint8=NO_UINT8),
     _function(
         OpKind.ELU,
         _CURVE,

@@ -264,7 +264,7 @@ DEFS = (
     OpDef(
         OpKind.TILE,
         _tile_shape,
-        "arranging:tile",
+        "shape:tile",
         read=(
             Spelling("TILE", "arranging:tile"),
             Spelling("BROADCAST_TO", "arranging:broadcast_to"),
@@ -278,15 +278,15 @@ DEFS = (
     OpDef(
         OpKind.GATHER,
         _gather_shape,
-        "arranging:gather",
+        "shape:gather",
         read=(Spelling("GATHER", "arranging:gather"), Spelling("GATHER_ND", "arranging:gather_nd")),
         written="arranging:write_gather",
         call=CallForm.GATHERED,
         case="gather",
         onnx={"Gather": "arranging:gather"},
     ),
-    _blocks(OpKind.DEPTH_TO_SPACE, "DepthToSpaceOptions", "arranging:depth_to_space", "DepthToSpace"),
-    _blocks(OpKind.SPACE_TO_DEPTH, "SpaceToDepthOptions", "arranging:space_to_depth", "SpaceToDepth"),
-    _batch_blocks(OpKind.BATCH_TO_SPACE_ND, "arranging:batch_to_space_nd", "arranging:batch_to_space"),
-    _batch_blocks(OpKind.SPACE_TO_BATCH_ND, "arranging:space_to_batch_nd", "arranging:space_to_batch"),
+    _blocks(OpKind.DEPTH_TO_SPACE, "DepthToSpaceOptions", "shape:depth_to_space", "DepthToSpace"),
+    _blocks(OpKind.SPACE_TO_DEPTH, "SpaceToDepthOptions", "shape:space_to_depth", "SpaceToDepth"),
+    _batch_blocks(OpKind.BATCH_TO_SPACE_ND, "arranging:batch_to_space_nd", "shape:batch_to_space"),
+    _batch_blocks(OpKind.SPACE_TO_BATCH_ND, "arranging:space_to_batch_nd", "shape:space_to_batch"),
 )

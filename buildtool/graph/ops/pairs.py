@@ -144,7 +144,7 @@ def _plain(
         case="pair_of",
         traits=traits,
         operands=2,
-        onnx={onnx: "extremes:extreme"} if onnx else {},
+        onnx={onnx: "elementwise:extreme"} if onnx else {},
         numpy=numpy,
         no_uint8=no_uint8,
     )
@@ -169,7 +169,7 @@ DEFS = (
         "elementwise:add_sub",
         _sums_scales,
         "add",
-        {"Add": "elementwise:elementwise", "Sum": "extremes:summed"},
+        {"Add": "elementwise:elementwise", "Sum": "elementwise:summed"},
         "wide:add_sub",
     ),
     _arithmetic(
@@ -187,7 +187,7 @@ DEFS = (
         "multiply",
         {
             "Mul": "activations:multiply",
-            "Neg": "extremes:negated",
+            "Neg": "elementwise:negated",
             "HardSigmoid": "activations:hard_sigmoid",
         },
     ),
@@ -212,7 +212,7 @@ DEFS = (
         case="quotient",
         traits=Trait.PAIR,
         operands=2,
-        onnx={"Div": "elementwise:divide", "Reciprocal": "extremes:reciprocal"},
+        onnx={"Div": "elementwise:divide", "Reciprocal": "elementwise:reciprocal"},
     ),
     _comparison(OpKind.EQUAL, "pairs:equal", "EqualOptions"),
     _comparison(OpKind.NOT_EQUAL, "pairs:not_equal", "NotEqualOptions"),

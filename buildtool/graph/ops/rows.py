@@ -49,7 +49,7 @@ DEFS = (
     OpDef(
         OpKind.L2_NORMALIZATION,
         _of_rows_shape,
-        "normalise:l2_normalization",
+        "softmax:l2_normalization",
         read=(Spelling("L2_NORMALIZATION", "pointwise:l2_normalization", Int16.NOT_IN_LITERT),),
         written=Plain(2, "L2NormOptions"),
         output=Quantization((1 / 128,), (0,)),
@@ -61,7 +61,7 @@ DEFS = (
     OpDef(
         OpKind.LOG_SOFTMAX,
         _of_rows_shape,
-        "normalise:log_softmax",
+        "softmax:log_softmax",
         read=(Spelling("LOG_SOFTMAX", int16=Int16.NOT_IN_LITERT),),
         written=Plain(2, "LogSoftmaxOptions"),
         output=Quantization((1 / 16,), (127,)),
