@@ -6,6 +6,7 @@ and unrolled loops work in. Weights and inputs use the whole range of int8.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -276,6 +277,16 @@ def _squares(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
 def _extreme(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     axes = ((3,), (1,), (2,), (2, 3), (1, 3))[int(draw.integers(5))]
     return net.extreme(kind, x, axes, chance(draw, 2))
+
+
+def _product(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+    """Of a scale that leaves values: neither all zero nor all at the ends."""
+    axes = ((3,), (1,), (2,), (2, 3), (1, 3), (1, 2, 3))[int(draw.integers(6))]
+    count = math.prod(net.shape(x)[a] for a in axes)
+    shape = [1 if d in axes else n for d, n in enumerate(net.shape(x))]
+    logarithm = count * math.log(net.scale(x) * draw.uniform(20, 60)) - math.log(40)
+    q = net.random_quant(math.exp(min(max(logarithm, -70), 70)))
+    return net.op(kind, (x,), shape, g.MeanAttrs(axes, True), q)
 
 
 def _arg(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:

@@ -2,8 +2,8 @@
 
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import attributes, axis_of, demand, expect
-from buildtool.graph.ops.types import CallForm, Int16, OpDef, Shape, Spelling
-from buildtool.graph.quantrules import QuantError, per_tensor
+from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Shape, Spelling
+from buildtool.graph.quantrules import QuantError, per_tensor, quants, ratio
 from buildtool.graph.types import DType, Graph, MeanAttrs, Op, OpKind
 
 
@@ -29,6 +29,17 @@ def _arg_types(graph: Graph, op: Op) -> None:
     out = graph.tensors[op.outputs[0]]
     if out.dtype not in (DType.INT32, DType.INT64):
         raise QuantError(f"type {out.dtype}, expected int32 or int64", out)
+
+
+def product_step(graph: Graph, op: Op) -> float:
+    """REDUCE_PROD: the factor of every step, for the last product to have the output's scale."""
+    (x,), out = quants(graph, op)
+    count = graph.tensors[op.inputs[0]].elements // graph.tensors[op.outputs[0]].elements
+    return float(x.scale / out.scale ** (1 / count))
+
+
+def _product_scales(graph: Graph, op: Op) -> None:
+    ratio(product_step(graph, op), graph.tensors[op.outputs[0]], 2.0**7)  # LiteRT shifts by no more
 
 
 def _extreme(kind: OpKind, onnx: str) -> OpDef:
@@ -74,6 +85,17 @@ DEFS = (
     ),
     _extreme(OpKind.REDUCE_MAX, "ReduceMax"),
     _extreme(OpKind.REDUCE_MIN, "ReduceMin"),
+    OpDef(
+        OpKind.REDUCE_PROD,
+        _reduced_shape,
+        "reduction:product",
+        read=(Spelling("REDUCE_PROD", "reducing:reduced"),),
+        written="reducing:write_reduced",
+        quant=_product_scales,
+        no_uint8=NO_UINT8,
+        call=CallForm.REDUCED,
+        case="product",
+    ),
     _place(OpKind.ARG_MAX, "ArgMax"),
     _place(OpKind.ARG_MIN, "ArgMin"),
 )
