@@ -21,8 +21,7 @@ from buildtool.options.spelling import spelled_name
 
 if TYPE_CHECKING:
     from buildtool.fronts.changes.figures import Figures
-    from buildtool.fronts.changes.floors import Floor
-    from buildtool.fronts.changes.limits import Limit
+    from buildtool.fronts.changes.limits import Floor, Limit
     from buildtool.schema.builds import (
         SizesAnswer,
     )

@@ -256,13 +256,13 @@ def watch(args: argparse.Namespace) -> Result:
 )
 def split(args: argparse.Namespace) -> Result:
     """A network split for a board; the exit status is 1 where it misses the goals, or is not exact."""
-    from buildtool.split import command
+    from buildtool.split import run
     from buildtool.split.wanted import OUT, wanted
 
     asked = wanted(request_of(args), args.out or OUT)
     try:
         with console.progress("loading Keras") as listen:
-            return command.split(asked, lambda text: listen({"progress": {"text": text}}))
+            return run.run(asked, lambda text: listen({"progress": {"text": text}}))
     except (KeyboardInterrupt, SystemExit):
         where = f"{asked.out} keeps what was trained"
         print(f"buildtool: stopped; {where}, and the same command goes on from there", file=sys.stderr)

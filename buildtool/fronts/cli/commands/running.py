@@ -49,15 +49,15 @@ if TYPE_CHECKING:
 )
 def validate(args: argparse.Namespace) -> Result:
     """The verdict; the exit status is 1 where the output differs beyond its bound, or accuracy is too low."""
-    from buildtool.fronts.changes import floors
+    from buildtool.fronts.changes import limits
     from buildtool.fronts.texts import dataset, validation
 
     if args.fail_if is not None and args.data is None:
         raise UsageError("it has no effect without a data set", option="fail_if", hint="leave it out")
-    wanted = [floors.parse(floor) for floor in args.fail_if.split(",")] if args.fail_if is not None else []
+    wanted = [limits.floor(one) for one in args.fail_if.split(",")] if args.fail_if is not None else []
     if args.data is not None:
         found: DatasetAnswer = ask(args)
-        below = floors.undercut(wanted, found)
+        below = limits.undercut(wanted, found)
         failed = found["within_bounds"] is False or below
         return {**found, "exceeded": below}, dataset.text(found, below), 1 if failed else 0
     answer: ValidationAnswer = ask(args)
