@@ -18,7 +18,7 @@ def code_bytes(graph: Graph, plan: Plan, target: Target, session: Session) -> in
     network has the same figure on every machine. None where nothing is recorded, or code is in no flash.
     """
     from buildtool.emit.sources import emit
-    from buildtool.plan.choose.bound import bound
+    from buildtool.firmware.bound import bound
 
     board = target.board
     if not in_flash(board, board.code):

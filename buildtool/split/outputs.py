@@ -127,8 +127,9 @@ def _code_bytes(request: Mapping[str, Any]) -> int | None:
     from buildtool.api import kept_session
     from buildtool.api.requests import Plan, parse
     from buildtool.client.files import Located
+    from buildtool.firmware.planned import prepare
     from buildtool.plan.choose.choose import chosen
-    from buildtool.plan.choose.prepare import load_network, prepare
+    from buildtool.plan.models import load_network
     from buildtool.target.choice import load_target
 
     asked, session = parse(Located(request).request), kept_session()

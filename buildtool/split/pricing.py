@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from buildtool.base.session import Session
     from buildtool.graph.types import Graph
-    from buildtool.plan.choose.prepare import Prepared
+    from buildtool.plan.choose.problem import Prepared
     from buildtool.plan.types import Plan
     from buildtool.split.types import Block
 
@@ -180,9 +180,10 @@ def price_of_file(path: Path, board: str | Path, session: Session) -> Price:
     from buildtool.base.modes import Strategy
     from buildtool.client.files import Located
     from buildtool.emit.image import image_layout
+    from buildtool.firmware.planned import prepare
     from buildtool.plan.choose.cost_units import estimated_ms
     from buildtool.plan.choose.fronts import points
-    from buildtool.plan.choose.prepare import load_network, prepare
+    from buildtool.plan.models import load_network
     from buildtool.target import catalogue
     from buildtool.target.choice import load_target
     from buildtool.target.partitions import weights_room

@@ -9,12 +9,13 @@ from dataclasses import replace
 
 from buildtool.base.errors import Hint, PlanError, Value, suggest
 from buildtool.base.modes import Objective, Strategy
+from buildtool.base.session import Session
 from buildtool.base.work import PLANNING
-from buildtool.graph.partviews import written_in_place
+from buildtool.graph.partviews import without_views, written_in_place
+from buildtool.graph.secondpass import without_second_passes
 from buildtool.graph.types import Graph
 from buildtool.plan.choose import kept, passes, strategies, viewed
-from buildtool.plan.choose.bound import LEAST_SHARE, firmware, own_firmware
-from buildtool.plan.choose.cost_units import shown_cost
+from buildtool.plan.choose.cost_units import shown_cost, within_cost
 from buildtool.plan.choose.fronts import (
     Point,
     layerwise,
@@ -29,13 +30,14 @@ from buildtool.plan.choose.fronts import (
     undominated,
 )
 from buildtool.plan.choose.kept import Choice
-from buildtool.plan.choose.prepare import Prepared
+from buildtool.plan.choose.problem import Prepared, own_firmware
 from buildtool.plan.choose.slow_weights import loads_weights, with_least_loads, with_loads
 from buildtool.plan.choose.two_memories import spread
 from buildtool.plan.options import PlanOptions
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.summary.fit import available_bytes, excess_bytes, holds
 from buildtool.plan.types import Plan
+from buildtool.target.types import Target
 
 REFUSING = PLANNING // 4  # units of work for what a refusal says that another goal would need
 ATTEMPTS = 8  # at keeping a limit together with the constants, by asking for less without them
@@ -112,7 +114,7 @@ def _beside_variables(prepared: Prepared) -> Choice:
     try:
         return replace(_chosen(prepared), firmware=most)
     except PlanError:
-        least = firmware(prepared.graphs[0], prepared.target, share=LEAST_SHARE)
+        least = prepared.beside(prepared.graphs[0], prepared.target, least=True)
         beside = prepared.target.with_firmware(least)
         if available_bytes(beside.board, prepared.state_bytes) <= prepared.available:
             raise
@@ -123,7 +125,7 @@ def _smaller_until_it_fits(prepared: Prepared) -> Choice:
     found = _chosen(prepared)
     for _ in range(ATTEMPTS):
         graph = prepared.graph_for(found.index, found.plan)
-        own = firmware(graph, prepared.target, found.plan, prepared.session)
+        own = prepared.beside(graph, prepared.target, found.plan, prepared.session)
         found = replace(found, firmware=own)
         beside = prepared.target.with_firmware(own)
         if not excess_bytes(beside.board, found.plan):
@@ -137,7 +139,8 @@ def _smaller_until_it_fits(prepared: Prepared) -> Choice:
 
 def _with_own_firmware(found: Choice, prepared: Prepared) -> Choice:
     graph = prepared.graph_for(found.index, found.plan)
-    return replace(found, firmware=own_firmware(graph, found.plan, prepared.target, prepared.session))
+    own = own_firmware(prepared.beside, graph, found.plan, prepared.target, prepared.session)
+    return replace(found, firmware=own)
 
 
 def _within_budget(prepared: Prepared) -> Choice:
@@ -289,6 +292,23 @@ def _of_one_order(prepared: Prepared) -> Plan:
     if holds(prepared.target.board, made):
         kept.checked(made, graph, prepared)
     return made
+
+
+def make_plan(
+    graph: Graph,
+    target: Target,
+    options: PlanOptions,
+    session: Session | None = None,
+    *,
+    every_kind: bool = False,
+) -> Plan:
+    """The plan of a graph that is at hand, its operators in the order that they have.
+
+    `every_kind`: with those second passes and views that the options ask for, whichever the graph has.
+    """
+    alone = without_views(without_second_passes(graph)) if every_kind else graph
+    limited = within_cost(options, target)
+    return chosen(Prepared("", (alone,), target, limited, session=session or Session(), varied=every_kind))[1]
 
 
 # ---- the best plan -----------------------------------------------------------------------------------

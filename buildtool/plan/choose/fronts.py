@@ -16,7 +16,7 @@ from buildtool.base.work import Work
 from buildtool.graph.partviews import written_in_place
 from buildtool.graph.types import Graph
 from buildtool.plan.choose import passes
-from buildtool.plan.choose.prepare import Prepared
+from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.choose.slow_weights import (
     least_arena,
     least_loading_cost,

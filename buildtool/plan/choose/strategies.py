@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from buildtool.plan.choose.prepare import Prepared
+    from buildtool.plan.choose.problem import Prepared
     from buildtool.plan.types import Plan
 
 

@@ -15,7 +15,7 @@ from buildtool.target.speeds import streamed
 if TYPE_CHECKING:
     from buildtool.base.session import Session
     from buildtool.graph.types import Graph
-    from buildtool.plan.choose.prepare import Prepared
+    from buildtool.plan.choose.problem import Prepared
     from buildtool.target.types import Board, Target
 
 TRIES = 6  # plans that are spread, each of them for less memory than the one before

@@ -34,7 +34,7 @@ class Case:
 
 
 def _rewritten(model):
-    from buildtool.plan.choose.prepare import load_network
+    from buildtool.plan.models import load_network
 
     return load_network(model, Session()).graph
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from buildtool.base.session import Session
-from buildtool.plan.choose.prepare import load_network
+from buildtool.plan.models import load_network
 from buildtool.plan.search.choose import Limits, best_plan
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.search.paths import Search
