@@ -30,6 +30,7 @@ from buildtool.graph.types import Graph
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.choose import choice as chosen
 from buildtool.plan.choose.cost_units import cost_limit, shown_cost
+from buildtool.plan.choose.limits import Limits
 from buildtool.plan.choose.problem import Prepared, own_firmware, problem
 from buildtool.plan.codec import from_bytes
 from buildtool.plan.locked import Locked, from_text, is_text, operators
@@ -101,7 +102,7 @@ def planned_or_given(
         return planned(spec, choice, options, session)
     made = given_plan(spec, choice, lock.file, session)
     try:
-        _keep(made.plan, options, lock.image)
+        _keep(made.plan, options, made.target, lock.image)
         _keep_cost(made.plan, options, made.target)
     except PlanError as error:
         raise error.at(path=lock.file.path) from None
@@ -154,17 +155,18 @@ def _difference(locked: Locked, graph: Graph) -> str:
     return "an operator's geometry (strides, padding, connections) differs"
 
 
-def _keep(plan: Plan, options: PlanOptions, image: Image | None) -> None:
+def _keep(plan: Plan, options: PlanOptions, target: Target, image: Image | None) -> None:
     """PlanError for a plan beyond a limit, or of another image mode."""
     if image is not None and plan.image != image:
         raise PlanError(f"the plan has image {plan.image}, {image} is asked for", hint=_AGAIN)
-    if options.ram is not None and plan.arena_bytes > options.ram:
-        over = plan.arena_bytes - options.ram
+    missed = Limits.of(options, target, options.ram).first_missed(plan)
+    if missed == "ram":
+        over = plan.arena_bytes - (options.ram or 0)
         raise PlanError(
             f"the plan's arena requires {plan.arena_bytes} bytes, {options.ram} are allowed: {over} too many",
             hint=_AGAIN,
         )
-    if options.max_f is not None and plan.f > options.max_f + 1e-9:
+    if missed == "max_f":
         raise PlanError(f"the plan's F is {plan.f:.3f}, {options.max_f} is allowed", hint=_AGAIN)
 
 

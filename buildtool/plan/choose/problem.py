@@ -15,11 +15,12 @@ from buildtool.base.session import Level, Session
 from buildtool.graph.fusions import with_sliced_fusions
 from buildtool.graph.partviews import views, with_views
 from buildtool.graph.types import Graph
-from buildtool.plan.choose import passes, viewed
+from buildtool.plan.choose import forms
 from buildtool.plan.choose.cost_units import within_cost
-from buildtool.plan.choose.slow_weights import loads_weights
+from buildtool.plan.choose.limits import Limits
 from buildtool.plan.options import PlanOptions
 from buildtool.plan.summary.fit import available_bytes, excess_bytes
+from buildtool.target.arena_in import loads
 from buildtool.target.types import Taken, Target
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ class Prepared:
     best order, see `graph.order.Order`; None where that was not asked for. `varied`: whether plans of the
     network's other forms count, with views and with second passes. `sliced`: whether the last graph is one
     more form of the first, its fusions in slices (see `graph.fusions`): for strategy `best` alone. `beside`:
-    what a plan's firmware takes of the board's memories.
+    what a plan's firmware takes of the board's memories. `missed`: as `Front.missed`, of all fronts that are
+    searched for this problem.
     """
 
     path: str
@@ -78,6 +80,12 @@ class Prepared:
     varied: bool = True
     sliced: bool = False
     beside: Beside = field(default=_nothing, compare=False)
+    missed: dict[int, float] = field(default_factory=dict, compare=False)
+
+    @property
+    def graph(self) -> Graph:
+        """The first of the graphs: the only one, of a problem made by `of`."""
+        return self.graphs[0]
 
     @property
     def unsliced(self) -> tuple[Graph, ...]:
@@ -95,17 +103,21 @@ class Prepared:
         graphs = self.graphs[:1] if follows and options.order != Order.BEST else self.unsliced
         return replace(self, graphs=graphs, options=options, bounded=False, sliced=False)
 
+    def of(self, graph: Graph) -> Prepared:
+        """The problem of one graph by itself."""
+        return replace(self, graphs=(graph,), varied=False, sliced=False)
+
     @cached_property
     def viewed(self) -> tuple[Graph, ...]:
         """The graphs with views in the place of slices of channels, where any can be."""
-        found = (viewed.graphs(graph, self.target, self.options) for graph in self.unsliced if self.varied)
+        found = (forms.viewed(graph, self.target, self.options) for graph in self.unsliced if self.varied)
         return tuple(chain.from_iterable(found))
 
     @cached_property
     def twice(self) -> tuple[Graph, ...]:
         """The graphs with the second passes that may pay, which takes a search."""
         graphs = self.graphs if self.varied else ()
-        found = (passes.graphs(graph, self.target, self.options, self.session) for graph in graphs)
+        found = (forms.with_passes(graph, self.target, self.options, self.session) for graph in graphs)
         return tuple(chain.from_iterable(found))
 
     def graph_for(self, index: int, plan: Plan) -> Graph:
@@ -128,13 +140,17 @@ class Prepared:
         """Bytes that the network keeps between invokes."""
         from buildtool.plan.assemble.buffers import state_bytes
 
-        return state_bytes(self.graphs[0], self.target.board.alignment)
+        return state_bytes(self.graph, self.target.board.alignment)
 
     @property
     def ram(self) -> int | None:
         """Bytes that the arena may have; None: there is no limit."""
         limits = [self.options.ram, self.available if self.bounded else None]
         return min((limit for limit in limits if limit is not None), default=None)
+
+    def limits(self, ram: float | None) -> Limits:
+        """What a plan has to keep to: `ram` bytes (None: any), and the options' limits on work and cost."""
+        return Limits.of(self.options, self.target, ram)
 
 
 def problem(
@@ -202,7 +218,7 @@ def _orders(graph: Graph, options: PlanOptions, session: Session) -> tuple[tuple
 
 def _with_sliced_fusions(graph: Graph, target: Target, options: PlanOptions) -> tuple[Graph, ...]:
     """The form of a network in which slices may take the places of branches, where it has one."""
-    if options.strategy != Strategy.BEST or options.in_place != InPlace.ROWS or loads_weights(target.board):
+    if options.strategy != Strategy.BEST or options.in_place != InPlace.ROWS or loads(target.board):
         return ()
     sliced = with_sliced_fusions(graph)
     return () if sliced is graph else (sliced,)
@@ -240,7 +256,7 @@ def refuse_idle(target: Target, options: PlanOptions) -> None:
     are moved between operators where the least memory is asked for.
     """
     chooses = options.strategy in (Strategy.BEST, Strategy.LAYERWISE) or options.order == Order.BEST
-    if options.objective != Objective.COST and not chooses and not loads_weights(target.board):
+    if options.objective != Objective.COST and not chooses and not loads(target.board):
         raise UsageError(
             f"it has no effect with strategy {options.strategy}, which makes one plan",
             option="objective",

@@ -22,8 +22,9 @@ from buildtool.fronts.texts import plan as plan_report
 from buildtool.graph import order
 from buildtool.plan.check.check import check
 from buildtool.plan.choose import fronts
+from buildtool.plan.choose.least import best_plan, search_factor
+from buildtool.plan.choose.limits import Limits
 from buildtool.plan.search import paths
-from buildtool.plan.search.choose import Limits, best_plan, search_factor
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.search.miss import over_bound
 from buildtool.plan.search.paths import Search
@@ -101,7 +102,7 @@ def test_a_plan_of_an_ended_search_says_how_far_off_it_may_be(one_label):
     missed = []
     for point in found.points[::2]:
         limits = Limits(point.live_bytes + 200)
-        check(best_plan(graph, target, options, limits, session), graph, target)
+        check(best_plan(found, limits), graph, target)
         assert search_factor(front(graph, target, Settings(image="stream")), limits) == 1
         missed.append(search_factor(found, limits))
     assert max(missed) > 1
