@@ -24,7 +24,7 @@ from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.plan.assemble.layerwise import plan as layerwise
-from buildtool.plan.baselines.strip_search import best_strips
+from buildtool.plan.baselines.strips import best_strips
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.least import best_plan
 from buildtool.plan.choose.limits import Limits

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from buildtool.base.errors import PlanError
 from buildtool.base.modes import Objective
@@ -14,17 +14,83 @@ from buildtool.base.work import PLANNING
 from buildtool.graph.partviews import without_views
 from buildtool.graph.secondpass import without_second_passes
 from buildtool.graph.types import Graph
-from buildtool.plan.choose import kept
+from buildtool.plan.choose import forms, kept
 from buildtool.plan.choose.cost_units import within_cost
-from buildtool.plan.choose.fronts import Point, point_of, points, undominated
+from buildtool.plan.choose.fronts import Point, least_cost, point_of, points, searched, undominated
 from buildtool.plan.choose.kept import Choice
 from buildtool.plan.choose.planners import ATTEMPTS, factor_of, plan_of
 from buildtool.plan.choose.problem import Prepared, own_firmware
-from buildtool.plan.choose.variants import VARIANTS, Variant
 from buildtool.plan.options import PlanOptions
 from buildtool.plan.summary.fit import available_bytes, excess_bytes, holds
 from buildtool.plan.types import Plan
 from buildtool.target.types import Target
+
+# ---- the variants of a network ------------------------------------------------------------------------
+
+Lighter = Callable[[Prepared, Graph, Plan], Graph | None]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A kind of graphs that a network may run as.
+
+    `graphs`: those there are, each with its index as in `Choice`. `forms`: of the problem of one of them,
+    what is planned. `may_pay`: whether any of them may be better than the best plan so far, if there is one;
+    `pays`: whether the problem of one of them may have such a plan. Both are bounds that cost less than
+    planning. `part`: of the work that is left, how much each graph may take that has others behind it.
+
+    `lighter`: what is tried in the place of a form whose plan needs more memory than the best plan of the
+    variants before; without it plans count whatever they need.
+    """
+
+    name: str
+    graphs: Callable[[Prepared], Iterable[tuple[int, Graph]]]
+    forms: Callable[[Prepared], tuple[Graph, ...]] = lambda alone: alone.graphs
+    may_pay: Callable[[Prepared, Plan | None], bool] = lambda prepared, best: True
+    pays: Callable[[Prepared, Plan | None], bool] = lambda alone, best: True
+    part: float = 1.0
+    lighter: Lighter | None = None
+
+
+def _passes_may_pay(prepared: Prepared, best: Plan | None) -> bool:
+    """Whether second passes may make a better plan: before the search that finds them."""
+    if not prepared.varied or not forms.may_have_passes(prepared.graphs, prepared.options):
+        return False
+    if best is None or not holds(prepared.target.board, best):
+        return True
+    if prepared.options.objective == Objective.RAM:
+        return True
+    return all(best.cost > least_cost(prepared.of(graph)) for graph in prepared.graphs)
+
+
+def _pass_pays(alone: Prepared, best: Plan | None) -> bool:
+    """Whether a network with some second passes may have a better plan."""
+    if best is None or not holds(alone.target.board, best):
+        return True
+    graph = alone.graph
+    if alone.options.objective == Objective.RAM:
+        found = searched(graph, alone)
+        return any(found.may_fit(i, best.arena_bytes - 1) for i in range(len(found.points)))
+    bound = forms.least_cost_with_passes(graph, alone.target, alone.options, alone.session, alone.ram)
+    return bound < best.cost
+
+
+VARIANTS = (
+    Variant("orders of the operators", lambda prepared: enumerate(prepared.graphs), part=0.5),
+    Variant(
+        "views of channels",
+        lambda prepared: enumerate(prepared.unsliced if prepared.varied else ()),
+        forms=lambda alone: forms.viewed(alone.graph, alone.target, alone.options),
+        lighter=lambda alone, form, plan: forms.with_fewer_views(alone.graph, form, plan, alone.session),
+    ),
+    Variant(
+        "second passes",
+        lambda prepared: enumerate(prepared.twice, len(prepared.graphs)),
+        may_pay=_passes_may_pay,
+        pays=_pass_pays,
+    ),
+)
+
 
 Placed = tuple[Graph, Plan]  # a plan, and the graph in the order of operators that it is for
 

@@ -86,8 +86,7 @@ def _msf_cnn(alone: Prepared) -> Plan:
 
 def _xcore_strips(alone: Prepared) -> Plan:
     """The given segments in strips, or the best ones found within `ram` and `max_f`."""
-    from buildtool.plan.baselines.strip_search import best_strips
-    from buildtool.plan.baselines.strips import parse_segments, plan_strips
+    from buildtool.plan.baselines.strips import best_strips, parse_segments, plan_strips
 
     options = alone.options
     if options.segments:

@@ -47,9 +47,9 @@ from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.cuts import Cuts
 from buildtool.plan.search.miss import factor
 from buildtool.plan.search.paths import MOST_LABELS, Search, Way
+from buildtool.plan.search.priced import Ties
 from buildtool.plan.search.regions import Candidate
 from buildtool.plan.search.tables import Objective, Tables
-from buildtool.plan.search.ties import Ties
 from buildtool.plan.types import Group, Plan, Region
 from buildtool.target import catalogue
 from buildtool.target.costs import COST_UNITS
