@@ -40,7 +40,7 @@ def _prepared(asked: Planning, session: Session) -> Iterator[None]:
     target = load_target(asked.target, session)
     network = load_network(asked.model, session)
     prepared = prepare(network, target, asked.options, session)
-    fronts = [searched(graph, replace(prepared, graphs=(graph,))) for graph in prepared.graphs]
+    fronts = [searched(prepared.of(graph)) for graph in prepared.graphs]
     for found in fronts:
         for index in range(len(found.points)):
             found.plan(index)

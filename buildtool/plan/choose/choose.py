@@ -69,7 +69,7 @@ def _pass_pays(alone: Prepared, best: Plan | None) -> bool:
         return True
     graph = alone.graph
     if alone.options.objective == Objective.RAM:
-        found = searched(graph, alone)
+        found = searched(alone)
         return any(found.may_fit(i, best.arena_bytes - 1) for i in range(len(found.points)))
     bound = forms.least_cost_with_passes(graph, alone.target, alone.options, alone.session, alone.ram)
     return bound < best.cost

@@ -140,7 +140,7 @@ def _of_one_order(alone: Prepared, placing: _Placing, known: Sequence[Point] = (
 
 def _is_least(whole: Plan, alone: Prepared) -> bool:
     """Whether the plan of whole operators may need less than any point of the search's front."""
-    found = searched(alone.graph, alone).points
+    found = searched(alone).points
     return not found or least_arena(whole, alone) <= found[0].live_bytes
 
 
@@ -148,7 +148,7 @@ def _streamed(alone: Prepared, placing: _Placing, known: Sequence[Point]) -> Ite
     """The points of the search's front: see `_of_one_order`."""
     from buildtool.plan.search.paths import Search
 
-    session, found = alone.session, searched(alone.graph, alone)
+    session, found = alone.session, searched(alone)
     session.tell("searching for plans")
     indices: Iterable[int] = range(len(found.points))
     if not math.isinf(placing.below):
@@ -203,7 +203,7 @@ def _is_beaten(point: SearchPoint, known: Iterable[Point]) -> bool:
 
 def _with_second_passes(prepared: Prepared, placing: _Placing, known: Sequence[Point]) -> Iterator[Point]:
     """The points of the networks with second passes, by memory; those are not placed that one known beats."""
-    fronts = [searched(graph, prepared) for graph in prepared.twice]
+    fronts = [searched(prepared.of(graph)) for graph in prepared.twice]
     listed = sorted(
         (point.live_bytes, point.work, number, index)
         for number, found in enumerate(fronts)
@@ -227,7 +227,7 @@ def _cheapest(alone: Prepared, allowed: Limits) -> Iterator[Point]:
 
     if alone.options.strategy != Strategy.BEST or written_in_place(alone.graph):
         return
-    bare = plan_within(searched(alone.graph, alone), replace(allowed, objective=Objective.COST))
+    bare = plan_within(searched(alone), replace(allowed, objective=Objective.COST))
     if bare is not None:
         plan = with_loads(bare, alone, allowed.ram)
         if allowed.allow(plan):
@@ -238,7 +238,7 @@ def least_cost(alone: Prepared) -> float:
     """A cost that no plan of the network's one order is below; 0 where that is not known without a search."""
     from buildtool.target.costs import COST_UNITS
 
-    tables = searched(alone.graph, alone).cost_tables
+    tables = searched(alone).cost_tables
     if not tables.nothing_saves:
         return 0.0
     return tables.before[-1] / COST_UNITS + least_loading_cost(alone.graph, alone.target)
@@ -263,12 +263,12 @@ def layerwise(alone: Prepared) -> Plan:
     )
 
 
-def searched(graph: Graph, prepared: Prepared) -> Front:
-    """The search's own front, by live bytes and work."""
+def searched(alone: Prepared) -> Front:
+    """The search's own front of a problem of one graph, by live bytes and work."""
     from buildtool.plan.search.front import front
 
-    found = front(graph, prepared.target, settings(graph, prepared), prepared.session)
-    return replace(found, missed=prepared.missed)
+    found = front(alone.graph, alone.target, settings(alone.graph, alone), alone.session)
+    return replace(found, missed=alone.missed)
 
 
 def front_factor(prepared: Prepared) -> float:
@@ -276,7 +276,7 @@ def front_factor(prepared: Prepared) -> float:
     if prepared.options.strategy != Strategy.BEST:
         return 1.0
     graphs = (graph for graph in prepared.every_graph if not written_in_place(graph))
-    return max(searched(graph, prepared).factor for graph in graphs)
+    return max(searched(prepared.of(graph)).factor for graph in graphs)
 
 
 def settings(graph: Graph, prepared: Prepared) -> Settings:

@@ -56,7 +56,7 @@ def factor_of(alone: Prepared) -> float:
         return 1.0
     from buildtool.plan.choose.least import search_factor
 
-    return search_factor(searched(alone.graph, alone), alone.limits(alone.ram))
+    return search_factor(searched(alone), alone.limits(alone.ram))
 
 
 # ---- the strategies ------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ def factor_of(alone: Prepared) -> float:
 def _best(alone: Prepared) -> Plan:
     from buildtool.plan.choose.least import best_plan
 
-    return best_plan(searched(alone.graph, alone), alone.limits(alone.ram))
+    return best_plan(searched(alone), alone.limits(alone.ram))
 
 
 def _msf_cnn(alone: Prepared) -> Plan:

@@ -45,14 +45,7 @@ class Beside(Protocol):
         """
 
 
-def _nothing(
-    graph: Graph,
-    target: Target,
-    plan: Plan | None = None,
-    session: Session | None = None,
-    *,
-    least: bool = False,
-) -> tuple[Taken, ...]:
+def _nothing(*_: object, **__: object) -> tuple[Taken, ...]:
     return ()
 
 
