@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from buildtool import __version__
 from buildtool.base import wire
 from buildtool.base.errors import MachineError
-from buildtool.base.folders import MODE, cache_folder, private, short_name, socket_path, state_folder
+from buildtool.base.folders import cache_folder, kept_levels, private, short_name, socket_path, state_folder
 from buildtool.base.identity import code_digest, home, interpreter
 
 try:
@@ -134,7 +134,8 @@ class Endpoint(NamedTuple):
 
 def endpoint() -> Endpoint:
     """That of the daemon for this code, this Python and this user."""
-    cache = os.environ.get(MODE, ""), str(cache_folder())
+    levels = kept_levels()
+    cache = "all" if levels is None else ",".join(sorted(levels)), str(cache_folder())
     identity = "\0".join((str(wire.PROTOCOL), __version__, interpreter(), home(), code_digest(), *cache))
     return Endpoint(short_name(identity), state_folder())
 

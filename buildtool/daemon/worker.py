@@ -25,7 +25,6 @@ from typing import Any
 
 from buildtool.api import subject
 from buildtool.base import wire
-from buildtool.base.cache.cache import Use, open_cache
 from buildtool.base.errors import (
     BuildtoolError,
     InternalError,
@@ -36,6 +35,7 @@ from buildtool.base.errors import (
 )
 from buildtool.base.identity import code_digest
 from buildtool.base.session import Session
+from buildtool.base.store.cache import Use, open_cache
 from buildtool.target import registry
 
 MOST_BYTES = 4 << 30  # of address space: what needs more ends in an error, and not the machine

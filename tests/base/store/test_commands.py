@@ -100,6 +100,17 @@ sys.exit(run(sys.argv[1:]))
     assert planned(capsys, model) == cold
 
 
+@pytest.mark.parametrize("daemon", ["off", "require"])
+@pytest.mark.parametrize("name, value", [(folders.MODE, "nonsense"), (folders.SIZE, "much")])
+def test_what_the_environment_says_and_nobody_knows_is_an_error(
+    model, kept, capsys, monkeypatch, name, value, daemon
+):
+    monkeypatch.setenv(name, value)
+    status, out, err = planned(capsys, model, "--daemon", daemon)
+    assert (status, out) == (2, "") and f"'{value}'" in err and name in err
+    assert not kept.exists()
+
+
 def test_the_options_say_what_is_read_and_what_is_written(model, kept, capsys):
     cold = planned(capsys, model, "--no-cache")
     assert not kept.exists()

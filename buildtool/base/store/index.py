@@ -89,18 +89,12 @@ class Index:
             return total, self._is_new
         return None
 
-    def oldest(self, surplus: int) -> list[tuple[str, str]]:
-        """The entries that were not used for longest, as many as have `surplus` bytes together."""
-        chosen: list[tuple[str, str]] = []
+    def by_use(self) -> list[tuple[str, str]]:
+        """The entries, the one that was not used for longest first."""
         with self._open() as found:
             if found is not None:
-                rows = found.execute("select level, key, bytes from entries order by used, level, key")
-                for level, key, size in rows:
-                    if surplus <= 0:
-                        break
-                    chosen.append((level, key))
-                    surplus -= size
-        return chosen
+                return found.execute("select level, key from entries order by used, level, key").fetchall()
+        return []
 
     def forget(self, entries: Sequence[tuple[str, str]]) -> None:
         """Takes entries off the index."""

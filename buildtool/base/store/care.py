@@ -9,11 +9,10 @@ from typing import Any, TypedDict
 
 import msgpack
 
-from buildtool.base.cache.cache import OWN_FILES, evict, most_disk_bytes
-from buildtool.base.cache.disk import ASIDE, Disk
-from buildtool.base.cache.index import NAME, Index
 from buildtool.base.errors import MachineError, UsageError
-from buildtool.base.folders import MODE, cache_folder
+from buildtool.base.folders import MODE, cache_folder, most_disk_bytes
+from buildtool.base.store.disk import ASIDE, OWN_FILES, Disk, evict
+from buildtool.base.store.index import NAME, Index
 
 
 class Level(TypedDict):
@@ -87,7 +86,7 @@ def verify() -> dict[str, Any]:
     sound = 0
     for level, key, _ in list(disk.entries()):
         sound += disk.read(level, key) is not None
-    evict(disk)
+    evict(disk, most_disk_bytes(), Index(disk.folder))
     return {
         "folder": str(disk.folder),
         "entries": sound,

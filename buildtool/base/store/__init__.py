@@ -1,0 +1,19 @@
+"""What is kept of something that was made once: bytes in levels, each under a key of all that it depends on.
+
+    recent.py   in memory: the values used last, within a bound
+    disk.py     on disk: one checked file an entry, in a folder of this user's; eviction by bytes
+    index.py    sizes, order of use and counts of the cache's entries, in sqlite: for eviction and `stats`
+    cache.py    both, as a session asks them: memory over disk, with what was found, made and left out counted
+    care.py     stats, verify, clear, explain
+
+Two folders hold entries: the cache (`folders.cache_folder`), through `Cache`, and the memo of builds
+(`folders.memo_folder`), which is read before anything is planned, through `disk.recall` and `disk.keep`.
+
+A store makes a build faster and never fails one, nor changes its bytes: a bad entry is a miss.
+"""
+
+# The levels of the cache. BUILDTOOL_CACHE may name some of them; docs/rebuilds.md says what each holds.
+LEVELS = (
+    *("arenas", "blocktimes", "code", "fronts", "networks", "objects", "orders", "passes", "plans"),
+    *("programs", "refusals", "tables", "weights"),
+)
