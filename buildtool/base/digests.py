@@ -25,6 +25,7 @@ from typing import Generic, TypeVar
 
 import msgpack
 
+from buildtool import __version__
 from buildtool.base.store import disk
 from buildtool.base.store.recent import Recent
 
@@ -129,7 +130,8 @@ class Digests:
     """The digests of the files of one `scope` (a checkout, a build's top folder); `save` keeps them."""
 
     def __init__(self, scope: str) -> None:
-        self._name = hashlib.sha256(scope.encode(errors="surrogateescape")).hexdigest()
+        name = f"{__version__} {scope}"  # no version reads another one's entries
+        self._name = hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest()
         self._records: dict[str, Record[str]] | None = None
         self._used: set[str] = set()
         self._learnt = False

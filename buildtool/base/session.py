@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import msgpack
 
+from buildtool import __version__
 from buildtool.base.store.recent import Recent
 from buildtool.base.work import Spent, Work
 
@@ -167,8 +168,11 @@ class Session:
         return self._kinds.setdefault(kind, Recent(self._most))
 
     def _key(self, level: Level[T], parts: Mapping[str, Any]) -> str:
-        """SHA-256 (hex) of canonical bytes: all that the value depends on, the code included."""
-        code = self.keeper.code if self.keeper is not None and level.by_code else ""
+        """SHA-256 (hex) of canonical bytes: all that the value depends on, the code included.
+
+        Where the code has no part in it, its version has: no version reads another one's entries.
+        """
+        code = self.keeper.code if self.keeper is not None and level.by_code else __version__
         data = msgpack.packb(
             [_SCHEMA, level.name, code, sorted(parts.items())],
             use_bin_type=True,

@@ -109,6 +109,18 @@ def test_a_file_that_changes_while_it_is_read_is_not_remembered(tmp_path: Path, 
     assert seen.digest(str(path)) == hashlib.sha256(b"three").hexdigest()
 
 
+def test_versions_that_take_turns_find_each_its_own(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, reads = tmp_path / "file", Reads()
+    path.write_bytes(b"one")
+    for version in ("1", "2", "1", "2"):
+        for module in ("digests", "store.disk"):
+            monkeypatch.setattr(f"buildtool.base.{module}.__version__", version)
+        asked(path, reads)
+    assert len(reads.paths) == 2
+
+
 def test_what_was_made_of_the_files_asked_for_last_is_known(tmp_path: Path, clock: Clock) -> None:
     reads = Reads()
     paths = [tmp_path / name for name in "abc"]

@@ -11,7 +11,7 @@ import msgpack
 
 from buildtool.base.errors import MachineError, UsageError
 from buildtool.base.folders import MODE, cache_folder, most_disk_bytes
-from buildtool.base.store.disk import ASIDE, OWN_FILES, Disk, evict
+from buildtool.base.store.disk import ASIDE, OWN_FILES, UNCOUNTED, Disk, evict
 from buildtool.base.store.index import NAME, Index
 
 
@@ -58,7 +58,10 @@ def folder() -> Path:
 def stats() -> dict[str, Any]:
     """Entries, bytes, hits and misses by level, and what went wrong since the cache was made."""
     disk, index = Disk(folder()), Index(folder())
-    sizes, counts = (index.levels(), index.counts()) if index.path.exists() else ({}, {})
+    is_there = index.path.exists()  # asking would make it
+    counts = index.counts() if is_there else {}
+    is_complete = is_there and not (disk.folder / UNCOUNTED).exists()
+    sizes = index.levels() if is_complete else _counted(disk)
     names = {*sizes, *(name.split()[0] for name in counts if " " in name)}
     levels: dict[str, Level] = {
         name: {
@@ -77,6 +80,15 @@ def stats() -> dict[str, Any]:
         "most_bytes": most_disk_bytes(),
         "errors": {name: number for name, number in counts.items() if " " not in name},
     }
+
+
+def _counted(disk: Disk) -> dict[str, tuple[int, int]]:
+    """By level, entries and bytes of the files: on a disk that is full, the index knows nothing of them."""
+    sizes: dict[str, tuple[int, int]] = {}
+    for level, _, size in () if disk.trouble else disk.entries():
+        entries, total = sizes.get(level, (0, 0))
+        sizes[level] = entries + 1, total + size
+    return sizes
 
 
 def verify() -> dict[str, Any]:

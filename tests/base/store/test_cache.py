@@ -8,12 +8,13 @@ import msgpack
 import pytest
 from paths import ROOT
 
+from buildtool.base import session
 from buildtool.base.errors import UsageError
 from buildtool.base.folders import CACHE, MODE, SIZE
 from buildtool.base.session import Level, Session
-from buildtool.base.store import LEVELS, care, index
+from buildtool.base.store import LEVELS, care, disk, index
 from buildtool.base.store.cache import Cache, Use, open_cache
-from buildtool.base.store.disk import evict
+from buildtool.base.store.disk import ASIDE, evict
 from buildtool.base.store.index import NAME, Index
 
 PARTS = {"topology": "t", "ram": 4096}
@@ -145,6 +146,7 @@ def test_an_index_that_another_process_has_locked_is_not_waited_for_long(folder,
     try:
         filled(folder, [2])
         assert found(folder, [1, 2]) == [1, 2]
+        assert care.stats()["levels"]["plans"]["entries"] == 2
     finally:
         holder.rollback()
         holder.close()
@@ -227,6 +229,19 @@ def test_a_session_finds_by_its_keeper_what_another_made(folder):
     Session(keeper=Cache(folder, "other code")).keep(TEXT, {"a": 1}, make)
     Session(keeper=Cache(folder, "code")).keep(TEXT, {"a": 2}, make)
     assert len(made) == 3
+
+
+def test_two_versions_that_share_a_folder_find_each_its_own(folder, monkeypatch):
+    """Also of what does not depend on the code: neither takes the other's entries for bad ones."""
+    level, made = Level("objects", str.encode, bytes.decode, by_code=False), []
+    for version in ("1", "2", "1", "2"):
+        monkeypatch.setattr(disk, "__version__", version)
+        monkeypatch.setattr(session, "__version__", version)
+        cache = Cache(folder, f"code of {version}")
+        Session(keeper=cache).keep(level, {"a": 1}, lambda version=version: made.append(version) or version)
+        assert Session(keeper=cache).kept(level, {"a": 1}) == version
+        cache.flush()
+    assert made == ["1", "2"] and not (folder / ASIDE).exists()
 
 
 def test_bytes_that_are_no_value_are_put_aside_and_made_anew(folder):
