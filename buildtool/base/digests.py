@@ -178,6 +178,14 @@ def sha256(path: str, most: float = math.inf) -> str:
     return digest.hexdigest()
 
 
+def digest_of(path: str) -> str:
+    """SHA-256 (hex) of a file's content; "" of what cannot be read."""
+    try:
+        return sha256(path)
+    except (OSError, ValueError):  # ValueError: text that is no path
+        return ""
+
+
 def _without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from buildtool.base.errors import UsageError
+from buildtool.base.locks import FOLDER, locked
 
 _ELF = b"\x7fELF"
 _ARENA = "_arena.json"  # ends the name of the file that says which network the others are of
@@ -132,8 +133,10 @@ class _Set:
                 part.chmod(mode | (mode & 0o444) >> 2)  # whoever may read a program may run it
 
     def publish(self) -> None:
-        """Gives all of them their names."""
-        with _alone(self._folder):
+        """Gives all of them their names; no two sets get theirs at once, where the system sees to that."""
+        with contextlib.ExitStack() as held:
+            with contextlib.suppress(OSError):
+                held.enter_context(locked(self._folder, wait=True, flags=FOLDER))
             for number, (path, part) in enumerate(self._parts.items()):
                 with _writing(path):
                     kept = path.parent / f"{self._token}-{number}.old"
@@ -188,22 +191,6 @@ def _keep(path: Path, kept: Path) -> bool:
     except OSError:  # a file system without hard links
         path.rename(kept)
     return True
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """No two sets get their names in one folder at the same time, where the system can see to that."""
-    handle = -1
-    with contextlib.suppress(OSError, ImportError):
-        import fcntl
-
-        handle = os.open(folder, os.O_RDONLY)
-        fcntl.flock(handle, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        if handle >= 0:
-            os.close(handle)
 
 
 @contextlib.contextmanager

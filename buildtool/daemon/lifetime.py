@@ -12,8 +12,9 @@ from typing import Any
 from buildtool import __version__
 from buildtool.base.folders import kept_folder
 from buildtool.base.identity import home, interpreter
+from buildtool.base.locks import locked
 from buildtool.client.daemon import Link
-from buildtool.client.endpoint import AbsentError, Endpoint, every, locked, process_start
+from buildtool.client.endpoint import AbsentError, Endpoint, every, process_start
 
 MOST_LOG_BYTES = 1 << 20  # then the log begins anew, the old one is kept beside it
 _BACKLOG = 256  # clients that may wait to be let in

@@ -35,7 +35,7 @@ def _sorted(value: Any) -> Any:
     return value
 
 
-class Digests:
+class FileDigests:
     """SHA-256 (hex) of files' contents, read again where a file may have changed."""
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class Answers:
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._kept: Recent[str, Kept] = Recent(most_bytes, lambda kept: len(kept.frame))
-        self._digests = Digests()
+        self._digests = FileDigests()
 
     def __len__(self) -> int:
         return len(self._kept)

@@ -33,6 +33,7 @@ import msgpack
 from buildtool import __version__
 from buildtool.base.errors import MachineError
 from buildtool.base.folders import memo_folder, private, user
+from buildtool.base.locks import locked
 
 if TYPE_CHECKING:
     from buildtool.base.store.index import Index
@@ -239,8 +240,8 @@ def evict(disk: Disk, most: int, index: Index | None = None) -> None:
     What was used longest ago goes first, as the `index` says, which learns the sizes; without one what was
     written first. Nothing is done while another process does it.
     """
-    with _alone(disk.folder) as mine:
-        if not mine:
+    with contextlib.suppress(OSError), locked(disk.folder / _LOCK, wait=False) as mine:
+        if mine is None:
             return
         disk.sweep()
         with contextlib.suppress(OSError):
@@ -263,25 +264,6 @@ def evict(disk: Disk, most: int, index: Index | None = None) -> None:
             disk.remove(*known)
         if index is not None:
             index.forget(chosen)
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[bool]:
-    """Whether this process alone evicts."""
-    try:
-        import fcntl
-
-        handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    except (ImportError, OSError):
-        yield False
-        return
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield True
-    except OSError:
-        yield False
-    finally:
-        os.close(handle)
 
 
 def _folders(folder: Path) -> list[Path]:

@@ -156,7 +156,7 @@ def test_an_index_that_another_process_has_locked_is_not_waited_for_long(folder,
 
 def test_the_clock_may_jump_while_entries_are_used(folder, monkeypatch):
     for number, now in ((1, 2e9), (2, 1.0), (3, 4e9)):
-        monkeypatch.setattr(index.time, "time", lambda now=now: now)
+        monkeypatch.setattr("time.time", lambda now=now: now)
         filled(folder, [number])
     assert Index(folder).by_use() == [("plans", key(number)) for number in (1, 2, 3)]
     assert found(folder, [1, 2, 3]) == [1, 2, 3]
