@@ -34,6 +34,19 @@ def write(files: Mapping[str, bytes], folder: Path) -> list[str]:
     return sorted(files)
 
 
+def write_whole(path: Path, data: bytes) -> None:
+    """Puts one file in place, whole or not at all; of two that write, the last one wins. Raises OSError."""
+    part = path.with_name(f".buildtool-{os.getpid()}-{os.urandom(4).hex()}-0.part")
+    try:
+        with part.open("xb") as file:
+            file.write(data)
+        part.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
+
+
 def write_changed(files: Mapping[str, bytes], folder: Path) -> list[str]:
     """As `write`, without the files that have this very content; the names of those that were written."""
     changed = {name: data for name, data in files.items() if not _holds(folder / name, data)}

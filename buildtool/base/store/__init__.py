@@ -8,6 +8,13 @@
 
 Two folders hold entries: the cache (`folders.cache_folder`), through `Cache`, and the memo of builds
 (`folders.memo_folder`), which is read before anything is planned, through `disk.recall` and `disk.keep`.
+What was made of a file's content, and holds while the file is as it was, is base/digests.py.
+
+Kept elsewhere, because it is not a copy of what could be made again: the daemon's socket, lock and record
+(daemon/lifetime.py), which say who is alive; SCons's turns and records of targets (client/turns.py,
+site_scons), which belong to a build's folder; a search's records, networks and checkpoints (split), which
+are results of hours and are named by the user. The daemon's list of requests to prepare (daemon/watcher.py)
+is a queue, not a memo.
 
 A store makes a build faster and never fails one, nor changes its bytes: a bad entry is a miss.
 """

@@ -43,6 +43,7 @@ MOST_BYTES = 16 << 20  # of an entry: no larger file is written or read
 ASIDE = "aside"  # the folder of entries that were bad
 MOST_ASIDE = 20  # bad entries that are kept for whoever looks for the cause
 MEMO_BYTES = 32 << 20  # of the memo of builds
+_EVICTING = "0"  # how keys begin with which it is looked at how large the memo is: that takes a while
 _BLOCK = 4096  # bytes that a file takes at least: the memo has many small ones
 _EVICTED_TO = 0.8  # of the bound
 _LOCK = "evict.lock"
@@ -230,7 +231,11 @@ def recall(level: str, key: str) -> bytes | None:
 def keep(level: str, key: str, data: bytes) -> None:
     """Keeps something in the memo of builds, if the system lets it."""
     folder = memo_folder()
-    if folder is not None and (disk := Disk(folder)).write(level, key, data):
+    if folder is None:
+        return
+    disk = Disk(folder)
+    is_new = not disk.written((level, key))
+    if disk.write(level, key, data) and is_new and key.startswith(_EVICTING):
         evict(disk, MEMO_BYTES)
 
 
