@@ -146,10 +146,8 @@ class _Set:
                 part.chmod(mode | (mode & 0o444) >> 2)  # whoever may read a program may run it
 
     def publish(self) -> None:
-        """Gives all of them their names; no two sets get theirs at once, where the system sees to that."""
-        with contextlib.ExitStack() as held:
-            with contextlib.suppress(OSError):
-                held.enter_context(locked(self._folder, wait=True, flags=FOLDER))
+        """Gives all of them their names."""
+        with alone(self._folder):
             for number, (path, part) in enumerate(self._parts.items()):
                 with _writing(path):
                     kept = path.parent / f"{self._token}-{number}.old"
@@ -204,6 +202,15 @@ def _keep(path: Path, kept: Path) -> bool:
     except OSError:  # a file system without hard links
         path.rename(kept)
     return True
+
+
+@contextlib.contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """No two sets get their names in one folder at the same time, where the system can see to that."""
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError):
+            held.enter_context(locked(folder, wait=True, flags=FOLDER))
+        yield
 
 
 @contextlib.contextmanager
