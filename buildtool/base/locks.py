@@ -7,12 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
-
-HAS_LOCKS = fcntl is not None
+HAS_LOCKS = os.name == "posix"
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 FILE = os.O_RDWR | os.O_CREAT | _NO_LINK  # it is made where it is not there
 FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
@@ -25,9 +20,11 @@ def locked(path: Path | str, *, wait: bool, flags: int = FILE) -> Iterator[int |
 
     `flags`: how the file is opened, which may raise OSError.
     """
-    if fcntl is None:
+    if not HAS_LOCKS:
         yield None
         return
+    import fcntl  # for who locks: a command may need none
+
     handle = os.open(path, flags, 0o600)
     try:
         try:
@@ -42,8 +39,10 @@ def locked(path: Path | str, *, wait: bool, flags: int = FILE) -> Iterator[int |
 
 def is_locked(path: Path) -> bool:
     """Whether a process holds a file's lock; whoever asks holds none that others would wait for."""
-    if fcntl is None:
+    if not HAS_LOCKS:
         return False
+    import fcntl
+
     try:
         handle = os.open(path, os.O_RDWR)
     except OSError:
