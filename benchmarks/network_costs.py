@@ -20,8 +20,8 @@ from buildtool.api import handle
 from buildtool.base.errors import PlanError
 from buildtool.base.modes import CostUnit, Strategy
 from buildtool.base.session import Session
+from buildtool.firmware.planned import planned
 from buildtool.options.values import PlanOptions
-from buildtool.plan.choose.pipeline import planned
 from buildtool.zoo import names
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "models"

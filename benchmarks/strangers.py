@@ -49,9 +49,9 @@ from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import Resize, Strategy
 from buildtool.base.session import Session
 from buildtool.firmware.datasets.images import MODES, image
+from buildtool.firmware.planned import planned as plan_of
 from buildtool.graph.types import Graph
 from buildtool.options.values import PlanOptions
-from buildtool.plan.choose.pipeline import planned as plan_of
 from buildtool.plan.models import load_model, read_graph
 
 ROOT = Path(__file__).resolve().parents[1]

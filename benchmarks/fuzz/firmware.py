@@ -24,13 +24,13 @@ from buildtool.base.files import File
 from buildtool.base.modes import Reference
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources
+from buildtool.firmware.planned import Planned
 from buildtool.firmware.run.compare import Array, difference, referrer
 from buildtool.firmware.run.execute import built, execute
 from buildtool.firmware.run.inputs import seeded
 from buildtool.firmware.run.subject import subject
 from buildtool.firmware.run.validation import SANITIZERS
 from buildtool.options.values import PlanOptions, TargetChoice
-from buildtool.plan.choose.pipeline import Planned
 from buildtool.plan.models import tflite_file
 
 LITERT_SECONDS = 20
@@ -75,10 +75,8 @@ def _made(kind: str, data: bytes, seed: int) -> tuple[Planned, Sources]:
         return made_by(data, seeds.subjects())
     strategy = ("layerwise", "best")[seed % 2]
     options = PlanOptions(strategy=strategy)
-    return subject(
-        Validate(model=File(f"net.{kind}", data=data), target=TargetChoice("host"), options=options),
-        Session(),
-    )
+    file = File(f"net.{kind}", data=data)
+    return subject(Validate(model=file, target=TargetChoice("host"), options=options), Session())
 
 
 def _compared(made: Planned, sources: Sources, seed: int) -> Outcome:

@@ -21,9 +21,9 @@ from buildtool.base.files import File
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit, kernel_sources
 from buildtool.firmware.firmware import write_files
+from buildtool.firmware.planned import Planned, planned
 from buildtool.firmware.tools import toolchain
 from buildtool.options.values import PlanOptions, TargetChoice
-from buildtool.plan.choose.pipeline import Planned, planned
 from buildtool.target.library import kernel_includes
 
 CPU_SECONDS = 100  # of the program, which serves up to 500 images in some milliseconds each

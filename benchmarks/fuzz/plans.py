@@ -19,9 +19,8 @@ from buildtool.base.errors import PlanError
 from buildtool.base.files import File
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit
+from buildtool.firmware.planned import Planned, given_plan, planned
 from buildtool.options.values import PlanOptions, TargetChoice
-from buildtool.plan.choose.given import given_plan
-from buildtool.plan.choose.pipeline import Planned, planned
 from buildtool.plan.codec import from_bytes, to_bytes
 from buildtool.plan.locked import Locked, to_text
 from buildtool.plan.types import Plan

@@ -23,7 +23,7 @@ from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.options.values import PlanOptions
 from buildtool.plan.assemble.layerwise import plan
-from buildtool.plan.choose.pipeline import make_plan
+from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.types import Group, Region
 from buildtool.target.library import include_folder, kernel_includes

@@ -6,10 +6,10 @@ import pytest
 from fusednets import split_network
 
 from buildtool.api import handle
+from buildtool.firmware.planned import planned
 from buildtool.graph.fusions import fusions
 from buildtool.graph.tflite.writer import write_model
 from buildtool.options.values import PlanOptions
-from buildtool.plan.choose.pipeline import planned
 
 pytestmark = pytest.mark.slow
 

@@ -25,10 +25,10 @@ def emit(request: Emit, session: Session) -> EmitAnswer:
     """The sources of a network for a board, and what else has to be compiled with them."""
     from buildtool.emit.sources import kernel_sources
     from buildtool.firmware.depends import Origins
+    from buildtool.firmware.emitted import emitted
     from buildtool.firmware.firmware import arena_map
-    from buildtool.plan.choose.emitted import emitted
-    from buildtool.plan.choose.given import planned_or_given
-    from buildtool.plan.choose.needs import notes, refuse_unless_fits
+    from buildtool.firmware.needs import notes, refuse_unless_fits
+    from buildtool.firmware.planned import planned_or_given
     from buildtool.plan.codec import to_bytes
     from buildtool.target.library import include_folder, kernel_includes
 
@@ -61,6 +61,7 @@ def _given(request: Emit) -> list[str]:
 def build(request: Build, session: Session) -> BuildAnswer:
     """The test firmware of a network: sources, image, files for flash, size report."""
     from buildtool.api.answers.estimate import facts
+    from buildtool.firmware.emitted import emitted
     from buildtool.firmware.firmware import (
         arena_map,
         build_firmware,
@@ -71,14 +72,13 @@ def build(request: Build, session: Session) -> BuildAnswer:
     from buildtool.firmware.flashing.files import check
     from buildtool.firmware.flashing.files import files as flashed
     from buildtool.firmware.linkmap import portable
+    from buildtool.firmware.needs import refuse_unless_fits
     from buildtool.firmware.parts import parts
+    from buildtool.firmware.planned import planned_or_given
     from buildtool.firmware.run.levels import built, named
     from buildtool.firmware.sizes import size_report
     from buildtool.firmware.stack.report import refuse_unless_enough, stack_report
     from buildtool.firmware.tools import toolchain
-    from buildtool.plan.choose.emitted import emitted
-    from buildtool.plan.choose.given import planned_or_given
-    from buildtool.plan.choose.needs import refuse_unless_fits
     from buildtool.plan.codec import to_bytes
     from buildtool.target.registry import plugin
 

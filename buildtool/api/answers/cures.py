@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 from buildtool.api.answers.fitting import Fitting, fitted
 from buildtool.base.errors import BuildtoolError, Value
 from buildtool.base.modes import Image, InPlace, Objective, Order, Strategy
+from buildtool.firmware.planned import prepare
 from buildtool.options.values import PlanOptions, TargetChoice
-from buildtool.plan.choose.prepare import Network, prepare
+from buildtool.plan.models import Network
 from buildtool.target.arena_in import arena_memories
 from buildtool.target.choice import load_target
 from buildtool.target.registry import board_names, load_board

@@ -11,13 +11,13 @@ from buildtool.api.answers.memories import memories_of, wait_cycles
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.emit.image import image_layout
+from buildtool.firmware.needs import refuse_unless_fits
+from buildtool.firmware.planned import Planned, planned_or_given
 from buildtool.graph.fusions import fusions
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import ConvAttrs, Graph, Op, OpKind, PoolAttrs
+from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.choose.cost_units import estimated_ms
-from buildtool.plan.choose.given import planned_or_given
-from buildtool.plan.choose.needs import refuse_unless_fits
-from buildtool.plan.choose.pipeline import Planned, plan_of_every_kind
 from buildtool.plan.codec import digest, to_bytes
 from buildtool.plan.locked import Locked, operators, to_text
 from buildtool.plan.summary.memory import LiveBuffer, Moment, Use
@@ -248,7 +248,7 @@ def _plain(made: Planned, options: PlanOptions) -> Graph:
 
 def _other(made: Planned, options: PlanOptions, setting: str) -> Beside:
     try:
-        plan = plan_of_every_kind(_plain(made, options), made.target, options, made.session)
+        plan = make_plan(_plain(made, options), made.target, options, made.session, every_kind=True)
     except BuildtoolError as error:
         return {
             "strategy": options.strategy,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from buildtool.plan.choose.given import planned_or_given
+from buildtool.firmware.planned import planned_or_given
 from buildtool.plan.others.chrometrace import Clock, trace
 from buildtool.plan.summary.steps import plan_steps
 

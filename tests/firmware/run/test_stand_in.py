@@ -10,10 +10,10 @@ from buildtool.api.requests.parts import OnDesk
 from buildtool.base.errors import ToolError, UsageError
 from buildtool.base.session import Session
 from buildtool.firmware.firmware import Firmware
+from buildtool.firmware.planned import planned_or_given
 from buildtool.firmware.run.execute import execute
 from buildtool.firmware.run.subject import _refuse_stand_in
 from buildtool.options.values import PlanOptions, TargetChoice
-from buildtool.plan.choose.given import planned_or_given
 
 
 def test_a_board_is_its_own_but_for_addresses_and_its_chip():

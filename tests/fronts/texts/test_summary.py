@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from plan_nets import graphs, make_target, residual_net
 from zeronet import Net
 
+from buildtool.firmware.planned import planned
 from buildtool.graph.macs import op_macs
 from buildtool.options import planning
 from buildtool.options.values import PlanOptions
@@ -17,7 +18,6 @@ from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.baselines.msf_strategy import plan_msf
 from buildtool.plan.baselines.strips import parse_segments, plan_strips
-from buildtool.plan.choose.pipeline import planned
 from buildtool.plan.schedule.schedule import plan_steps, schedule
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search.front import Settings, front

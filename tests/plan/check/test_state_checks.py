@@ -17,7 +17,7 @@ from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import OpKind
 from buildtool.options.values import PlanOptions
 from buildtool.plan.check.check import check
-from buildtool.plan.choose.pipeline import make_plan
+from buildtool.plan.choose.choose import make_plan
 from buildtool.zoo import drawn_state
 
 TARGET = "host"

@@ -38,7 +38,7 @@ def daemon(args: argparse.Namespace) -> Result:
 )
 def cache(args: argparse.Namespace) -> Result:
     """What is kept of earlier plans."""
-    from buildtool.base.cache import care
+    from buildtool.base.store import care
     from buildtool.fronts.texts import cache as report
 
     if args.words and args.action != "explain":
