@@ -37,10 +37,11 @@ from buildtool.plan.models import load_model, read_graph
 from buildtool.plan.schedule.calls import Calls, region_calls
 from buildtool.plan.schedule.costs import parts
 from buildtool.plan.schedule.receptive import accumulates
-from buildtool.target.catalogue import LEAST_VECTOR_BITS, VECTOR_BITS, features, select_all
+from buildtool.target.catalogue import LEAST_VECTOR_BITS, features, select_all
 from buildtool.target.costs import geometry, terms, variables
 from buildtool.target.cycle_costs import FIGURES, FOLDER, RATIO
 from buildtool.target.expression import compiled
+from buildtool.target.geometry import VECTOR_BITS
 from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_target
 from buildtool.target.types import KernelVariant, Target

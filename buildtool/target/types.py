@@ -7,15 +7,36 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated
 
-from buildtool.base.errors import TargetError
-from buildtool.base.modes import CostUnit, Level, Requantise
+from buildtool.base.errors import TargetError, did_you_mean
+from buildtool.base.modes import MOST_THREADS, CostUnit, Level, Requantise
+from buildtool.base.plain import (
+    BESIDE,
+    Key,
+    Mismatch,
+    Word,
+    a_table,
+    known_keys,
+    must,
+    needed,
+    power,
+    shown,
+    text,
+    texts,
+    whole,
+)
 from buildtool.graph.types import DType
+from buildtool.target import readers
 from buildtool.target.blocks import Executed
+from buildtool.target.geometry import THREADS, VARIABLES, VECTOR_BITS
+from buildtool.target.readers import THREADS_MACRO
 from buildtool.target.speeds import Cache, Pipeline, Speed
 
 KEPT_FOR_GLOBALS = 1024  # bytes
 BYTES = (DType.INT8, DType.INT8)  # the types of a kernel that says none
+NO_PACKING = "none"  # of kernels without constants
+NEXT = "the next family's"
 
 
 class MemoryKind(enum.StrEnum):
@@ -27,109 +48,173 @@ class MemoryKind(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Memory:
-    """An address range; sizes in bytes, bandwidth in bytes a second (0: not a limit).
+    """An address range.
 
-    `erase`: flash is erased in blocks, from the memory's start so many (count) of so many bytes; the last
-    entry goes on to the end. Empty: what is erased at once is not known. `speed`: how long the core waits for
+    `erase`: flash is erased in blocks, so many (count) of so many bytes. `speed`: how long the core waits for
     it; None: not known, and it is taken for ideal.
     """
 
     name: str
-    kind: MemoryKind
-    base: int
-    size: int
-    bandwidth: int = 0
-    erase: tuple[tuple[int, int], ...] = ()
-    speed: Speed | None = None
+    kind: Annotated[
+        MemoryKind,
+        Key("Whether programs write it, or only execute and read it in place.", "`ram` or `rom`"),
+    ]
+    base: Annotated[int, Key("Its first address.", "number")]
+    size: Annotated[int, Key("Its bytes.")]
+    bandwidth: Annotated[
+        int,
+        Key(
+            "Weights in a memory that has one are loaded into the arena before they are read.",
+            "bytes a second",
+            "0: not a limit",
+        ),
+    ] = 0
+    erase: Annotated[
+        tuple[tuple[int, int], ...],
+        Key(
+            "Of flash: what one erase empties, from its start; the last one goes on to the end.",
+            'list of sizes, such as `["4x16K", "64K", "128K"]`',
+            "not known",
+            name="erase_blocks",
+            read=readers.erase_blocks,
+        ),
+    ] = ()
+    speed: Annotated[Speed | None, Key("How long the core waits for it.", name=BESIDE)] = None
 
 
-class Contract(enum.StrEnum):
-    """How far a kernel's output may lie on its dying input.
+class Contract(Word):
+    """How far a kernel's output may lie on its dying input."""
 
-    NONE: nowhere. ROW: output row q is written after every input row it needs was read, rows
-    ascending, and rows below the window of row q are never read again. PIXEL: output element i is
-    written after input element i was read, and that is never read again. PARTS (concatenations): the
-    inputs are copied one after the other, in their order, each one in ascending order.
-    """
+    NONE = "none", "Input and output share no byte."
+    ROW = (
+        "row",
+        "Output row q is written after every input row that it needs was read. Rows are made in "
+        "ascending order, and rows below the window of row q are never read again.",
+    )
+    PIXEL = "pixel", "Output element i is written after input element i was read, which is never read again."
+    PARTS = (
+        "parts",
+        "Of concatenations: the inputs are copied one after the other, each in ascending order.",
+    )
 
-    NONE = "none"
-    ROW = "row"
-    PIXEL = "pixel"
-    PARTS = "parts"
 
-
-class Argument(enum.StrEnum):
+class Argument(Word):
     """What a kernel can be handed; the catalogue's `call` has them in the order of its parameters.
 
-    GEOMETRY: the struct of the operator kind. CONSTANTS: its block of the weight image. IN, IN1, IN2, IN3,
-    OUT:     views of operands and result, of which WINDOW is computed; IN_DATA, OUT_DATA: addresses of whole
-    tensors. SCRATCH: NULL without any; SCRATCH_BYTES: how much there is. The others are for routines.
-    SUMS: one int32 a channel;
-    CHANNELS, PIXELS: of the input; CHANNEL: the first of a part of the output, or 0; BYTES: of the output.
-    STATE, STATE2: addresses of what the operator keeps from call to call.
+    IN, IN1, IN2, IN3 and OUT are views, of which WINDOW is computed; IN_DATA and OUT_DATA are addresses.
     """
 
-    GEOMETRY = "geometry"
-    CONSTANTS = "constants"
-    IN = "in"
-    IN1 = "in1"
-    IN2 = "in2"
-    IN3 = "in3"
-    OUT = "out"
-    IN_DATA = "in_data"
-    OUT_DATA = "out_data"
-    WINDOW = "window"
-    SCRATCH = "scratch"
-    SCRATCH_BYTES = "scratch_bytes"
-    SUMS = "sums"
-    CHANNELS = "channels"
-    PIXELS = "pixels"
-    CHANNEL = "channel"
-    BYTES = "bytes"
-    STATE = "state"
-    STATE2 = "state2"
+    GEOMETRY = "geometry", "the struct of the operator kind, see nn.h"
+    CONSTANTS = "constants", "its block of the weight image"
+    IN = "in", "a view of the operand"
+    IN1 = "in1", "a view of the first operand"
+    IN2 = "in2", "a view of the second operand"
+    IN3 = "in3", "a view of the third operand"
+    OUT = "out", "a view of the output"
+    IN_DATA = "in_data", "the address of the whole operand"
+    OUT_DATA = "out_data", "the address of the whole output"
+    WINDOW = "window", "the rows and columns of the output that the call makes"
+    SCRATCH = "scratch", "memory that is the kernel's while it runs; NULL without any"
+    SCRATCH_BYTES = "scratch_bytes", "how much of it there is"
+    SUMS = "sums", "an int32 for each channel"
+    CHANNELS = "channels", "channels of the input"
+    PIXELS = "pixels", "pixels of the input"
+    CHANNEL = "channel", "the first channel of a part of the output; 0 where it is not a part"
+    BYTES = "bytes", "bytes of the output"
+    STATE = "state", "the address of the operator's state, of an LSTM's last output"
+    STATE2 = "state2", "the address of an LSTM's cells"
 
 
-class Windows(enum.StrEnum):
-    """What a kernel computes in a call: ANY window of its output, or the WHOLE of it from whole inputs.
+def read_call(value: object, key: str) -> tuple[Argument, ...]:
+    """The arguments of a function, with commas between them."""
+    names = [name.strip() for name in readers.string(value, key).split(",")]
+    for name in names:
+        if name not in list(Argument):
+            what = f"'{key}': argument '{name}' is unknown"
+            raise Mismatch(what, hint=did_you_mean(name, Argument), at=key)
+    return tuple(map(Argument, names))
 
-    A kernel of ANY takes views that are parts of a wider tensor's channels; WHOLE takes none of these.
-    """
 
-    ANY = "any"
-    WHOLE = "whole"
+class Windows(Word):
+    """What a kernel computes in a call. A kernel of WHOLE takes no parts of a wider tensor's channels."""
+
+    ANY = "any", "Any window of its output, from views that may be parts of a wider tensor's channels."
+    WHOLE = "whole", "The whole output from whole inputs; such a kernel is in no streamed region."
 
 
-class Role(enum.StrEnum):
-    """What emitted code needs done beside an operator's kernel.
+class Role(Word):
+    """What emitted code needs done beside an operator's kernel."""
 
-    FILL: a tensor with one value, before a PAD's input is copied into it. JOIN: one part of a CONCATENATION
-    by windows. ACCUMULATE: adds a window to the sums of a global pooling, which FINISH turns into its output.
-    """
+    FILL = "fill", "Fills a tensor with one value, before a PAD's input is copied into it."
+    JOIN = "join", "Copies a window of one part of a CONCATENATION to its place."
+    ACCUMULATE = "accumulate", "Adds a window to the sums of a global pooling."
+    FINISH = "finish", "Turns such sums into the pooling's output."
 
-    FILL = "fill"
-    JOIN = "join"
-    ACCUMULATE = "accumulate"
-    FINISH = "finish"
+
+class Step(enum.StrEnum):
+    """What reads a field of a kernel or a routine: its results are stale where the field changes."""
+
+    PLAN = "plan"
+    EMIT = "emit"
+    PACK = "pack"
+    COMPILE = "compile"
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A field is a formula over the variables that it `sees`."""
+
+    sees: frozenset[str]
+
+
+ReadBy = frozenset[Step]  # of a field: the steps that read it, see `target.digest`
+ALL = frozenset(Step)
+PLAN, PACK = frozenset({Step.PLAN}), frozenset({Step.PACK})
+COMPILE, DECLARED = frozenset({Step.COMPILE}), frozenset({Step.EMIT, Step.COMPILE})
+_SHAPE = Formula(frozenset(VARIABLES))
+_SHARED = Formula(_SHAPE.sees | {THREADS})  # the layout of constants must not depend on the core
+_COST = Formula(_SHARED.sees | {VECTOR_BITS})
+_OF_BYTES, _OF_PART = Formula(frozenset({"bytes"})), Formula(frozenset({"oh", "ow", "cin"}))
 
 
 @dataclass(frozen=True)
 class Routine:
-    """A C function for a role; of operator kind `op` ("": of every one).
+    """A C function for a role; of operator kind `op` ("": of every one)."""
 
-    `packing`: of the constants that it reads, which are the operator's kernel's. `types`: as a kernel's;
-    `form`, too, of what reads constants.
-    """
-
-    role: Role
-    op: str
-    symbol: str
-    sources: tuple[str, ...]
-    call: tuple[Argument, ...]
-    headers: tuple[str, ...] = ()
-    packing: str = "none"
-    types: tuple[DType, DType] = BYTES
-    form: str = ""
+    role: Annotated[Role, Key("What it does.", "a role"), DECLARED]
+    op: Annotated[
+        str,
+        Key(
+            "The operators that it does it for.", "operator kind, or a list", "every kind", read=readers.kinds
+        ),
+        DECLARED,
+    ]
+    symbol: Annotated[str, Key("The C function."), frozenset({Step.EMIT})]
+    sources: Annotated[
+        tuple[str, ...], Key("As those of a kernel.", "list of files", read=readers.files), COMPILE
+    ]
+    call: Annotated[
+        tuple[Argument, ...],
+        Key("The function's arguments in their order.", "arguments", read=read_call),
+        frozenset({Step.EMIT}),
+    ]
+    headers: Annotated[
+        tuple[str, ...],
+        Key("The headers that declare the symbol.", "list of files", "the family's", read=readers.words),
+        DECLARED,
+    ] = ()
+    packing: Annotated[
+        str,
+        Key("Of the constants that it reads: they are the kernel's.", "name of a packing", "no constants"),
+        frozenset({Step.EMIT}),
+    ] = NO_PACKING
+    types: Annotated[
+        tuple[DType, DType],
+        Key("As those of the kernels that it stands beside.", "element types", "`int8`", read=readers.types),
+    ] = BYTES
+    form: Annotated[
+        str, Key("As that of the kernel whose constants it reads.", "`uint8`", "as int8", read=readers.form)
+    ] = ""
 
     def serves(self, kernel: KernelVariant) -> bool:
         """Whether it is for the kernel's operator kind and types, and reads constants as it has them."""
@@ -156,79 +241,194 @@ Asked = Callable[[Mapping[str, int]], int]  # geometry (`catalogue.features`) ->
 class KernelVariant:
     """One way to compute an operator kind.
 
-    `call` are the arguments of the C function `symbol`, in their order; `headers` declare it.
-    `when`, `scratch`, `constants`, `slices`, `passes` and the cost's terms are expressions (see
-    `expression`) over the operator's geometry. Sources are "family/file".
-    `packing` is the layout of the constants and `packer` the packing.py that has it; `constants` is the
-    length of the packed block in bytes. `slices` says whether the kernel can compute some of the output
-    channels from a block of theirs: a head of 16 bytes, then `channel_factors` bytes of each channel,
-    then `channel_weights` bytes of each, both parts rounded up to 16; all but the last channels are cut at
-    multiples of `channel_step`, and there are bytes for a multiple of `channel_unit` channels and
-    `channel_tail` bytes more. Of fewer channels than `channel_group` there are the factors of all that
-    belong together, and the argument `channel` says which they are.
-    `passes`: how often a call reads its constants from the first to the last.
-    `types`: of the elements of its first input and of its output; INT8 stands for UINT8, too. `form`: the
-    arithmetic, where an operator has several: `uint8`, or "" (see `AsUint8`).
-    `asks` names the question about scratch that the kernel's library answers, instead of a formula
-    ("": none), and `ask` is who answers it.
+    Sources are "family/file". `packing` is the layout of the constants and `packer` the packing.py that has
+    it; `constants` is the length of the packed block in bytes. `slices`: a block is a head of 16 bytes, then
+    `channel_factors` bytes of each channel, then `channel_weights` bytes of each, both parts rounded up to
+    16; see `Layout` for the others. `types`: INT8 stands for UINT8, too. `form`: see `AsUint8`. `ask` is who
+    answers the question `asks`.
     """
 
-    op: str
-    name: str
-    symbol: str
-    sources: tuple[str, ...]
-    packing: str = "none"
-    when: str = "True"
-    scratch: str = "0"
-    overlap: Contract = Contract.NONE
-    cost: str = "macs"
-    call: tuple[Argument, ...] = ()
-    headers: tuple[str, ...] = ()
-    windows: Windows = Windows.ANY
-    constants: str = "0"
-    slices: str = "False"
-    channel_factors: str = "0"
-    channel_weights: str = "0"
-    channel_step: str = "1"
-    channel_unit: str = "1"
-    channel_group: str = "1"
-    channel_tail: str = "0"
-    passes: str = "1"
+    op: Annotated[
+        str,
+        Key(
+            "What it computes, as `buildtool ops` names it; or a class: `@lookup`, all functions of one "
+            "element; `@comparison`; `@pair`, all functions of the elements at one place but sums and "
+            "products.",
+            "operator kind, or a list",
+            read=readers.kinds,
+        ),
+        ALL,
+    ]
+    name: Annotated[str, Key("The kernel's name in plans; no two families share one."), ALL]
+    symbol: Annotated[str, Key("The C function."), frozenset({Step.EMIT})]
+    sources: Annotated[
+        tuple[str, ...],
+        Key('Of the folder, or "family/file" of a family that is used.', "list of files", read=readers.files),
+        COMPILE,
+    ]
+    packing: Annotated[
+        str,
+        Key(
+            "Its own one, of a family that is used, or of a portable one.",
+            "name of a packing",
+            "no constants",
+        ),
+        PACK,
+    ] = NO_PACKING
+    when: Annotated[str, Key("The shapes that it serves.", "formula"), _SHARED, PLAN] = "True"
+    scratch: Annotated[str, Key("Bytes of scratch for a call of `ow` columns.", "formula"), _SHARED, PLAN] = (
+        "0"
+    )
+    overlap: Annotated[
+        Contract, Key("How far its output may lie on its dying input.", "a contract", "`none`"), PLAN
+    ] = Contract.NONE
+    cost: Annotated[
+        str,
+        Key("What a call costs in the unit of the target; it also sees `vector_bits`.", "formula"),
+        _COST,
+        PLAN,
+    ] = "macs"
+    call: Annotated[
+        tuple[Argument, ...],
+        Key(
+            "The function's arguments in their order, with commas between them.",
+            "arguments",
+            read=read_call,
+            needed=True,
+        ),
+        ALL - COMPILE,
+    ] = ()
+    headers: Annotated[
+        tuple[str, ...],
+        Key("The headers that declare the symbol.", "list of files", "the family's", read=readers.words),
+        DECLARED,
+    ] = ()
+    windows: Annotated[Windows, Key("What it computes in a call.", "`any` or `whole`", "`any`"), PLAN] = (
+        Windows.ANY
+    )
+    constants: Annotated[str, PLAN | PACK] = "0"
+    slices: Annotated[
+        str,
+        Key(
+            "Whether it computes some output channels from a block of theirs. Such a kernel computes "
+            "windows; its formula of scratch holds for each of the parts.",
+            "formula",
+        ),
+        _SHAPE,
+        PLAN,
+    ] = "False"
+    channel_factors: Annotated[str, PLAN] = "0"
+    channel_weights: Annotated[str, PLAN] = "0"
+    channel_step: Annotated[str, PLAN] = "1"
+    channel_unit: Annotated[str, PLAN] = "1"
+    channel_group: Annotated[str, PLAN] = "1"
+    channel_tail: Annotated[str, PLAN] = "0"
+    passes: Annotated[
+        str,
+        Key("How often a call reads all of its constants, for memories that let the core wait.", "formula"),
+        _SHAPE,
+    ] = "1"
     packer: Path | None = field(default=None, compare=False)
-    asks: str = ""
+    asks: Annotated[
+        str,
+        Key(
+            "For a library's kernel: the question about scratch that the library answers.",
+            without="`scratch` is a formula",
+        ),
+        PLAN,
+    ] = ""
     ask: Asked | None = field(default=None, compare=False)
-    types: tuple[DType, DType] = BYTES
-    form: str = ""
+    types: Annotated[
+        tuple[DType, DType],
+        Key(
+            "The element type of its first input, and of its output where that is another one: `int16`, or "
+            "`int8 -> int16`. `int8` stands for uint8, too.",
+            "element types",
+            "`int8`",
+            read=readers.types,
+        ),
+    ] = BYTES
+    form: Annotated[
+        str,
+        Key(
+            "Which arithmetic it computes, where LiteRT's uint8 kernel has another one than its int8 kernel: "
+            "filters with a zero point, averages whose halves are rounded up.",
+            "`uint8`",
+            "as int8",
+            read=readers.form,
+        ),
+    ] = ""
 
 
 @dataclass(frozen=True)
 class Core:
-    """A processor core; `families` are the kernel folders it can run, best first.
+    """A processor core."""
 
-    `vector_bits`: of a vector register, where cores that run the same code differ in it; 0: they do not.
-    `threads`: how many of the core's threads share a kernel's call (see `threads.threaded`).
-    """
+    name: Annotated[str, Key("The core, as reports call it.")]
+    isa: Annotated[str, Key("Its instruction set.")]
+    families: Annotated[
+        tuple[str, ...],
+        Key("The kernel families that it can run, best first.", "list of names", read=readers.names),
+    ]
+    cflags: Annotated[
+        tuple[str, ...],
+        Key("Flags that select the core, for clang and gcc alike.", "list of flags", read=readers.flags),
+    ] = ()
+    defines: Annotated[
+        tuple[str, ...],
+        Key(
+            "Macros for every file that is compiled, as `NAME` or `NAME=VALUE`.",
+            "list of macros",
+            read=readers.macros,
+        ),
+    ] = ()
+    vector_bits: Annotated[
+        int,
+        Key(
+            "The bits of a vector register, where cores that run the same code differ in it.",
+            "0, or a power of two from 32",
+            rule=must(
+                "0 or a power of two from 32 to 65536",
+                lambda bits: bits == 0 or (32 <= bits <= 1 << 16 and bits & (bits - 1) == 0),
+            ),
+        ),
+    ] = 0
+    threads: Annotated[
+        int,
+        Key(
+            "The threads of the core that share the work of a kernel's call. The option "
+            "`threads` takes fewer.",
+            f"1 to {MOST_THREADS}",
+            read=readers.threads,
+        ),
+    ] = 1
 
-    name: str
-    isa: str
-    families: tuple[str, ...]
-    cflags: tuple[str, ...] = ()  # that select the core, clang and gcc alike
-    defines: tuple[str, ...] = ()
-    vector_bits: int = 0
-    threads: int = 1
+    def threaded(self, threads: int) -> Core:
+        """The core with so many threads at work, which its macros say; without a macro where it is one."""
+        own = tuple(define for define in self.defines if define.partition("=")[0] != THREADS_MACRO)
+        defines = (*own, f"{THREADS_MACRO}={threads}") if threads > 1 else own
+        return replace(self, threads=threads, defines=defines)
 
 
 @dataclass(frozen=True)
 class Emulator:
-    """How to run an image without the board: `machine` as the runner understands it.
+    """How to run an image without the board."""
 
-    `bases`: memories by name that lie elsewhere in the machine than on the board, with their addresses there.
-    """
-
-    kind: str  # "native" | "qemu-system-arm" | ...
-    machine: str = ""
-    options: tuple[str, ...] = ()
-    bases: tuple[tuple[str, int], ...] = ()
+    kind: Annotated[
+        str,
+        Key("Who runs images, as the plugin understands it: `native`, `qemu-system-arm`."),
+    ]
+    machine: Annotated[str, Key("The emulated machine.", read=readers.text_or_none)] = ""
+    options: Annotated[tuple[str, ...], Key("Further words of the emulator's command line.")] = ()
+    bases: Annotated[
+        tuple[tuple[str, int], ...],
+        Key(
+            "Memories that lie elsewhere in the emulated machine.",
+            "addresses by the names of memories",
+            "those of the board",
+            read=readers.sizes_by_name,
+        ),
+    ] = ()
 
 
 @dataclass(frozen=True)
@@ -246,95 +446,172 @@ class Probe:
     tools: tuple[ProbeTool, ...]
 
 
+class ProbeProgram(Word):
+    """The programs that a board's file has words for."""
+
+    OPENOCD = "openocd", "The words that OpenOCD needs for this board."
+    PYOCD = "pyocd", "Those that pyOCD needs."
+    ESPTOOL = "esptool", "Those that esptool needs."
+    XFLASH = "xflash", "Those that XMOS's xflash needs."
+
+
+PROBE_SERVERS = (ProbeProgram.OPENOCD, ProbeProgram.PYOCD)
+
+
+def read_probe(value: object, key: str) -> Probe:
+    """The table [probe]: the words of each program, or those of `server` as `options`."""
+    table, where = a_table(value, key), f"{key}."
+    known_keys(table, (*ProbeProgram, "server", "options"), where)
+    named = {name: table[name] for name in table if name in list(ProbeProgram)}
+    if "server" in table:
+        server = text(table["server"], f"{where}server")
+        if server not in PROBE_SERVERS:
+            raise Mismatch(
+                f"{shown(server)} is unknown", f"{where}server", "known: " + ", ".join(PROBE_SERVERS)
+            )
+        named = {server: needed(table, "options", where), **named}
+    elif "options" in table:
+        raise Mismatch("whose options they are is not said", f"{where}options", 'server = "openocd"')
+    if not named:
+        raise Mismatch(
+            "it names no program", key, f"one of {', '.join(ProbeProgram)}, with the words that it needs"
+        )
+    return Probe(tuple(ProbeTool(name, texts(words, f"{where}{name}")) for name, words in named.items()))
+
+
 @dataclass(frozen=True)
 class Uart:
     """The serial port by which the board's test firmware answers.
 
-    `driver`: a file of C that has the functions of wire.h, by its name without an ending, or a path; it gets
-    the macros WIRE_BASE, WIRE_CLOCK_HZ (of the port's own clock), WIRE_BAUD and the `settings`.
+    The driver's file gets the macros WIRE_BASE, WIRE_CLOCK_HZ, WIRE_BAUD and the `settings`.
     """
 
-    driver: str
-    base: int
-    clock_hz: int
-    baud: int
-    settings: tuple[str, ...] = ()
+    driver: Annotated[
+        str,
+        Key(
+            "The functions of `wire.h` for the port: `cmsdk_uart`, `ns16550`, `sifive_uart`, `stm32_usart`, "
+            "`stm32_usart_v2`, or a file of your own, from the board's file on.",
+            "name, or path of a .c file",
+            read=readers.source,
+        ),
+    ]
+    base: Annotated[int, Key("The address of the port's registers.", "number", rule=readers.address)]
+    clock_hz: Annotated[int, Key("The clock that feeds the port.", "number above 0")]
+    baud: Annotated[int, Key("Bits a second.", "number above 0")] = 115200
+    settings: Annotated[
+        tuple[str, ...],
+        Key("What else the driver wants to know, as `NAME=VALUE`.", "list of macros"),
+    ] = ()
 
 
 @dataclass(frozen=True)
 class Chip:
-    """What the chip needs after a reset, such as its clock: a file of C by its name, or a path.
+    """What the chip needs after a reset, such as its clock."""
 
-    `settings` are macros for it.
-    """
-
-    start: str
-    settings: tuple[str, ...] = ()
+    start: Annotated[
+        str,
+        Key(
+            "The functions of `chip.h` for the chip: `stm32f4`, `stm32f7`, or a file of your own.",
+            "name, or path of a .c file",
+            read=readers.source,
+        ),
+    ]
+    settings: Annotated[
+        tuple[str, ...], Key("What the code wants to know, as `NAME=VALUE`.", "list of macros")
+    ] = ()
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """How fast a board works where it cannot be measured: multiply-accumulates a second, and by whom."""
+    """How fast a board works where it cannot be measured."""
 
-    macs_per_second: int
-    source: str
+    macs_per_second: Annotated[
+        int,
+        Key("Multiply-accumulates a second.", "number above 0", rule=readers.above_zero),
+    ]
+    source: Annotated[str, Key("Where the figure is from. It stands beside every estimate.")]
 
 
 @dataclass(frozen=True)
 class Mcuboot:
-    """A slot of the boot loader MCUboot, in bytes, from `FlashImage.code_start` on.
+    """A slot of the boot loader MCUboot."""
 
-    `header_bytes`: kept for its header, before the code; `align`: what the flash writes at once.
-    """
-
-    slot_bytes: int
-    header_bytes: int = 512
-    align: int = 8
+    slot_bytes: Annotated[int, Key("Bytes of MCUboot's slot, which begins at `code_start`.")]
+    header_bytes: Annotated[
+        int, Key("What is kept for MCUboot's header before the code.", "size, a multiple of 128")
+    ] = 512
+    align: Annotated[
+        int,
+        Key(
+            "What the flash writes at once, in bytes.",
+            rule=must("1, 2, 4, 8, 16 or 32", lambda n: n in (1, 2, 4, 8, 16, 32)),
+        ),
+    ] = 8
 
 
 @dataclass(frozen=True)
 class FlashImage:
-    """How firmware lies in flash; places in bytes from the start of the memory.
+    """How firmware lies in flash; places in bytes from the start of the memory."""
 
-    `code_start`: where the firmware begins, behind a boot loader. `weights_start`: where the partition of the
-    weights does; None: at the first erase block that the firmware leaves free. `slots` images of weights have
-    `slot_bytes` each (0: what is left). `uf2_family`: the chip's number in UF2 files; 0: it has none.
-    """
-
-    uf2_family: int = 0
-    code_start: int = 0
-    weights_start: int | None = None
-    slots: int = 1
-    slot_bytes: int = 0
-    mcuboot: Mcuboot | None = None
+    uf2_family: Annotated[
+        int, Key("The chip's number in UF2 files.", "number", "0: it has none", rule=readers.in_32_bits)
+    ] = 0
+    code_start: Annotated[
+        int, Key("Where the firmware begins in the code's memory, behind a boot loader.")
+    ] = 0
+    weights_start: Annotated[
+        int | None,
+        Key(
+            "Where the partition of the weights begins in their memory.",
+            without="the first erase block that the firmware leaves free",
+        ),
+    ] = None
+    slots: Annotated[
+        int,
+        Key(
+            "How many weight images the partition has room for.",
+            "number from 1 to 16",
+            rule=must("from 1 to 16", lambda n: 1 <= n <= 16),  # as nn_slots.h has it
+        ),
+    ] = 1
+    slot_bytes: Annotated[
+        int, Key("Bytes of a slot, in whole erase blocks.", without="0: all that is left")
+    ] = 0
+    mcuboot: Annotated[Mcuboot | None, Key("The slot of a boot loader that checks signatures.")] = None
 
 
 @dataclass(frozen=True)
 class VectorUnit:
-    """How fast a vector unit can be: `macs` an issue at most, `cycles` of the core from issue to issue."""
+    """How fast a vector unit can be."""
 
-    macs: int
-    cycles: int
+    macs: Annotated[int, Key("Multiply-accumulates of one issue, at most.", "number above 0", read=whole)]
+    cycles: Annotated[
+        int,
+        Key("Cycles of the core from one issue of a thread to its next one.", "number above 0", read=whole),
+    ]
 
 
 @dataclass(frozen=True)
 class PublishedPart:
-    """A line of a published profile: milliseconds of these operator kinds ("LOAD": loading weights)."""
+    """A line of a published profile."""
 
-    name: str
-    operators: tuple[str, ...]
-    milliseconds: float
+    name: Annotated[str, Key("The line, as reports call it.")]
+    operators: Annotated[tuple[str, ...], Key("Its operator kinds; `LOAD` is loading weights.")]
+    milliseconds: Annotated[float, Key("Their time.")]
 
 
 @dataclass(frozen=True)
 class Published:
-    """A profile that somebody published of the board; `macs` of the network, by which it is known again."""
+    """A profile that somebody published of the board."""
 
-    network: str
-    source: str
-    macs: int
-    milliseconds: float
-    parts: tuple[PublishedPart, ...]
+    network: Annotated[str, Key("The network, as reports call it.")]
+    source: Annotated[str, Key("Who published the profile.")]
+    macs: Annotated[
+        int,
+        Key("The network's multiply-accumulates, by which it is known again.", "number above 0", read=whole),
+    ]
+    milliseconds: Annotated[float, Key("The whole time.")]
+    parts: Annotated[tuple[PublishedPart, ...], Key("Its lines.", name="part")]
 
 
 @dataclass(frozen=True)
@@ -351,31 +628,63 @@ class Board:
     """A board: its core, its memories, and which of them holds what."""
 
     name: str
-    family: str  # the plugin that serves it
-    title: str
-    core: Core
-    memories: tuple[Memory, ...]
-    code: str  # memory of code and constants
-    data: str  # memory of globals and stack
-    arena: str  # memory of the arena
-    weights: str  # memory of the weight image
-    stack_bytes: int
-    reserved_bytes: int = 0  # of the arena's memory, for the application
-    alignment: int = 16  # of buffers in the arena
-    toolchains: tuple[str, ...] = ()  # names, the default first
-    emulator: Emulator | None = None
-    clock_hz: int = 0  # of the core; 0: not known
-    note: str = ""  # what a user has to know of results "for" it
-    estimate: Estimate | None = None
-    probe: Probe | None = None
-    image: FlashImage = FlashImage()
-    uart: Uart | None = None
-    chip: Chip | None = None
-    vector_unit: VectorUnit | None = None
-    published: Published | None = None
-    pipeline: Pipeline | None = None
-    caches: tuple[Cache, ...] = ()
-    arenas: tuple[str, ...] = ()  # memories that may hold an arena; none: every RAM that programs write
+    title: Annotated[str, Key("What the board is.")]
+    family: Annotated[str, Key("The plugin that serves the board.", "the name of a plugin")]
+    stack_bytes: Annotated[
+        int,
+        Key(
+            "The stack, which lies in the memory of the data.",
+            "size, a multiple of 8",
+            rule=must("a multiple of 8, 256 at least", lambda n: n >= 256 and n % 8 == 0),
+        ),
+    ]
+    core: Annotated[Core, Key("The processor core.")]
+    memories: Annotated[
+        tuple[Memory, ...],
+        Key("The memories. Their names are those of the linker script's regions.", name="memory"),
+    ]
+    code: Annotated[str, Key("Code and constants of the program.", "name of a memory", name="roles.code")]
+    data: Annotated[str, Key("Globals and the stack.", "name of a RAM", name="roles.data")]
+    arena: Annotated[str, Key("The arena.", "name of a RAM", name="roles.arena")]
+    weights: Annotated[str, Key("The weight image.", "name of a memory", name="roles.weights")]
+    arenas: Annotated[
+        tuple[str, ...],
+        Key(
+            "The memories that may hold an arena in its place: those whose bytes can be written one by one.",
+            "list of names of RAMs",
+            "every RAM without a bandwidth",
+            name="roles.arenas",
+        ),
+    ] = ()
+    reserved_bytes: Annotated[int, Key("What the application needs of the arena's memory.")] = 0
+    alignment: Annotated[int, Key("Of buffers in the arena, in bytes.", rule=power(4, 4096))] = 16
+    toolchains: Annotated[
+        tuple[str, ...],
+        Key("The compilers that build for the board, the default first.", "list of names"),
+    ] = ()
+    emulator: Annotated[Emulator | None, Key("What runs an image without the board.")] = None
+    clock_hz: Annotated[int, Key("The core's clock.", "number", "0: not known")] = 0
+    note: Annotated[str, Key("What a user has to know of results for this board.", read=readers.one_line)] = (
+        ""
+    )
+    estimate: Annotated[Estimate | None, Key("How fast a board is whose speed cannot be measured here.")] = (
+        None
+    )
+    probe: Annotated[
+        Probe | None,
+        Key("How programs reach the board: to flash it, and to debug on it.", "table", read=read_probe),
+    ] = None
+    image: Annotated[FlashImage, Key("How firmware and weights lie in flash.")] = FlashImage()
+    uart: Annotated[Uart | None, Key("The serial port by which test firmware on the board answers.")] = None
+    chip: Annotated[Chip | None, Key("What the chip needs after a reset: clock, wait states, caches.")] = None
+    vector_unit: Annotated[
+        VectorUnit | None, Key("How fast the core's vector unit can be, for counts of its issues.")
+    ] = None
+    published: Annotated[Published | None, Key("A profile that somebody published of the board.")] = None
+    pipeline: Annotated[Pipeline | None, Key("The core's timing, for estimates of cycles.")] = None
+    caches: Annotated[
+        tuple[Cache, ...], Key("Caches between the core and slower memories.", name="cache")
+    ] = ()
     second: str = ""  # memory of a second arena, over which a plan's buffers are spread ("": there is none)
     reserved_in: str = ""  # memory of `reserved_bytes` ("": the arena's)
     firmware: tuple[Taken, ...] = ()  # of the network at hand, as far as that is known before it is linked
@@ -612,14 +921,38 @@ class RunResult:
 
 @dataclass(frozen=True)
 class Costs:
-    """What a target's code costs beside the kernels' own formulas; expressions, see `costs`."""
+    """What a target's code costs beside the kernels' own formulas; see `costs`."""
 
-    call: str = "0"
-    row: str = "0"
-    move: str = "0"
-    load: str = "0"
-    sums: str = "0"
-    sums_end: str = "0"
+    call: Annotated[
+        str,
+        Key("The emitted loops around one kernel call.", "formula", NEXT),
+        Formula(frozenset()),
+    ] = "0"
+    row: Annotated[
+        str,
+        Key("A row of a streamed image that the application delivers.", "formula of `bytes`", NEXT),
+        _OF_BYTES,
+    ] = "0"
+    move: Annotated[
+        str, Key("A tensor that is copied within the arena.", "formula of `bytes`", NEXT), _OF_BYTES
+    ] = "0"
+    load: Annotated[
+        str, Key("Constants that are brought into the arena.", "formula of `bytes`", NEXT), _OF_BYTES
+    ] = "0"
+    sums: Annotated[
+        str,
+        Key(
+            "A part of a global pooling's input that is added to its sums.",
+            "formula of `oh`, `ow`, `cin`",
+            NEXT,
+        ),
+        _OF_PART,
+    ] = "0"
+    sums_end: Annotated[
+        str,
+        Key("The output of such a pooling, made of its sums.", "formula of `oh`, `ow`, `cin`", NEXT),
+        _OF_PART,
+    ] = "0"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from buildtool.base.errors import TargetError
 from buildtool.target.catalogue import for_core
 from buildtool.target.family import load_family
-from buildtool.target.taps import taps_met
+from buildtool.target.geometry import taps_met
 from buildtool.target.types import Core
 
 CORE = Core("some", "isa", ("reference",))

@@ -18,10 +18,8 @@ from buildtool.base.errors import BuildtoolError, Value
 from buildtool.base.modes import Image, InPlace, Objective, Order, Strategy
 from buildtool.plan.choose.prepare import Network, prepare
 from buildtool.plan.options import PlanOptions
-from buildtool.target.arena_in import arena_memories
-from buildtool.target.choice import TargetChoice, load_target
+from buildtool.target.choice import TargetChoice, arena_memories, holds_weights, load_target
 from buildtool.target.registry import board_names, load_board
-from buildtool.target.weights_in import holds_weights
 
 if TYPE_CHECKING:
     from buildtool.base.session import Session

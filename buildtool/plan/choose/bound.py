@@ -30,7 +30,7 @@ from buildtool.plan.choose.footprint import (
 from buildtool.plan.summary.fit import excess_bytes
 from buildtool.plan.types import Plan
 from buildtool.target import catalogue, registry
-from buildtool.target.arena_in import arena_memories
+from buildtool.target.choice import arena_memories
 from buildtool.target.library import RUNTIME, is_runtime, source_files
 from buildtool.target.partitions import boundary, shared_weights
 from buildtool.target.recorded import Recorded, read, recorded
