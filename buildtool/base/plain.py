@@ -219,8 +219,8 @@ class Key:
     `value`: what its value is, in words; "": as its rule or its type says. `without`: what holds where the
     key is missing; "": the field's default, if it has one. `name`: of the key where it is not the field's;
     behind a dot, in a table of its own ("roles.code"); BESIDE: the keys of the field's dataclass stand in
-    this table, and its first one says whether it is there. `read` takes the place of the reader of the field's type. `needed`:
-    files have to have it, though the field has a default.
+    this table, and its first one says whether it is there. `read` takes the place of the reader of the
+    field's type. `needed`: files have to have it, though the field has a default.
     """
 
     meaning: str
