@@ -62,11 +62,16 @@ def evaluate(expression: str, variables: Mapping[str, int]) -> Value:
     return value
 
 
-def check(expression: str, names: frozenset[str]) -> None:
-    """Raises TargetError unless `expression` is well formed and uses only `names`."""
-    for node in ast.walk(_parse(expression)):
+def check(expression: str, names: frozenset[str]) -> bool:
+    """Raises TargetError unless `expression` is well formed and uses only `names`.
+
+    Whether it can stand in another one without parentheses: a name, a number or a call.
+    """
+    tree = _parse(expression)
+    for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id not in names and node.id not in FUNCTIONS:
             _refuse(expression, f"unknown name '{node.id}'", did_you_mean(node.id, names))
+    return isinstance(tree, ast.Name | ast.Constant | ast.Call)
 
 
 def _refuse(expression: str, why: str, hint: str = "") -> NoReturn:

@@ -354,7 +354,7 @@ def defined(stated: Mapping[str, str], outer: Mapping[str, str] | None = None) -
                 f"'{name}' is no name for an expression", at="let", hint="a word without a meaning"
             )
         text = formula_of(expression, f"let.{name}", found, COST.sees)
-        found[name] = text if re.fullmatch(r"\w+(\([^()]*\))?", text) else f"({text})"
+        found[name] = text if check(text, COST.sees) else f"({text})"
     return found
 
 
