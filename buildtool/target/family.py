@@ -325,7 +325,8 @@ class _Reader:
     def entry(self, entry: dict[str, Any], kind: type) -> dict[str, Any]:
         """The fields of a kernel or a routine; its sources as "family/file", the family's headers."""
         values = values_of(_in_lines(entry), kind, also=("let",) if kind is KernelVariant else ())
-        sources = (name if "/" in name else f"{self.family.name}/{name}" for name in values["sources"])
+        named = values.get("sources", (f"{values['symbol']}.c",))
+        sources = (name if "/" in name else f"{self.family.name}/{name}" for name in named)
         return {"headers": self.headers} | values | {"sources": tuple(sources)}
 
     def layout(self, entry: dict[str, Any], name: str) -> Layout:

@@ -36,6 +36,7 @@ from buildtool.target.speeds import Cache, Pipeline, Speed
 KEPT_FOR_GLOBALS = 1024  # bytes
 BYTES = (DType.INT8, DType.INT8)  # the types of a kernel that says none
 NO_PACKING = "none"  # of kernels without constants
+OWN_FILE = "`SYMBOL.c` of the folder"
 NEXT = "the next family's"
 
 
@@ -191,7 +192,7 @@ class Routine:
     ]
     symbol: Annotated[str, Key("The C function."), frozenset({Step.EMIT})]
     sources: Annotated[
-        tuple[str, ...], Key("As those of a kernel.", "list of files", read=readers.files), COMPILE
+        tuple[str, ...], Key("As those of a kernel.", "list of files", OWN_FILE, read=readers.files), COMPILE
     ]
     call: Annotated[
         tuple[Argument, ...],
@@ -263,7 +264,12 @@ class KernelVariant:
     symbol: Annotated[str, Key("The C function."), frozenset({Step.EMIT})]
     sources: Annotated[
         tuple[str, ...],
-        Key('Of the folder, or "family/file" of a family that is used.', "list of files", read=readers.files),
+        Key(
+            'Of the folder, or "family/file" of a family that is used.',
+            "list of files",
+            OWN_FILE,
+            read=readers.files,
+        ),
         COMPILE,
     ]
     packing: Annotated[
