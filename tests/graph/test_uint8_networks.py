@@ -9,6 +9,7 @@ from litert import run
 from uint8nets import Sheet
 
 from buildtool.base.errors import UnsupportedError
+from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier, quantize_multiplier
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.types import AsUint8, ConvAttrs, DType, Graph
@@ -211,3 +212,39 @@ def test_a_filter_of_two_operators_is_kept_once() -> None:
         s.bytes([x], [s.apply("ADD", [part, w], (4, 1, 1, 4), "AddOptions", **quant)])
     )
     assert len({op.inputs[1] for op in graph.ops if isinstance(op.attrs, ConvAttrs)}) == 1
+
+
+def edges(x: float, w: float, y: float) -> np.ndarray:
+    """Sums that float32's product of two scales and that of double precision requantise to other values."""
+    sums = np.arange(-int(100 * y / (x * w)), int(100 * y / (x * w)))
+    products = float(np.float32(x) * np.float32(w)), x * w
+    found = (multiply_by_quantized_multiplier(sums, *quantize_multiplier(p / y)) for p in products)
+    return sums[np.not_equal(*found)]
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["a filter that int8 holds", "one that it does not"])
+@pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+def test_scales_of_input_and_filter_are_multiplied_in_floats(kind, wide) -> None:
+    """Biases are the sums at which that is seen; of a public network, and of scales that are drawn."""
+    rng, tried = np.random.default_rng(1), 0
+    for scales in ((0.023528477, 0.006837657, 0.023528477), *rng.uniform(0.002, 0.03, (2000, 3))):
+        x_scale, w_scale, y_scale = map(float, np.float32(scales))
+        sums = edges(x_scale, w_scale, y_scale)[:7]
+        if not len(sums) or tried == 6:
+            continue
+        s, zero = Sheet(), 200 if wide else 131
+        x = s.tensor((1, 2, 2, 8), x_scale, 128)
+        depthwise = kind == "DEPTHWISE_CONV_2D"
+        filters = np.full((1, 1, 1, 8) if depthwise else (8, 1, 1, 8), zero, np.uint8)
+        filters.reshape(-1)[[7, -1]] = 0 if wide else zero  # of the last channel, whose bias is another
+        w = s.tensor(filters.shape, w_scale, zero, filters)
+        bias = np.zeros(8, np.int32)
+        bias[: len(sums)] = sums
+        b = s.add(constant(bias, scale=float(np.float32(x_scale) * np.float32(w_scale)), zero=0))
+        options = {"Padding": 1, "StrideH": 1, "StrideW": 1} | ({"DepthMultiplier": 1} if depthwise else {})
+        table = "DepthwiseConv2DOptions" if depthwise else "Conv2DOptions"
+        y = s.apply(kind, [x, w, b], (1, 2, 2, 8), table, options, scale=y_scale, zero=128)
+        graph = assert_equals_litert(s.bytes([x], [y]))
+        assert any(isinstance(op.attrs, AsUint8) for op in graph.ops) == wide
+        tried += 1
+    assert tried == 6

@@ -57,3 +57,8 @@ def _package() -> Any:
 
 
 tflite = _package()
+
+
+def functions(table: str) -> ModuleType:
+    """The module with the functions that write a table: `BufferStart`, `BufferAddData`, ..., `BufferEnd`."""
+    return import_module(f"{NAME}.{table}")

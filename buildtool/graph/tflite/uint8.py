@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import UnsupportedError
+from buildtool.graph.fixedpoint import quantize_multiplier
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.types import (
     AsUint8,
@@ -33,6 +34,7 @@ from buildtool.graph.types import (
     PadMode,
     PoolAsUint8,
     PoolAttrs,
+    Quantization,
     Tensor,
 )
 
@@ -75,7 +77,8 @@ class Shifted:
     ops: list[Op] = field(default_factory=list)
     _twins: dict[int, int] = field(default_factory=dict)  # a uint8 input or output -> its int8 tensor
     _given: dict[int, Tensor] = field(default_factory=dict)  # all tensors of uint8, as they came
-    _filters: dict[int, int] = field(default_factory=dict)  # a uint8 filter -> its int8 tensor
+    # a uint8 filter and what its scale becomes -> its int8 tensor
+    _filters: dict[tuple[int, Quantization | None], int] = field(default_factory=dict)
 
     def add(self, tensor: Tensor) -> int:
         """A new tensor's number."""
@@ -143,9 +146,30 @@ class Shifted:
             raise UnsupportedError(text, tensor=weights.name, hint=_HINT)
         else:
             made, attrs = _shifted(weights), _as(attrs, _WITH_ZERO_POINT[type(attrs)])
-        if op.inputs[1] not in self._filters:
-            self._filters[op.inputs[1]] = self.add(made)
-        return (inputs[0], self._filters[op.inputs[1]], *inputs[2:]), attrs
+        if isinstance(attrs, ConvAttrs) and made.quant is not None:  # dense layers multiply so anyway
+            scale = self._scale_in_floats(op, made.quant.scale)
+            made = replace(made, quant=replace(made.quant, scales=(scale,)))
+        key = op.inputs[1], made.quant
+        if key not in self._filters:
+            self._filters[key] = self.add(made)
+        return (inputs[0], self._filters[key], *inputs[2:]), attrs
+
+    def _scale_in_floats(self, op: Op, scale: float) -> float:
+        """The filter's scale by which the multiplier is that of LiteRT's uint8 kernels.
+
+        They multiply the scales of input and filter in float32 (GetQuantizedConvolutionMultipler), int8
+        kernels in double precision (PopulateConvolutionQuantizationParams). What comes out may differ by a
+        unit of the multiplier, which is seen where a first rounding is at its edge.
+        """
+        source, out = (self.tensors[t].quant for t in (op.inputs[0], op.outputs[0]))
+        if source is None or out is None or not source.scale:
+            return scale  # the consistency check says what is wrong
+        product = float(np.float32(source.scale) * np.float32(scale))
+        wanted, nearest = quantize_multiplier(product / out.scale), product / source.scale
+        for found in (nearest, np.nextafter(nearest, 0), np.nextafter(nearest, np.inf)):
+            if quantize_multiplier(source.scale * float(found) / out.scale) == wanted:
+                return float(found)
+        return nearest
 
     def _rescaled(self, t: int, out: int) -> int:
         """An operand of a CONCATENATION in the scale of its result."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from buildtool.graph.tflite.fileops import TYPE_CODES, FileOp, Lowering, OptionValue
 from buildtool.graph.tflite.lower_state import assign, var_handle
 from buildtool.graph.tflite.lowering import lower
-from buildtool.graph.tflite.schema import tflite
+from buildtool.graph.tflite.schema import functions, tflite
 from buildtool.graph.types import Graph, Quantization, Tensor
 
 BUFFER_ALIGNMENT = 16  # bytes; of constants, as TFLite's own writers align them
@@ -108,11 +108,12 @@ def _code(op: FileOp) -> int:
 
 def _table(builder: flatbuffers.Builder, name: str, **fields: OptionValue | None) -> int:
     """A schema table from its fields (scalars and offsets); None leaves one out."""
-    getattr(tflite, f"{name}Start")(builder)
+    of_table = functions(name)
+    getattr(of_table, f"{name}Start")(builder)
     for key, value in fields.items():
         if value is not None:
-            getattr(tflite, f"{name}Add{key}")(builder, value)
-    return int(getattr(tflite, f"{name}End")(builder))
+            getattr(of_table, f"{name}Add{key}")(builder, value)
+    return int(getattr(of_table, f"{name}End")(builder))
 
 
 def _offsets(builder: flatbuffers.Builder, offsets: Sequence[int]) -> int:
