@@ -29,8 +29,8 @@ from buildtool.plan.choose.choose import nearest
 from buildtool.plan.choose.footprint import Footprint
 from buildtool.plan.choose.prepare import Network, load_network, prepare
 from buildtool.plan.options import PlanOptions
+from buildtool.target.hardware import Core
 from buildtool.target.registry import board_names, load_board, load_target, plugin, toolchain
-from buildtool.target.types import Core
 
 
 def boards() -> list[str]:

@@ -191,44 +191,41 @@ class Word(enum.StrEnum):
         return made
 
 
-class Rule(NamedTuple):
-    """What a value has to be: in words, and what is wrong with one ("": nothing)."""
-
-    words: str
-    wrong: Callable[[Any], str]
-    hint: str = ""
-
-
-def must(be: str, holds: Callable[[Any], bool], words: str = "", hint: str = "") -> Rule:
-    """The rule that a value has to `be` something; `words`: what the page says in its place."""
-    return Rule(words or be, lambda value: "" if holds(value) else f"must be {be}, not {value}", hint)
-
-
-def power(least: int, most: int) -> Rule:
-    """A power of two within two others."""
-    return must(f"a power of two from {least} to {most}", lambda n: least <= n <= most and n & (n - 1) == 0)
-
-
 Reader = Callable[[Any, str], Any]  # what a table has, the dotted key -> the field's value; raises Mismatch
 
 
 @dataclasses.dataclass(frozen=True)
-class Key:
-    """How a field stands in a table: `meaning` is a sentence about it.
+class Kind:
+    """What a value has to be: in words, with its own reader, and what is `wrong` with one ("": nothing)."""
 
-    `value`: what its value is, in words; "": as its rule or its type says. `without`: what holds where the
-    key is missing; "": the field's default, if it has one. `name`: of the key where it is not the field's;
-    behind a dot, in a table of its own ("roles.code"); BESIDE: the keys of the field's dataclass stand in
-    this table, and its first one says whether it is there. `read` takes the place of the reader of the
-    field's type. `needed`: files have to have it, though the field has a default.
+    words: str = ""
+    read: Reader | None = None
+    wrong: Callable[[Any], str] | None = None
+
+
+def must(be: str, holds: Callable[[Any], bool], words: str = "") -> Kind:
+    """A number has to `be` something; `words`: what the page says in its place."""
+    return Kind(words or be, wrong=lambda value: "" if holds(value) else f"must be {be}, not {value}")
+
+
+def power(least: int, most: int) -> Kind:
+    """A power of two within two others."""
+    return must(f"a power of two from {least} to {most}", lambda n: least <= n <= most and n & (n - 1) == 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Key:
+    """How a field stands in a table: `meaning` is a sentence about it; see `Kind` for its value.
+
+    `without`: what holds where the key is missing; "": the field's default, if it has one. `name`: of the key
+    where it is not the field's; behind a dot, in a table of its own ("roles.code"); BESIDE: the keys of the
+    field's dataclass stand in this table, and its first one says whether it is there. `needed`: files have to
+    have it, though the field has a default.
     """
 
     meaning: str
-    value: str = ""
     without: str = ""
     name: str = ""
-    rule: Rule | None = None
-    read: Reader | None = None
     needed: bool = False
 
 
@@ -251,27 +248,34 @@ def marked(kind: type, mark: type[Mark]) -> dict[str, Mark]:
 
 
 class Slot(NamedTuple):
-    """A key of a table: its name there, the field, whose type `hint` is, its default, and its annotation."""
+    """A key of a table: its name there, the field, whose type `hint` is, its default, and its annotations."""
 
     name: str
     field: str
     hint: Any
     default: Any
     key: Key
+    kind: Kind
     is_needed: bool = False
 
 
 @cache
 def slots(kind: type) -> tuple[Slot, ...]:
     """The keys of a dataclass's table, in the order of its fields; those BESIDE others in their places."""
-    keys, found = marked(kind, Key), list[Slot]()
+    keys, kinds, found = marked(kind, Key), marked(kind, Kind), list[Slot]()
     made = {f.name for f in dataclasses.fields(kind) if f.default_factory is not dataclasses.MISSING}
     for name, hint, default in fields_of(kind):
         if name in keys:
             key = keys[name]
             given = default is not dataclasses.MISSING or name in made or key.without
-            found.append(Slot(key.name or name, name, _optional(hint), default, key, not given or key.needed))
+            own = (key.name or name, name, _optional(hint), default, key, kinds.get(name, Kind()))
+            found.append(Slot(*own, not given or key.needed))
     return tuple(found)
+
+
+def has_names(kind: Any) -> bool:
+    """Whether a dataclass's tables say what they are called; others stand below their names."""
+    return "name" in marked(kind, Key)
 
 
 def key_names(kind: type) -> tuple[str, ...]:
@@ -338,32 +342,35 @@ def _optional(hint: Any) -> Any:
 
 def _read(value: Any, slot: Slot, key: str) -> Any:
     """The value of a field, by its own reader or that of its type."""
-    found = (slot.key.read or partial(_typed_value, slot.hint))(value, key)
-    if slot.key.rule and (wrong := slot.key.rule.wrong(found)):
-        raise Mismatch(wrong, key, slot.key.rule.hint)
+    found = (slot.kind.read or partial(_typed_value, slot.hint))(value, key)
+    if slot.kind.wrong and (wrong := slot.kind.wrong(found)):
+        raise Mismatch(wrong, key)
     return found
 
 
 def _typed_value(hint: Any, value: Any, key: str) -> Any:
+    """The value of a field that has no reader of its own."""
     if typing.get_origin(hint) is tuple:
         inner = typing.get_args(hint)[0]
-        if not dataclasses.is_dataclass(inner):
-            return texts(value, key)
-        assert isinstance(inner, type)
-        if "name" in marked(inner, Key):
-            if not isinstance(value, list) or not value:
-                raise Mismatch("must be a list of tables", key, f"write [[{key}]]")
-            return tuple(from_table(one, inner, key) for one in value)
-        return tuple(
-            from_table(one, inner, f"{key}.{name}", name=a_name(name, f"{key}.{name}"))
-            for name, one in a_table(value, key).items()
-        )
+        return _tables(value, inner, key) if dataclasses.is_dataclass(inner) else texts(value, key)
     if dataclasses.is_dataclass(hint):
         assert isinstance(hint, type)
         return from_table(value, hint, key)
     if issubclass(hint, enum.StrEnum):
         return choice(value, key, hint)
     return {int: size, float: positive, str: text}[hint](value, key)
+
+
+def _tables(value: Any, kind: Any, key: str) -> tuple[Any, ...]:
+    """The dataclasses of a list of tables, or of tables that stand below their names."""
+    if not has_names(kind):
+        return tuple(
+            from_table(one, kind, f"{key}.{name}", name=a_name(name, f"{key}.{name}"))
+            for name, one in a_table(value, key).items()
+        )
+    if not isinstance(value, list) or not value:
+        raise Mismatch("must be a list of tables", key, f"write [[{key}]]")
+    return tuple(from_table(one, kind, key) for one in value)
 
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -480,10 +487,10 @@ def whole(value: object, key: str) -> int:
 def words_of(slot: Slot) -> tuple[str, str]:
     """What the value of a key is, and what holds without it ("": it cannot be left out), for a page."""
     key, hint = slot.key, slot.hint
-    words = key.value or (key.rule.words if key.rule else "")
+    words = slot.kind.words
     if not words and typing.get_origin(hint) is tuple:
         inner = typing.get_args(hint)[0]
-        by_name = dataclasses.is_dataclass(inner) and "name" not in marked(inner, Key)  # type: ignore[arg-type]
+        by_name = dataclasses.is_dataclass(inner) and not has_names(inner)
         words = "list of texts" if inner is str else "tables by name" if by_name else "list of tables"
     elif not words:
         words = "table" if dataclasses.is_dataclass(hint) else _WORDS.get(hint, "")

@@ -30,9 +30,10 @@ from buildtool.plan.choose.footprint import (
     parts_of,
 )
 from buildtool.plan.types import Plan
+from buildtool.target.hardware import Memory
 from buildtool.target.plugin import TargetPlugin
 from buildtool.target.scratch import scratch
-from buildtool.target.types import Board, LinkerScript, Memory, Target, Toolchain
+from buildtool.target.types import Board, LinkerScript, Target, Toolchain
 
 _DATA_LOAD = "__data_load"  # the linker scripts' own: where initial values are stored
 _ARENAS = (".nn_arena", ".nn_second_arena")  # their sections

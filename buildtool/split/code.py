@@ -34,7 +34,7 @@ def code_bytes(graph: Graph, plan: Plan, target: Target, session: Session) -> in
 
 def in_flash(board: Board, name: str) -> bool:
     """Whether a memory of a board keeps what is in it without power."""
-    from buildtool.target.types import MemoryKind
+    from buildtool.target.hardware import MemoryKind
 
     return board.memory(name).kind is not MemoryKind.RAM
 

@@ -17,10 +17,11 @@ from pathlib import Path
 from buildtool.base.errors import Hint, TargetError, did_you_mean
 from buildtool.base.plain import Mismatch, Table, from_table, known_keys, show_size, shown
 from buildtool.base.toml import mistakes, placed, read_toml
+from buildtool.target.hardware import Emulator, FlashImage, Memory, MemoryKind
 from buildtool.target.partitions import boundary, partition_start
 from buildtool.target.readers import ADDRESS_END
 from buildtool.target.speeds import Cache
-from buildtool.target.types import Board, Emulator, FlashImage, Memory, MemoryKind
+from buildtool.target.types import Board
 
 _MOST_EXTENDED = 16  # files, one by another
 EXTENDS = "extends"

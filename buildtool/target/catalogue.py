@@ -37,7 +37,8 @@ from buildtool.graph.types import (
 )
 from buildtool.target.expression import evaluate
 from buildtool.target.geometry import MET, THREADS, VECTOR_BITS, Geometry, taps_met
-from buildtool.target.types import Argument, Contract, Core, KernelVariant, Target, Windows
+from buildtool.target.hardware import Core
+from buildtool.target.types import Argument, Contract, KernelVariant, Target, Windows
 
 LEAST_VECTOR_BITS = 128
 ALIGNMENT = 16  # bytes, of blocks of constants

@@ -13,7 +13,8 @@ from buildtool.base.files import File, to_file
 from buildtool.base.modes import Requantise
 from buildtool.base.session import Session
 from buildtool.options import BOARD_SUFFIXES
-from buildtool.target.types import Board, Memory, MemoryKind, Target
+from buildtool.target.hardware import Memory, MemoryKind
+from buildtool.target.types import Board, Target
 
 MOST_BOARD_BYTES = 1 << 20
 MOST_ARENAS = 2

@@ -23,17 +23,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Annotated
 
 from buildtool.base.errors import did_you_mean
 from buildtool.base.plain import Key, Mismatch, from_table
 from buildtool.base.toml import read_toml
-from buildtool.target import readers
-from buildtool.target.family import COST, costs_of, formula_of, placed_mistake
+from buildtool.target.family import costs_of, formula_of, placed_mistake
+from buildtool.target.readers import Count, Formulas, Stated
 from buildtool.target.speeds import Pipeline, streamed
-from buildtool.target.types import Board, Costs, KernelVariant
+from buildtool.target.types import COST, Board, Costs, KernelVariant
 
 FOLDER = "costs"  # of a family
 RATIO = "cycles_per_instruction"
@@ -49,28 +49,23 @@ class CycleCosts:
         float, Key("What has no formula here: its formula in instructions, times this.", name=RATIO)
     ]
     taken_branch_cycles: Annotated[
-        int,
+        Count,
         Key(
-            "That of the boards whose cycles were fitted ([pipeline]); boards that say "
-            "another are not served.",
-            "whole number",
-            read=readers.count,
+            "That of the boards whose cycles were fitted ([pipeline]); boards that say another are not "
+            "served."
         ),
     ] = 0
-    words_per_cycle: Annotated[int, Key("Likewise.", "whole number", read=readers.count)] = 0
-    costs: Annotated[
-        Mapping[str, str],
-        Key("As the catalogue's table, in cycles.", "table", BY_RATIO, read=readers.formulas),
-    ] = dataclasses.field(default_factory=dict)
+    words_per_cycle: Annotated[Count, Key("Likewise.")] = 0
+    costs: Annotated[Stated, Key("As the catalogue's table, in cycles.", BY_RATIO)] = field(
+        default_factory=dict
+    )
     kernels: Annotated[
-        Mapping[str, str],
+        Formulas,
         Key(
             "What calls of the family's kernels cost, in cycles. They see the names of the kernel's `let`.",
-            "formulas by the names of kernels",
             BY_RATIO,
-            read=readers.formulas,
         ),
-    ] = dataclasses.field(default_factory=dict)
+    ] = field(default_factory=dict)
 
     @property
     def figures(self) -> tuple[int, ...]:

@@ -29,18 +29,20 @@ import dataclasses
 import keyword
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 from buildtool.base.errors import TargetError, did_you_mean
-from buildtool.base.plain import Key, Mismatch, a_table, marked, values_of
+from buildtool.base.plain import Key, Kind, Mismatch, a_table, marked, values_of
 from buildtool.base.toml import placed, read_toml
 from buildtool.target import readers
 from buildtool.target.expression import FUNCTIONS, check
-from buildtool.target.geometry import THREADS, VARIABLES, VECTOR_BITS
+from buildtool.target.readers import Formulas, Headers, Stated
 from buildtool.target.types import (
+    COST,
     NO_PACKING,
+    SHAPE,
     Argument,
     Costs,
     Formula,
@@ -51,14 +53,10 @@ from buildtool.target.types import (
 
 CATALOGUE, PACKER = "catalogue.toml", "packing.py"
 WHAT = "kernel catalogue"
-_SHAPE = Formula(frozenset(VARIABLES))
-COST = Formula(_SHAPE.sees | {THREADS, VECTOR_BITS})
 _TAKEN = frozenset({*COST.sees, *FUNCTIONS, *keyword.kwlist})
-LET = Key(
-    "Names for expressions that its formulas repeat; each may use those before it.",
-    "expressions by names",
-    read=readers.formulas,
-)
+LET = Key("Names for expressions that its formulas repeat; each may use those before it.")
+Let = Annotated[Mapping[str, str], Kind("expressions by names", readers.formulas)]
+_UNCUT = "a block cannot be cut"
 
 
 @dataclass(frozen=True)
@@ -68,59 +66,43 @@ class Layout:
     packer: Path
     bytes: Annotated[
         str,
-        Key("The length of a packed block; every block that is packed is compared with it.", "formula"),
-        _SHAPE,
+        SHAPE,
+        Key("The length of a packed block; every block that is packed is compared with it."),
     ]
     channel_factors: Annotated[
         str,
-        Key(
-            "Bytes of an output channel's factors, behind a head of 16 bytes.",
-            "formula",
-            "a block cannot be cut",
-        ),
-        _SHAPE,
+        SHAPE,
+        Key("Bytes of an output channel's factors, behind a head of 16 bytes.", _UNCUT),
     ] = "0"
     channel_weights: Annotated[
         str,
+        SHAPE,
         Key(
             "Bytes of an output channel's weights, behind the factors. It comes together with "
             "`channel_factors`.",
-            "formula",
-            "a block cannot be cut",
+            _UNCUT,
         ),
-        _SHAPE,
     ] = "0"
     channel_step: Annotated[
-        str,
-        Key(
-            "Where a block can be cut: before channels whose number is a multiple of this.",
-            "formula",
-        ),
-        _SHAPE,
+        str, SHAPE, Key("Where a block can be cut: before channels whose number is a multiple of this.")
     ] = "1"
     channel_unit: Annotated[
         str,
-        Key(
-            "Of how many channels a block has the bytes of a multiple; the last ones are filled up.",
-            "formula",
-        ),
-        _SHAPE,
+        SHAPE,
+        Key("Of how many channels a block has the bytes of a multiple; the last ones are filled up."),
     ] = "1"
     channel_group: Annotated[
         str,
+        SHAPE,
         Key(
             "Of how many channels the factors belong together, a multiple of `channel_unit`. A slice of "
             "fewer lies within them and comes with the factors of all; the argument `channel` says where "
             "it begins.",
-            "formula",
             "`channel_unit`",
         ),
-        _SHAPE,
     ] = "1"
     channel_tail: Annotated[
-        str,
-        Key("Bytes behind a block's weights that the kernel reads and that say nothing.", "formula"),
-        _SHAPE,
+        str, SHAPE, Key("Bytes behind a block's weights that the kernel reads and that say nothing.")
     ] = "0"
 
 
@@ -145,62 +127,39 @@ class Catalogue:
 
     family: KernelFamily
     headers: Annotated[
-        tuple[str, ...],
-        Key(
-            "Headers of the folder, or of kernels/include, that declare the symbols.",
-            "list of files",
-            read=readers.words,
-        ),
+        Headers, Key("Headers of the folder, or of kernels/include, that declare the symbols.")
     ] = ()
     uses: Annotated[
         tuple[str, ...],
-        Key(
-            "Other families whose sources and packings this one needs.",
-            "list of families",
-            read=readers.words,
-        ),
+        Kind("list of families", readers.words),
+        Key("Other families whose sources and packings this one needs."),
     ] = ()
-    let: Annotated[Mapping[str, str], LET] = dataclasses.field(default_factory=dict)
+    let: Annotated[Let, LET] = field(default_factory=dict)
     costs: Annotated[
-        Mapping[str, str],
-        Key(
-            "What calls cost beside their kernels.",
-            "table",
-            "those of the core's next family",
-            read=a_table,
-        ),
-    ] = dataclasses.field(default_factory=dict)
+        Stated, Key("What calls cost beside their kernels.", "those of the core's next family")
+    ] = field(default_factory=dict)
     portable: Annotated[
-        Mapping[str, str],
+        Formulas,
         Key(
-            "What kernels of portable families cost in this core's code, in the place of their own formulas.",
-            "formulas by the names of kernels",
-            read=readers.formulas,
+            "What kernels of portable families cost in this core's code, in the place of their own formulas."
         ),
-    ] = dataclasses.field(default_factory=dict)
+    ] = field(default_factory=dict)
     packings: Annotated[
         Mapping[str, Layout],
-        Key(
-            "Layouts of constants, which the folder's packing.py makes.",
-            "tables by name",
-            name="packing",
-            read=_layouts,
-        ),
-    ] = dataclasses.field(default_factory=dict)
+        Kind("tables by name", _layouts),
+        Key("Layouts of constants, which the folder's packing.py makes.", name="packing"),
+    ] = field(default_factory=dict)
     kernels: Annotated[
         tuple[KernelVariant, ...],
-        Key(
-            "The kernels. Earlier ones are preferred to later ones.",
-            "array of tables",
-            name="kernel",
-            read=_tables,
-        ),
+        Kind("array of tables", _tables),
+        Key("The kernels. Earlier ones are preferred to later ones.", name="kernel"),
     ] = ()
     routines: Annotated[
         tuple[Routine, ...],
-        Key("What emitted code calls beside kernels.", "array of tables", name="routine", read=_tables),
+        Kind("array of tables", _tables),
+        Key("What emitted code calls beside kernels.", name="routine"),
     ] = ()
-    names: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
+    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def load_family(folder: Path) -> Catalogue:

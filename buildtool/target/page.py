@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import is_dataclass
+from typing import get_args
 
-from buildtool.base.plain import BESIDE, Key, Slot, Word, slots, words_of
+from buildtool.base.plain import BESIDE, Key, Kind, Slot, Word, has_names, slots, words_of
 from buildtool.target.board_file import EXTENDS
 from buildtool.target.cycle_costs import FOLDER, CycleCosts
 from buildtool.target.family import LET, Catalogue, Layout
 from buildtool.target.geometry import THREADS, VARIABLES, VECTOR_BITS
+from buildtool.target.hardware import Probe, ProbeKey
 from buildtool.target.plugin import INTERFACE
-from buildtool.target.speeds import Cache, Pipeline
-from buildtool.target.types import (
-    Argument,
-    Board,
-    Chip,
-    Contract,
-    Core,
-    Costs,
-    Emulator,
-    Estimate,
-    FlashImage,
-    KernelVariant,
-    Mcuboot,
-    Memory,
-    ProbeProgram,
-    Published,
-    PublishedPart,
-    Role,
-    Routine,
-    Uart,
-    VectorUnit,
-    Windows,
-)
+from buildtool.target.types import Argument, Board, Contract, Costs, KernelVariant, Role, Routine, Windows
 
 _HEAD = """\
 # Board files and kernel catalogues
@@ -48,72 +29,70 @@ Sizes are bytes, or strings with K, M or G (1024). A formula is an expression ov
 `x if c else y`, and the functions `min`, `max`, `abs`, `ceil_div(a, b)` and `align(a, to)`. Bytes are rounded
 up. A formula may have several lines, and the names of a `let` in it stand for their expressions.
 """
-_ROLES = Key("Which memory holds what. A memory may have several roles.", "table")
-_SERVER = (
-    Key("One of these by its name.", "`openocd` or `pyocd`", name="server"),
-    Key("The words that `server` needs.", "list of texts", name="options"),
-)
-# In the order of the page: how the table is written in a file, what it is about, its keys.
-Tables = Sequence[tuple[str, str, Iterable[Slot]]]
+_ROLES = Key("Which memory holds what. A memory may have several roles.")
+_BASE = Key("Its keys hold where this file has none.")
+TOP = "The file's own keys."
+Table = tuple[str, str, list[Slot]]  # how it is written in a file, what it is about, its keys
 
 
-def _slot(name: str, key: Key, *, needed: bool = False) -> Slot:
+def _slot(name: str, key: Key, words: str, *, needed: bool = False) -> Slot:
     """A key that no field has."""
-    return Slot(name, name, None, None, key, needed)
+    return Slot(name, name, None, None, key, Kind(words), needed)
 
 
 def _own(kind: type) -> list[Slot]:
-    """The keys of a dataclass's table; tables of which several fields are stand there once."""
-    found = []
+    """The keys of a dataclass's table; of those that stand in a table of their own the table, once."""
+    found = list[Slot]()
     for slot in slots(kind):
         if slot.name == BESIDE:
             first, *others = slots(slot.hint)
             found += [first._replace(is_needed=False), *others]
         elif "." not in slot.name:
             found.append(slot)
+        elif found[-1].name != "roles":
+            found.append(_slot("roles", _ROLES, "table", needed=True))
     return found
 
 
-def board_tables() -> Tables:
+def _about(kind: type) -> str:
+    return (kind.__doc__ or "").partition("\n")[0]
+
+
+def _inner(slot: Slot, before: str) -> Iterator[Table]:
+    """The tables of a field that is made of dataclasses."""
+    kind, name = (get_args(slot.hint) or (slot.hint,))[0], before + slot.name
+    if slot.name == "roles":
+        named = [s._replace(name=s.name.partition(".")[2]) for s in slots(Board) if "." in s.name]
+        yield f"[{name}]", _ROLES.meaning.partition(".")[0] + ".", named
+    elif kind is Probe:
+        yield f"[{name}]", _about(kind), [_slot(word, Key(word.meaning), word.words) for word in ProbeKey]
+    elif is_dataclass(kind):
+        assert isinstance(kind, type)
+        by_name = kind is not slot.hint and not has_names(kind)
+        written = f"[{name}.NAME]" if by_name else f"[{name}]" if kind is slot.hint else f"[[{name}]]"
+        yield written, _about(kind), _own(kind)
+        for inner in _own(kind):
+            yield from _inner(inner, f"{name}.")
+
+
+def board_tables() -> list[Table]:
     """The tables of a board file."""
-    extends = Key("Its keys hold where this file has none.", "a known board, or the path of a board file")
-    top, roles = _own(Board), _slot("roles", _ROLES, needed=True)
-    at = next(i for i, slot in enumerate(top) if slot.field == "memories") + 1
-    within = [s._replace(name=s.name.partition(".")[2]) for s in slots(Board) if s.name.startswith("roles.")]
-    programs = [_slot(word, Key(word.meaning, "list of texts")) for word in ProbeProgram]
-    return (
-        ("", "The file's own keys", [_slot(EXTENDS, extends), *top[:at], roles, *top[at:]]),
-        ("[core]", "The processor core", _own(Core)),
-        ("[memory.NAME]", "One memory; any number of them", _own(Memory)),
-        ("[cache.NAME]", "One cache; any number of them", _own(Cache)),
-        ("[pipeline]", "The timing of the core, for estimates of cycles", _own(Pipeline)),
-        ("[roles]", "Which memory holds what", within),
-        ("[image]", "How firmware and weights lie in flash", _own(FlashImage)),
-        ("[image.mcuboot]", "A slot of the boot loader MCUboot", _own(Mcuboot)),
-        ("[emulator]", "What runs images", _own(Emulator)),
-        (
-            "[probe]",
-            "How programs reach the board, the preferred one first",
-            [*programs, *(_slot(key.name, key) for key in _SERVER)],
-        ),
-        ("[uart]", "The serial port of test firmware", _own(Uart)),
-        ("[chip]", "What the chip needs after a reset", _own(Chip)),
-        ("[estimate]", "A board that cannot be measured", _own(Estimate)),
-        ("[vector_unit]", "The limits of a vector unit", _own(VectorUnit)),
-        ("[published]", "A published profile", _own(Published)),
-        ("[[published.part]]", "A line of a published profile", _own(PublishedPart)),
-    )
+    extends = _slot(EXTENDS, _BASE, "a known board, or the path of a board file")
+    tables = [("", TOP, [extends, *_own(Board)])]
+    for slot in _own(Board):
+        tables += _inner(slot, "")
+    return tables
 
 
-def catalogue_tables() -> Tables:
+def catalogue_tables() -> list[Table]:
     """The tables of a kernel catalogue."""
-    return (
-        ("", "The file's own keys", _own(Catalogue)),
-        ("[packing.NAME]", "A layout of constants", _own(Layout)),
-        ("[[kernel]]", "A kernel", [*_own(KernelVariant), _slot("let", LET)]),
-        ("[[routine]]", "What is called beside kernels", _own(Routine)),
-        ("[costs]", "What calls cost beside their kernels", _own(Costs)),
-    )
+    return [
+        ("", TOP, _own(Catalogue)),
+        ("[packing.NAME]", "A layout of constants.", _own(Layout)),
+        ("[[kernel]]", "A kernel.", [*_own(KernelVariant), _slot("let", LET, "expressions by names")]),
+        ("[[routine]]", "What is called beside kernels.", _own(Routine)),
+        ("[costs]", "What calls cost beside their kernels.", _own(Costs)),
+    ]
 
 
 def page() -> str:
@@ -132,7 +111,7 @@ def _catalogues() -> Iterator[str]:
     for table in catalogue_tables():
         yield from _keys(*table)
     yield "## Keys of a file of costs in cycles\n"
-    about = "What the family's kernels cost on the cores that LLVM's pipeline model of this name is of"
+    about = "What the family's kernels cost on the cores that LLVM's pipeline model of this name is of."
     yield from _keys(f"{FOLDER}/MODEL.toml", about, _own(CycleCosts))
     yield "## Variables of formulas\n"
     yield "Of an operator, 0 or 1 where one has no meaning. A dense layer's vectors are columns of a row.\n"
@@ -159,8 +138,7 @@ def _meanings(words: type[Word]) -> dict[str, str]:
 
 
 def _keys(written: str, about: str, keys: Iterable[Slot]) -> Iterator[str]:
-    title = f"### `{written}`\n\n{about}.\n" if written else f"### At the top\n\n{about}.\n"
-    yield title
+    yield f"### {f'`{written}`' if written else 'At the top'}\n\n{about}\n"
     yield "| key | value | without it | what it means |\n| --- | --- | --- | --- |"
     for slot in keys:
         value, without = words_of(slot)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
+from typing import Annotated, Any
 
 from buildtool.base.errors import did_you_mean
 from buildtool.base.modes import MOST_THREADS
 from buildtool.base.plain import (
+    Kind,
     Mismatch,
-    Rule,
     a_name,
     a_table,
     parse_size,
@@ -19,6 +20,7 @@ from buildtool.base.plain import (
     size,
     text,
     texts,
+    whole,
 )
 from buildtool.graph.types import DType, OpKind
 
@@ -34,9 +36,8 @@ _NO_OBJECT = frozenset(
 _PRINTS = ("-print-", "--print-", "-dumpversion", "-dumpmachine", "-dumpspecs", "--analyze", "-cc1")
 _BLOCKS = re.compile(r"(?:([1-9][0-9]{0,5})x)?([0-9]{1,9}[KM]?)")
 
-above_zero = Rule("number above 0", lambda number: "" if number else "must be above 0")
-address = Rule("number", lambda at: "" if at < ADDRESS_END else f"{at:#x} is no 32-bit address")
-in_32_bits = Rule("number", lambda value: "" if value < ADDRESS_END else f"{value:#x} has more than 32 bits")
+_ABOVE = "number above 0"
+_AT_LEAST_0 = "number, 0 or above"
 
 
 def names(value: object, key: str) -> tuple[str, ...]:
@@ -176,3 +177,36 @@ def form(value: object, key: str) -> str:
     if value != "uint8":
         raise Mismatch(f"form '{string(value, key)}' is unknown", hint='"uint8", or none', at=key)
     return "uint8"
+
+
+# Types of fields, by what files have for them.
+Number = Annotated[int, Kind("number")]
+AboveZero = Annotated[int, Kind(_ABOVE)]
+AtLeastZero = Annotated[int, Kind(_AT_LEAST_0)]
+Whole = Annotated[int, Kind(_ABOVE, whole)]
+Rate = Annotated[int, Kind(_ABOVE, wrong=lambda number: "" if number else "must be above 0")]
+Address = Annotated[
+    int, Kind("number", wrong=lambda at: "" if at < ADDRESS_END else f"{at:#x} is no 32-bit address")
+]
+Bits32 = Annotated[
+    int,
+    Kind("number", wrong=lambda value: "" if value < ADDRESS_END else f"{value:#x} has more than 32 bits"),
+]
+Count = Annotated[int, Kind("whole number", count)]
+MemoryName = Annotated[str, Kind("name of a memory")]
+RamName = Annotated[str, Kind("name of a RAM")]
+Source = Annotated[str, Kind("name, or path of a .c file", source)]
+Settings = Annotated[tuple[str, ...], Kind("list of macros")]
+Blocks = Annotated[
+    tuple[tuple[int, int], ...],
+    Kind('list of sizes, such as `["4x16K", "64K", "128K"]`', erase_blocks),
+]
+Names = Annotated[tuple[str, ...], Kind("list of names")]
+Files = Annotated[tuple[str, ...], Kind("list of files", files)]
+Headers = Annotated[tuple[str, ...], Kind("list of files", words)]
+Formulas = Annotated[Mapping[str, str], Kind("formulas by the names of kernels", formulas)]
+Stated = Annotated[Mapping[str, Any], Kind("table", a_table)]
+Types = Annotated[tuple[DType, DType], Kind("element types", types)]
+Form = Annotated[str, Kind("`uint8`", form)]
+Operators = Annotated[str, Kind("operator kind, or a list", kinds)]
+Packing = Annotated[str, Kind("name of a packing")]

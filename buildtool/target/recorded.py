@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from buildtool.target.types import Core
+from buildtool.target.hardware import Core
 
 FOLDER = Path(__file__).resolve().parent / "recorded"
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from buildtool.base.plain import Key, power
+from buildtool.base.plain import Key, Kind, power
+from buildtool.target.readers import AtLeastZero, Number
 
 WORD = 4  # bytes of an access of the core
 
@@ -21,16 +22,11 @@ class Cache:
     """What is kept of slower memories, in lines that are fetched whole."""
 
     name: str
-    line_bytes: Annotated[int, Key("What is fetched at once.", rule=power(4, 1024))]
+    line_bytes: Annotated[int, power(4, 1024), Key("What is fetched at once.")]
     data_bytes: Annotated[int, Key("Bytes that are kept of data.")] = 0
     code_bytes: Annotated[int, Key("Bytes that are kept of code.")] = 0
     ways: Annotated[
-        int,
-        Key(
-            "Lines of a set, in which an address has its place.",
-            value="number",
-            without="0: a line may lie anywhere",
-        ),
+        Number, Key("Lines of a set, in which an address has its place.", "0: a line may lie anywhere")
     ] = 0
 
 
@@ -39,24 +35,21 @@ class Speed:
     """How long a memory lets the core wait, in cycles of the core's clock."""
 
     wait_cycles: Annotated[
-        int,
+        AtLeastZero,
         Key(
-            "Cycles of the core that an access waits, at `clock_hz`, beyond the cycle that every "
-            "access takes.",
-            value="number, 0 or above",
-            without="not known: it is taken for ideal",
+            "Cycles of the core that an access waits, at `clock_hz`, beyond the cycle that every access "
+            "takes.",
+            "not known: it is taken for ideal",
         ),
     ]
-    bus_bits: Annotated[int, Key("Bits that one beat brings; needs `wait_cycles`.", rule=power(8, 1024))] = 32
+    bus_bits: Annotated[int, power(8, 1024), Key("Bits that one beat brings; needs `wait_cycles`.")] = 32
     beat_cycles: Annotated[
-        int,
-        Key(
-            "Cycles of the core for each further beat of one access; needs `wait_cycles`.",
-            value="number, 0 or above",
-        ),
+        AtLeastZero, Key("Cycles of the core for each further beat of one access; needs `wait_cycles`.")
     ] = 1
     cache: Annotated[
-        str, Key("The cache that it is read through; needs `wait_cycles`.", value="name of a cache")
+        str,
+        Kind("name of a cache"),
+        Key("The cache that it is read through; needs `wait_cycles`."),
     ] = ""
 
     def access(self, size: int) -> int:
@@ -71,19 +64,15 @@ class Pipeline:
 
     model: Annotated[str, Key("What LLVM calls its model of the core: the `-mcpu` of `llvm-mca`.")]
     taken_branch_cycles: Annotated[
-        int,
-        Key(
-            "What a taken branch takes beyond the model, which leaves the refill of the pipeline out.",
-            value="number, 0 or above",
-        ),
+        AtLeastZero,
+        Key("What a taken branch takes beyond the model, which leaves the refill of the pipeline out."),
     ] = 0
     source: Annotated[str, Key("Who says that. It stands beside every estimate.", needed=True)] = ""
     words_per_cycle: Annotated[
-        int,
+        Number,
         Key(
             "Words that a load or store of several of them moves in a cycle.",
-            value="number",
-            without="0: the model counts them as one word",
+            "0: the model counts them as one word",
         ),
     ] = 0
 

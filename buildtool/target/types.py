@@ -10,77 +10,46 @@ from pathlib import Path
 from typing import Annotated
 
 from buildtool.base.errors import TargetError, did_you_mean
-from buildtool.base.modes import MOST_THREADS, CostUnit, Level, Requantise
-from buildtool.base.plain import (
-    BESIDE,
-    Key,
-    Mismatch,
-    Word,
-    a_table,
-    known_keys,
-    must,
-    needed,
-    power,
-    shown,
-    text,
-    texts,
-    whole,
-)
+from buildtool.base.modes import CostUnit, Level, Requantise
+from buildtool.base.plain import Key, Kind, Mismatch, Word, must, power
 from buildtool.graph.types import DType
 from buildtool.target import readers
 from buildtool.target.blocks import Executed
 from buildtool.target.geometry import THREADS, VARIABLES, VECTOR_BITS
-from buildtool.target.readers import THREADS_MACRO
-from buildtool.target.speeds import Cache, Pipeline, Speed
+from buildtool.target.hardware import (
+    Chip,
+    Core,
+    Emulator,
+    Estimate,
+    FlashImage,
+    Memory,
+    Probe,
+    Published,
+    Taken,
+    Uart,
+    VectorUnit,
+    read_probe,
+)
+from buildtool.target.readers import (
+    Files,
+    Form,
+    Headers,
+    MemoryName,
+    Names,
+    Number,
+    Operators,
+    Packing,
+    RamName,
+    Types,
+)
+from buildtool.target.speeds import Cache, Pipeline
 
 KEPT_FOR_GLOBALS = 1024  # bytes
+PLAIN_IMAGE = FlashImage()  # firmware at the start of its memory, weights behind it
 BYTES = (DType.INT8, DType.INT8)  # the types of a kernel that says none
 NO_PACKING = "none"  # of kernels without constants
 OWN_FILE = "`SYMBOL.c` of the folder"
 NEXT = "the next family's"
-
-
-class MemoryKind(enum.StrEnum):
-    """RAM is read and written by the program; ROM is executed or read in place."""
-
-    RAM = "ram"
-    ROM = "rom"
-
-
-@dataclass(frozen=True)
-class Memory:
-    """An address range.
-
-    `erase`: flash is erased in blocks, so many (count) of so many bytes. `speed`: how long the core waits for
-    it; None: not known, and it is taken for ideal.
-    """
-
-    name: str
-    kind: Annotated[
-        MemoryKind,
-        Key("Whether programs write it, or only execute and read it in place.", "`ram` or `rom`"),
-    ]
-    base: Annotated[int, Key("Its first address.", "number")]
-    size: Annotated[int, Key("Its bytes.")]
-    bandwidth: Annotated[
-        int,
-        Key(
-            "Weights in a memory that has one are loaded into the arena before they are read.",
-            "bytes a second",
-            "0: not a limit",
-        ),
-    ] = 0
-    erase: Annotated[
-        tuple[tuple[int, int], ...],
-        Key(
-            "Of flash: what one erase empties, from its start; the last one goes on to the end.",
-            'list of sizes, such as `["4x16K", "64K", "128K"]`',
-            "not known",
-            name="erase_blocks",
-            read=readers.erase_blocks,
-        ),
-    ] = ()
-    speed: Annotated[Speed | None, Key("How long the core waits for it.", name=BESIDE)] = None
 
 
 class Contract(Word):
@@ -162,60 +131,40 @@ class Step(enum.StrEnum):
 
 
 @dataclass(frozen=True)
-class Formula:
+class Formula(Kind):
     """A field is a formula over the variables that it `sees`."""
 
-    sees: frozenset[str]
+    sees: frozenset[str] = frozenset()
 
 
 ReadBy = frozenset[Step]  # of a field: the steps that read it, see `target.digest`
-ALL = frozenset(Step)
-PLAN, PACK = frozenset({Step.PLAN}), frozenset({Step.PACK})
-COMPILE, DECLARED = frozenset({Step.COMPILE}), frozenset({Step.EMIT, Step.COMPILE})
-_SHAPE = Formula(frozenset(VARIABLES))
-_SHARED = Formula(_SHAPE.sees | {THREADS})  # the layout of constants must not depend on the core
-_COST = Formula(_SHARED.sees | {VECTOR_BITS})
-_OF_BYTES, _OF_PART = Formula(frozenset({"bytes"})), Formula(frozenset({"oh", "ow", "cin"}))
+ALL, PLAN, EMIT = frozenset(Step), frozenset({Step.PLAN}), frozenset({Step.EMIT})
+PACK, COMPILE = frozenset({Step.PACK}), frozenset({Step.COMPILE})
+DECLARED = EMIT | COMPILE
+SHAPE = Formula("formula", sees=frozenset(VARIABLES))
+SHARED = Formula("formula", sees=SHAPE.sees | {THREADS})  # the layout of constants must not see the core
+COST = Formula("formula", sees=SHARED.sees | {VECTOR_BITS})
+ALONE = Formula("formula")
+OF_BYTES = Formula("formula of `bytes`", sees=frozenset({"bytes"}))
+OF_PART = Formula("formula of `oh`, `ow`, `cin`", sees=frozenset({"oh", "ow", "cin"}))
+Call = Annotated[tuple[Argument, ...], Kind("arguments", read_call)]
 
 
 @dataclass(frozen=True)
 class Routine:
     """A C function for a role; of operator kind `op` ("": of every one)."""
 
-    role: Annotated[Role, Key("What it does.", "a role"), DECLARED]
-    op: Annotated[
-        str,
-        Key(
-            "The operators that it does it for.", "operator kind, or a list", "every kind", read=readers.kinds
-        ),
-        DECLARED,
-    ]
-    symbol: Annotated[str, Key("The C function."), frozenset({Step.EMIT})]
-    sources: Annotated[
-        tuple[str, ...], Key("As those of a kernel.", "list of files", OWN_FILE, read=readers.files), COMPILE
-    ]
-    call: Annotated[
-        tuple[Argument, ...],
-        Key("The function's arguments in their order.", "arguments", read=read_call),
-        frozenset({Step.EMIT}),
-    ]
-    headers: Annotated[
-        tuple[str, ...],
-        Key("The headers that declare the symbol.", "list of files", "the family's", read=readers.words),
-        DECLARED,
-    ] = ()
+    role: Annotated[Role, Kind("a role"), Key("What it does."), DECLARED]
+    op: Annotated[Operators, Key("The operators that it does it for.", "every kind"), DECLARED]
+    symbol: Annotated[str, Key("The C function."), EMIT]
+    sources: Annotated[Files, Key("As those of a kernel.", OWN_FILE), COMPILE]
+    call: Annotated[Call, Key("The function's arguments in their order."), EMIT]
+    headers: Annotated[Headers, Key("The headers that declare the symbol.", "the family's"), DECLARED] = ()
     packing: Annotated[
-        str,
-        Key("Of the constants that it reads: they are the kernel's.", "name of a packing", "no constants"),
-        frozenset({Step.EMIT}),
+        Packing, Key("Of the constants that it reads: they are the kernel's.", "no constants"), EMIT
     ] = NO_PACKING
-    types: Annotated[
-        tuple[DType, DType],
-        Key("As those of the kernels that it stands beside.", "element types", "`int8`", read=readers.types),
-    ] = BYTES
-    form: Annotated[
-        str, Key("As that of the kernel whose constants it reads.", "`uint8`", "as int8", read=readers.form)
-    ] = ""
+    types: Annotated[Types, Key("As those of the kernels that it stands beside.", "`int8`")] = BYTES
+    form: Annotated[Form, Key("As that of the kernel whose constants it reads.", "as int8")] = ""
 
     def serves(self, kernel: KernelVariant) -> bool:
         """Whether it is for the kernel's operator kind and types, and reads constants as it has them."""
@@ -250,77 +199,52 @@ class KernelVariant:
     """
 
     op: Annotated[
-        str,
+        Operators,
         Key(
             "What it computes, as `buildtool ops` names it; or a class: `@lookup`, all functions of one "
             "element; `@comparison`; `@pair`, all functions of the elements at one place but sums and "
-            "products.",
-            "operator kind, or a list",
-            read=readers.kinds,
+            "products."
         ),
         ALL,
     ]
     name: Annotated[str, Key("The kernel's name in plans; no two families share one."), ALL]
-    symbol: Annotated[str, Key("The C function."), frozenset({Step.EMIT})]
+    symbol: Annotated[str, Key("The C function."), EMIT]
     sources: Annotated[
-        tuple[str, ...],
-        Key(
-            'Of the folder, or "family/file" of a family that is used.',
-            "list of files",
-            OWN_FILE,
-            read=readers.files,
-        ),
-        COMPILE,
+        Files, Key('Of the folder, or "family/file" of a family that is used.', OWN_FILE), COMPILE
     ]
     packing: Annotated[
-        str,
-        Key(
-            "Its own one, of a family that is used, or of a portable one.",
-            "name of a packing",
-            "no constants",
-        ),
+        Packing,
+        Key("Its own one, of a family that is used, or of a portable one.", "no constants"),
         PACK,
     ] = NO_PACKING
-    when: Annotated[str, Key("The shapes that it serves.", "formula"), _SHARED, PLAN] = "True"
-    scratch: Annotated[str, Key("Bytes of scratch for a call of `ow` columns.", "formula"), _SHARED, PLAN] = (
-        "0"
-    )
+    when: Annotated[str, SHARED, Key("The shapes that it serves."), PLAN] = "True"
+    scratch: Annotated[str, SHARED, Key("Bytes of scratch for a call of `ow` columns."), PLAN] = "0"
     overlap: Annotated[
-        Contract, Key("How far its output may lie on its dying input.", "a contract", "`none`"), PLAN
+        Contract,
+        Kind("a contract"),
+        Key("How far its output may lie on its dying input.", "`none`"),
+        PLAN,
     ] = Contract.NONE
     cost: Annotated[
-        str,
-        Key("What a call costs in the unit of the target; it also sees `vector_bits`.", "formula"),
-        _COST,
-        PLAN,
+        str, COST, Key("What a call costs in the unit of the target; it also sees `vector_bits`."), PLAN
     ] = "macs"
     call: Annotated[
-        tuple[Argument, ...],
-        Key(
-            "The function's arguments in their order, with commas between them.",
-            "arguments",
-            read=read_call,
-            needed=True,
-        ),
+        Call,
+        Key("The function's arguments in their order, with commas between them.", needed=True),
         ALL - COMPILE,
     ] = ()
-    headers: Annotated[
-        tuple[str, ...],
-        Key("The headers that declare the symbol.", "list of files", "the family's", read=readers.words),
-        DECLARED,
-    ] = ()
-    windows: Annotated[Windows, Key("What it computes in a call.", "`any` or `whole`", "`any`"), PLAN] = (
-        Windows.ANY
-    )
+    headers: Annotated[Headers, Key("The headers that declare the symbol.", "the family's"), DECLARED] = ()
+    windows: Annotated[
+        Windows, Kind("`any` or `whole`"), Key("What it computes in a call.", "`any`"), PLAN
+    ] = Windows.ANY
     constants: Annotated[str, PLAN | PACK] = "0"
     slices: Annotated[
         str,
+        SHAPE,
         Key(
             "Whether it computes some output channels from a block of theirs. Such a kernel computes "
-            "windows; its formula of scratch holds for each of the parts.",
-            "formula",
+            "windows; its formula of scratch holds for each of the parts."
         ),
-        _SHAPE,
         PLAN,
     ] = "False"
     channel_factors: Annotated[str, PLAN] = "0"
@@ -331,302 +255,35 @@ class KernelVariant:
     channel_tail: Annotated[str, PLAN] = "0"
     passes: Annotated[
         str,
-        Key("How often a call reads all of its constants, for memories that let the core wait.", "formula"),
-        _SHAPE,
+        SHAPE,
+        Key("How often a call reads all of its constants, for memories that let the core wait."),
     ] = "1"
     packer: Path | None = field(default=None, compare=False)
     asks: Annotated[
         str,
         Key(
             "For a library's kernel: the question about scratch that the library answers.",
-            without="`scratch` is a formula",
+            "`scratch` is a formula",
         ),
         PLAN,
     ] = ""
     ask: Asked | None = field(default=None, compare=False)
     types: Annotated[
-        tuple[DType, DType],
+        Types,
         Key(
             "The element type of its first input, and of its output where that is another one: `int16`, or "
             "`int8 -> int16`. `int8` stands for uint8, too.",
-            "element types",
             "`int8`",
-            read=readers.types,
         ),
     ] = BYTES
     form: Annotated[
-        str,
+        Form,
         Key(
             "Which arithmetic it computes, where LiteRT's uint8 kernel has another one than its int8 kernel: "
             "filters with a zero point, averages whose halves are rounded up.",
-            "`uint8`",
             "as int8",
-            read=readers.form,
         ),
     ] = ""
-
-
-@dataclass(frozen=True)
-class Core:
-    """A processor core."""
-
-    name: Annotated[str, Key("The core, as reports call it.")]
-    isa: Annotated[str, Key("Its instruction set.")]
-    families: Annotated[
-        tuple[str, ...],
-        Key("The kernel families that it can run, best first.", "list of names", read=readers.names),
-    ]
-    cflags: Annotated[
-        tuple[str, ...],
-        Key("Flags that select the core, for clang and gcc alike.", "list of flags", read=readers.flags),
-    ] = ()
-    defines: Annotated[
-        tuple[str, ...],
-        Key(
-            "Macros for every file that is compiled, as `NAME` or `NAME=VALUE`.",
-            "list of macros",
-            read=readers.macros,
-        ),
-    ] = ()
-    vector_bits: Annotated[
-        int,
-        Key(
-            "The bits of a vector register, where cores that run the same code differ in it.",
-            "0, or a power of two from 32",
-            rule=must(
-                "0 or a power of two from 32 to 65536",
-                lambda bits: bits == 0 or (32 <= bits <= 1 << 16 and bits & (bits - 1) == 0),
-            ),
-        ),
-    ] = 0
-    threads: Annotated[
-        int,
-        Key(
-            "The threads of the core that share the work of a kernel's call. The option "
-            "`threads` takes fewer.",
-            f"1 to {MOST_THREADS}",
-            read=readers.threads,
-        ),
-    ] = 1
-
-    def threaded(self, threads: int) -> Core:
-        """The core with so many threads at work, which its macros say; without a macro where it is one."""
-        own = tuple(define for define in self.defines if define.partition("=")[0] != THREADS_MACRO)
-        defines = (*own, f"{THREADS_MACRO}={threads}") if threads > 1 else own
-        return replace(self, threads=threads, defines=defines)
-
-
-@dataclass(frozen=True)
-class Emulator:
-    """How to run an image without the board."""
-
-    kind: Annotated[
-        str,
-        Key("Who runs images, as the plugin understands it: `native`, `qemu-system-arm`."),
-    ]
-    machine: Annotated[str, Key("The emulated machine.", read=readers.text_or_none)] = ""
-    options: Annotated[tuple[str, ...], Key("Further words of the emulator's command line.")] = ()
-    bases: Annotated[
-        tuple[tuple[str, int], ...],
-        Key(
-            "Memories that lie elsewhere in the emulated machine.",
-            "addresses by the names of memories",
-            "those of the board",
-            read=readers.sizes_by_name,
-        ),
-    ] = ()
-
-
-@dataclass(frozen=True)
-class ProbeTool:
-    """A program that reaches the board itself (`openocd`, `pyocd`, ...), and its words for this board."""
-
-    name: str
-    options: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Probe:
-    """How programs reach the board: the one that is preferred first."""
-
-    tools: tuple[ProbeTool, ...]
-
-
-class ProbeProgram(Word):
-    """The programs that a board's file has words for."""
-
-    OPENOCD = "openocd", "The words that OpenOCD needs for this board."
-    PYOCD = "pyocd", "Those that pyOCD needs."
-    ESPTOOL = "esptool", "Those that esptool needs."
-    XFLASH = "xflash", "Those that XMOS's xflash needs."
-
-
-PROBE_SERVERS = (ProbeProgram.OPENOCD, ProbeProgram.PYOCD)
-
-
-def read_probe(value: object, key: str) -> Probe:
-    """The table [probe]: the words of each program, or those of `server` as `options`."""
-    table, where = a_table(value, key), f"{key}."
-    known_keys(table, (*ProbeProgram, "server", "options"), where)
-    named = {name: table[name] for name in table if name in list(ProbeProgram)}
-    if "server" in table:
-        server = text(table["server"], f"{where}server")
-        if server not in PROBE_SERVERS:
-            raise Mismatch(
-                f"{shown(server)} is unknown", f"{where}server", "known: " + ", ".join(PROBE_SERVERS)
-            )
-        named = {server: needed(table, "options", where), **named}
-    elif "options" in table:
-        raise Mismatch("whose options they are is not said", f"{where}options", 'server = "openocd"')
-    if not named:
-        raise Mismatch(
-            "it names no program", key, f"one of {', '.join(ProbeProgram)}, with the words that it needs"
-        )
-    return Probe(tuple(ProbeTool(name, texts(words, f"{where}{name}")) for name, words in named.items()))
-
-
-@dataclass(frozen=True)
-class Uart:
-    """The serial port by which the board's test firmware answers.
-
-    The driver's file gets the macros WIRE_BASE, WIRE_CLOCK_HZ, WIRE_BAUD and the `settings`.
-    """
-
-    driver: Annotated[
-        str,
-        Key(
-            "The functions of `wire.h` for the port: `cmsdk_uart`, `ns16550`, `sifive_uart`, `stm32_usart`, "
-            "`stm32_usart_v2`, or a file of your own, from the board's file on.",
-            "name, or path of a .c file",
-            read=readers.source,
-        ),
-    ]
-    base: Annotated[int, Key("The address of the port's registers.", "number", rule=readers.address)]
-    clock_hz: Annotated[int, Key("The clock that feeds the port.", "number above 0")]
-    baud: Annotated[int, Key("Bits a second.", "number above 0")] = 115200
-    settings: Annotated[
-        tuple[str, ...],
-        Key("What else the driver wants to know, as `NAME=VALUE`.", "list of macros"),
-    ] = ()
-
-
-@dataclass(frozen=True)
-class Chip:
-    """What the chip needs after a reset, such as its clock."""
-
-    start: Annotated[
-        str,
-        Key(
-            "The functions of `chip.h` for the chip: `stm32f4`, `stm32f7`, or a file of your own.",
-            "name, or path of a .c file",
-            read=readers.source,
-        ),
-    ]
-    settings: Annotated[
-        tuple[str, ...], Key("What the code wants to know, as `NAME=VALUE`.", "list of macros")
-    ] = ()
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """How fast a board works where it cannot be measured."""
-
-    macs_per_second: Annotated[
-        int,
-        Key("Multiply-accumulates a second.", "number above 0", rule=readers.above_zero),
-    ]
-    source: Annotated[str, Key("Where the figure is from. It stands beside every estimate.")]
-
-
-@dataclass(frozen=True)
-class Mcuboot:
-    """A slot of the boot loader MCUboot."""
-
-    slot_bytes: Annotated[int, Key("Bytes of MCUboot's slot, which begins at `code_start`.")]
-    header_bytes: Annotated[
-        int, Key("What is kept for MCUboot's header before the code.", "size, a multiple of 128")
-    ] = 512
-    align: Annotated[
-        int,
-        Key(
-            "What the flash writes at once, in bytes.",
-            rule=must("1, 2, 4, 8, 16 or 32", lambda n: n in (1, 2, 4, 8, 16, 32)),
-        ),
-    ] = 8
-
-
-@dataclass(frozen=True)
-class FlashImage:
-    """How firmware lies in flash; places in bytes from the start of the memory."""
-
-    uf2_family: Annotated[
-        int, Key("The chip's number in UF2 files.", "number", "0: it has none", rule=readers.in_32_bits)
-    ] = 0
-    code_start: Annotated[
-        int, Key("Where the firmware begins in the code's memory, behind a boot loader.")
-    ] = 0
-    weights_start: Annotated[
-        int | None,
-        Key(
-            "Where the partition of the weights begins in their memory.",
-            without="the first erase block that the firmware leaves free",
-        ),
-    ] = None
-    slots: Annotated[
-        int,
-        Key(
-            "How many weight images the partition has room for.",
-            "number from 1 to 16",
-            rule=must("from 1 to 16", lambda n: 1 <= n <= 16),  # as nn_slots.h has it
-        ),
-    ] = 1
-    slot_bytes: Annotated[
-        int, Key("Bytes of a slot, in whole erase blocks.", without="0: all that is left")
-    ] = 0
-    mcuboot: Annotated[Mcuboot | None, Key("The slot of a boot loader that checks signatures.")] = None
-
-
-@dataclass(frozen=True)
-class VectorUnit:
-    """How fast a vector unit can be."""
-
-    macs: Annotated[int, Key("Multiply-accumulates of one issue, at most.", "number above 0", read=whole)]
-    cycles: Annotated[
-        int,
-        Key("Cycles of the core from one issue of a thread to its next one.", "number above 0", read=whole),
-    ]
-
-
-@dataclass(frozen=True)
-class PublishedPart:
-    """A line of a published profile."""
-
-    name: Annotated[str, Key("The line, as reports call it.")]
-    operators: Annotated[tuple[str, ...], Key("Its operator kinds; `LOAD` is loading weights.")]
-    milliseconds: Annotated[float, Key("Their time.")]
-
-
-@dataclass(frozen=True)
-class Published:
-    """A profile that somebody published of the board."""
-
-    network: Annotated[str, Key("The network, as reports call it.")]
-    source: Annotated[str, Key("Who published the profile.")]
-    macs: Annotated[
-        int,
-        Key("The network's multiply-accumulates, by which it is known again.", "number above 0", read=whole),
-    ]
-    milliseconds: Annotated[float, Key("The whole time.")]
-    parts: Annotated[tuple[PublishedPart, ...], Key("Its lines.", name="part")]
-
-
-@dataclass(frozen=True)
-class Taken:
-    """Bytes of a memory that firmware takes beside its arena, and what for."""
-
-    memory: str
-    what: str
-    bytes: int
 
 
 @dataclass(frozen=True)
@@ -635,52 +292,47 @@ class Board:
 
     name: str
     title: Annotated[str, Key("What the board is.")]
-    family: Annotated[str, Key("The plugin that serves the board.", "the name of a plugin")]
+    family: Annotated[str, Kind("the name of a plugin"), Key("The plugin that serves the board.")]
     stack_bytes: Annotated[
         int,
-        Key(
-            "The stack, which lies in the memory of the data.",
-            "size, a multiple of 8",
-            rule=must("a multiple of 8, 256 at least", lambda n: n >= 256 and n % 8 == 0),
-        ),
+        must("a multiple of 8, 256 at least", lambda n: n >= 256 and n % 8 == 0, "size, a multiple of 8"),
+        Key("The stack, which lies in the memory of the data."),
     ]
     core: Annotated[Core, Key("The processor core.")]
     memories: Annotated[
         tuple[Memory, ...],
         Key("The memories. Their names are those of the linker script's regions.", name="memory"),
     ]
-    code: Annotated[str, Key("Code and constants of the program.", "name of a memory", name="roles.code")]
-    data: Annotated[str, Key("Globals and the stack.", "name of a RAM", name="roles.data")]
-    arena: Annotated[str, Key("The arena.", "name of a RAM", name="roles.arena")]
-    weights: Annotated[str, Key("The weight image.", "name of a memory", name="roles.weights")]
+    code: Annotated[MemoryName, Key("Code and constants of the program.", name="roles.code")]
+    data: Annotated[RamName, Key("Globals and the stack.", name="roles.data")]
+    arena: Annotated[RamName, Key("The arena.", name="roles.arena")]
+    weights: Annotated[MemoryName, Key("The weight image.", name="roles.weights")]
     arenas: Annotated[
         tuple[str, ...],
+        Kind("list of names of RAMs"),
         Key(
             "The memories that may hold an arena in its place: those whose bytes can be written one by one.",
-            "list of names of RAMs",
             "every RAM without a bandwidth",
-            name="roles.arenas",
+            "roles.arenas",
         ),
     ] = ()
     reserved_bytes: Annotated[int, Key("What the application needs of the arena's memory.")] = 0
-    alignment: Annotated[int, Key("Of buffers in the arena, in bytes.", rule=power(4, 4096))] = 16
-    toolchains: Annotated[
-        tuple[str, ...],
-        Key("The compilers that build for the board, the default first.", "list of names"),
-    ] = ()
+    alignment: Annotated[int, power(4, 4096), Key("Of buffers in the arena, in bytes.")] = 16
+    toolchains: Annotated[Names, Key("The compilers that build for the board, the default first.")] = ()
     emulator: Annotated[Emulator | None, Key("What runs an image without the board.")] = None
-    clock_hz: Annotated[int, Key("The core's clock.", "number", "0: not known")] = 0
-    note: Annotated[str, Key("What a user has to know of results for this board.", read=readers.one_line)] = (
-        ""
-    )
+    clock_hz: Annotated[Number, Key("The core's clock.", "0: not known")] = 0
+    note: Annotated[
+        str, Kind("text", readers.one_line), Key("What a user has to know of results for this board.")
+    ] = ""
     estimate: Annotated[Estimate | None, Key("How fast a board is whose speed cannot be measured here.")] = (
         None
     )
     probe: Annotated[
         Probe | None,
-        Key("How programs reach the board: to flash it, and to debug on it.", "table", read=read_probe),
+        Kind("table", read_probe),
+        Key("How programs reach the board: to flash it, and to debug on it."),
     ] = None
-    image: Annotated[FlashImage, Key("How firmware and weights lie in flash.")] = FlashImage()
+    image: Annotated[FlashImage, Key("How firmware and weights lie in flash.")] = PLAIN_IMAGE
     uart: Annotated[Uart | None, Key("The serial port by which test firmware on the board answers.")] = None
     chip: Annotated[Chip | None, Key("What the chip needs after a reset: clock, wait states, caches.")] = None
     vector_unit: Annotated[
@@ -758,7 +410,7 @@ class Board:
             return self
         bases = dict(self.emulator.bases)
         memories = tuple(replace(m, base=bases.get(m.name, m.base), erase=()) for m in self.memories)
-        return replace(self, memories=memories, chip=None, uart=None, image=FlashImage())
+        return replace(self, memories=memories, chip=None, uart=None, image=PLAIN_IMAGE)
 
     def cache_of(self, memory: Memory) -> Cache | None:
         """The cache between the core and a memory; None where there is none, or none is known."""
@@ -929,36 +581,14 @@ class RunResult:
 class Costs:
     """What a target's code costs beside the kernels' own formulas; see `costs`."""
 
-    call: Annotated[
-        str,
-        Key("The emitted loops around one kernel call.", "formula", NEXT),
-        Formula(frozenset()),
-    ] = "0"
-    row: Annotated[
-        str,
-        Key("A row of a streamed image that the application delivers.", "formula of `bytes`", NEXT),
-        _OF_BYTES,
-    ] = "0"
-    move: Annotated[
-        str, Key("A tensor that is copied within the arena.", "formula of `bytes`", NEXT), _OF_BYTES
-    ] = "0"
-    load: Annotated[
-        str, Key("Constants that are brought into the arena.", "formula of `bytes`", NEXT), _OF_BYTES
-    ] = "0"
+    call: Annotated[str, ALONE, Key("The emitted loops around one kernel call.", NEXT)] = "0"
+    row: Annotated[str, OF_BYTES, Key("A row of a streamed image that the application delivers.", NEXT)] = "0"
+    move: Annotated[str, OF_BYTES, Key("A tensor that is copied within the arena.", NEXT)] = "0"
+    load: Annotated[str, OF_BYTES, Key("Constants that are brought into the arena.", NEXT)] = "0"
     sums: Annotated[
-        str,
-        Key(
-            "A part of a global pooling's input that is added to its sums.",
-            "formula of `oh`, `ow`, `cin`",
-            NEXT,
-        ),
-        _OF_PART,
+        str, OF_PART, Key("A part of a global pooling's input that is added to its sums.", NEXT)
     ] = "0"
-    sums_end: Annotated[
-        str,
-        Key("The output of such a pooling, made of its sums.", "formula of `oh`, `ow`, `cin`", NEXT),
-        _OF_PART,
-    ] = "0"
+    sums_end: Annotated[str, OF_PART, Key("The output of such a pooling, made of its sums.", NEXT)] = "0"
 
 
 @dataclass(frozen=True)
