@@ -25,7 +25,7 @@ from buildtool.firmware.tools import toolchain
 from buildtool.plan.choose.pipeline import Planned, planned
 from buildtool.plan.options import PlanOptions
 from buildtool.target.choice import TargetChoice
-from buildtool.target.library import kernel_includes
+from buildtool.target.kernels import kernel_includes
 
 CPU_SECONDS = 100  # of the program, which serves up to 500 images in some milliseconds each
 _MAIN = """

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from buildtool.api import requests as r
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.files import File
+from buildtool.base.scratch import scratch
 from buildtool.schema import SCHEMA
-from buildtool.target.scratch import scratch
 
 if TYPE_CHECKING:
     from buildtool.base.session import Session
@@ -212,7 +212,7 @@ def emit(request: r.Emit, session: Session) -> EmitAnswer:
     from buildtool.plan.choose.given import planned_or_given
     from buildtool.plan.choose.needs import notes, refuse_unless_fits
     from buildtool.plan.codec import to_bytes
-    from buildtool.target.library import include_folder, kernel_includes
+    from buildtool.target.kernels import include_folder, kernel_includes
 
     made = planned_or_given(request.model, request.target, request.options, request.lock, session)
     name = request.name or made.model.name

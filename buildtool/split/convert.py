@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import ToolError
+from buildtool.base.scratch import scratch
 from buildtool.split import keeping
 from buildtool.split.fileorder import in_order
-from buildtool.target.scratch import scratch
 
 if TYPE_CHECKING:
     import keras

@@ -12,8 +12,8 @@ from typing import Any
 
 from buildtool.base import outfiles
 from buildtool.base.errors import MachineError, ModelError, UsageError
+from buildtool.base.scratch import scratch
 from buildtool.split import backend
-from buildtool.target.scratch import scratch
 
 _SAVE = "save it with Keras 3: model.save('network.keras')"
 _TIME = (1980, 1, 1, 0, 0, 0)  # the first one that a .zip file can say

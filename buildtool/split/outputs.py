@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import BuildtoolError
+from buildtool.base.scratch import scratch
 from buildtool.split import convert, keeping, training
 from buildtool.split.batches import inputs
 from buildtool.split.code import code_bytes
-from buildtool.target.scratch import scratch
 
 if TYPE_CHECKING:
     from buildtool.split.data import Data

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from buildtool.base.errors import BuildtoolError
+from buildtool.base.scratch import scratch
 from buildtool.split.code import code_bytes, room
 from buildtool.split.structure import build
 from buildtool.split.types import Choice
-from buildtool.target.scratch import scratch
 
 if TYPE_CHECKING:
     import keras

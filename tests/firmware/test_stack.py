@@ -26,7 +26,7 @@ from buildtool.plan.choose.choose import nearest
 from buildtool.plan.choose.pipeline import planned
 from buildtool.plan.choose.prepare import load_network, prepare
 from buildtool.plan.options import PlanOptions
-from buildtool.target.library import all_kernel_sources, kernel_includes
+from buildtool.target.kernels import all_kernel_sources, kernel_includes
 from buildtool.target.registry import load_target, plugin, toolchain
 
 # Instructions as disassemblers print them (halves of Thumb, in the order of memory), and bytes of stack.
