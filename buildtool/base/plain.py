@@ -261,11 +261,11 @@ class Slot(NamedTuple):
 
 @cache
 def slots(kind: type) -> tuple[Slot, ...]:
-    """The keys of a dataclass's table, in the order of its fields; those BESIDE others in their places."""
+    """The keys of a dataclass's table, in the order of its fields; a base's are of another table."""
     keys, kinds, found = marked(kind, Key), marked(kind, Kind), list[Slot]()
     made = {f.name for f in dataclasses.fields(kind) if f.default_factory is not dataclasses.MISSING}
     for name, hint, default in fields_of(kind):
-        if name in keys:
+        if name in keys and name in kind.__annotations__:
             key = keys[name]
             given = default is not dataclasses.MISSING or name in made or key.without
             own = (key.name or name, name, _optional(hint), default, key, kinds.get(name, Kind()))

@@ -268,12 +268,7 @@ def constants_bytes(variant: KernelVariant, graph: Graph, op: Op) -> int:
 
 
 class ChannelBytes(NamedTuple):
-    """How a block of constants is cut at output channels.
-
-    `factors`, `weights`: bytes of a channel. Slices begin at multiples of `step` channels; a block has the
-    bytes of a multiple of `unit`, and `tail` bytes behind them. The factors of `group` channels, a multiple
-    of `unit`, belong together.
-    """
+    """How a block of constants is cut at output channels: what the formulas of its `Layout` are worth."""
 
     factors: int = 0
     weights: int = 0

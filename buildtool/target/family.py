@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from buildtool.base.errors import TargetError, did_you_mean
-from buildtool.base.plain import Key, Kind, Mismatch, a_table, marked, values_of
+from buildtool.base.plain import Key, Kind, Mismatch, a_table, slots, values_of
 from buildtool.base.toml import placed, read_toml
 from buildtool.target import readers
 from buildtool.target.expression import FUNCTIONS, check
@@ -42,12 +42,12 @@ from buildtool.target.readers import Formulas, Headers, Stated
 from buildtool.target.types import (
     COST,
     NO_PACKING,
-    SHAPE,
     Argument,
     Costs,
     Formula,
     KernelFamily,
     KernelVariant,
+    Layout,
     Routine,
 )
 
@@ -56,54 +56,6 @@ WHAT = "kernel catalogue"
 _TAKEN = frozenset({*COST.sees, *FUNCTIONS, *keyword.kwlist})
 LET = Key("Names for expressions that its formulas repeat; each may use those before it.")
 Let = Annotated[Mapping[str, str], Kind("expressions by names", readers.formulas)]
-_UNCUT = "a block cannot be cut"
-
-
-@dataclass(frozen=True)
-class Layout:
-    """A packing: who makes it, and expressions for the bytes of a block and of each channel in it."""
-
-    packer: Path
-    bytes: Annotated[
-        str,
-        SHAPE,
-        Key("The length of a packed block; every block that is packed is compared with it."),
-    ]
-    channel_factors: Annotated[
-        str,
-        SHAPE,
-        Key("Bytes of an output channel's factors, behind a head of 16 bytes.", _UNCUT),
-    ] = "0"
-    channel_weights: Annotated[
-        str,
-        SHAPE,
-        Key(
-            "Bytes of an output channel's weights, behind the factors. It comes together with "
-            "`channel_factors`.",
-            _UNCUT,
-        ),
-    ] = "0"
-    channel_step: Annotated[
-        str, SHAPE, Key("Where a block can be cut: before channels whose number is a multiple of this.")
-    ] = "1"
-    channel_unit: Annotated[
-        str,
-        SHAPE,
-        Key("Of how many channels a block has the bytes of a multiple; the last ones are filled up."),
-    ] = "1"
-    channel_group: Annotated[
-        str,
-        SHAPE,
-        Key(
-            "Of how many channels the factors belong together, a multiple of `channel_unit`. A slice of "
-            "fewer lies within them and comes with the factors of all; the argument `channel` says where "
-            "it begins.",
-            "`channel_unit`",
-        ),
-    ] = "1"
-    channel_tail: Annotated[
-        str, SHAPE, Key("Bytes behind a block's weights that the kernel reads and that say nothing.")
-    ] = "0"
 
 
 def _tables(value: object, key: str) -> list[dict[str, Any]]:
@@ -194,9 +146,7 @@ def _with_layout(variant: KernelVariant, known: Mapping[str, Layout], path: str)
             operator=variant.name,
             hint=f"write channel_factors and channel_weights into [packing.{variant.packing}]",
         )
-    own = vars(layout) | {"constants": layout.bytes}
-    del own["bytes"]
-    return dataclasses.replace(variant, **own)
+    return dataclasses.replace(variant, **vars(layout))
 
 
 @contextlib.contextmanager
@@ -294,7 +244,7 @@ class _Reader:
             values = values_of(_in_lines(entry), Layout)
             if ("channel_factors" in entry) != ("channel_weights" in entry):
                 raise TargetError("'channel_factors' and 'channel_weights' come together")
-            return Layout(self.family.folder / PACKER, **values | expanded(values, Layout, self.names))
+            return Layout(packer=self.family.folder / PACKER, **values | expanded(values, Layout, self.names))
 
     def portable(self, stated: Mapping[str, str]) -> dict[str, str]:
         """The table [portable]: what kernels of portable families cost in this family's code."""
@@ -330,12 +280,14 @@ def formula_of(text: str, key: str, names: Mapping[str, str], sees: Collection[s
     return text
 
 
-def expanded(values: Mapping[str, Any], kind: type, names: Mapping[str, str]) -> dict[str, str]:
+def expanded(
+    values: Mapping[str, Any], kind: type, names: Mapping[str, str], where: str = ""
+) -> dict[str, str]:
     """The fields of a table that are formulas, as `formula_of` has them."""
     return {
-        name: formula_of(values[name], name, names, formula.sees)
-        for name, formula in marked(kind, Formula).items()
-        if name in values
+        slot.field: formula_of(values[slot.field], where + slot.name, names, slot.kind.sees)
+        for slot in slots(kind)
+        if isinstance(slot.kind, Formula) and slot.field in values
     }
 
 
@@ -343,10 +295,7 @@ def costs_of(table: object, path: Path, names: Mapping[str, str]) -> dict[str, s
     """The table [costs] of a file of formulas; TargetError naming file and key."""
     with placed_mistake(path):
         values = values_of(_in_lines(a_table(table, "costs")), Costs, "costs")
-        return {
-            name: formula_of(text, f"costs.{name}", names, marked(Costs, Formula)[name].sees)
-            for name, text in values.items()
-        }
+        return expanded(values, Costs, names, "costs.")
 
 
 def _in_lines(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,11 +10,21 @@ from typing import get_args
 from buildtool.base.plain import BESIDE, Key, Kind, Slot, Word, has_names, slots, words_of
 from buildtool.target.board_file import EXTENDS
 from buildtool.target.cycle_costs import FOLDER, CycleCosts
-from buildtool.target.family import LET, Catalogue, Layout
+from buildtool.target.family import LET, Catalogue
 from buildtool.target.geometry import THREADS, VARIABLES, VECTOR_BITS
 from buildtool.target.hardware import Probe, ProbeKey
 from buildtool.target.plugin import INTERFACE
-from buildtool.target.types import Argument, Board, Contract, Costs, KernelVariant, Role, Routine, Windows
+from buildtool.target.types import (
+    Argument,
+    Board,
+    Contract,
+    Costs,
+    KernelVariant,
+    Layout,
+    Role,
+    Routine,
+    Windows,
+)
 
 _HEAD = """\
 # Board files and kernel catalogues

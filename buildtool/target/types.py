@@ -49,6 +49,7 @@ PLAIN_IMAGE = FlashImage()  # firmware at the start of its memory, weights behin
 BYTES = (DType.INT8, DType.INT8)  # the types of a kernel that says none
 NO_PACKING = "none"  # of kernels without constants
 OWN_FILE = "`SYMBOL.c` of the folder"
+_UNCUT = "a block cannot be cut"
 NEXT = "the next family's"
 
 
@@ -187,15 +188,70 @@ class KernelFamily:
 Asked = Callable[[Mapping[str, int]], int]  # geometry (`catalogue.features`) -> bytes of scratch
 
 
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """A layout of constants: the packing.py that has it, the bytes of a block and of each channel in it."""
+
+    packer: Path | None = field(default=None, compare=False)
+    constants: Annotated[
+        str,
+        SHAPE,
+        Key(
+            "The length of a packed block; every block that is packed is compared with it.",
+            name="bytes",
+            needed=True,
+        ),
+        PLAN | PACK,
+    ] = "0"
+    channel_factors: Annotated[
+        str,
+        SHAPE,
+        PLAN,
+        Key("Bytes of an output channel's factors, behind a head of 16 bytes.", _UNCUT),
+    ] = "0"
+    channel_weights: Annotated[
+        str,
+        SHAPE,
+        PLAN,
+        Key(
+            "Bytes of an output channel's weights, behind the factors. It comes together with "
+            "`channel_factors`.",
+            _UNCUT,
+        ),
+    ] = "0"
+    channel_step: Annotated[
+        str, SHAPE, PLAN, Key("Where a block can be cut: before channels whose number is a multiple of this.")
+    ] = "1"
+    channel_unit: Annotated[
+        str,
+        SHAPE,
+        PLAN,
+        Key("Of how many channels a block has the bytes of a multiple; the last ones are filled up."),
+    ] = "1"
+    channel_group: Annotated[
+        str,
+        SHAPE,
+        PLAN,
+        Key(
+            "Of how many channels the factors belong together, a multiple of `channel_unit`. A slice of "
+            "fewer lies within them and comes with the factors of all; the argument `channel` says where "
+            "it begins.",
+            "`channel_unit`",
+        ),
+    ] = "1"
+    channel_tail: Annotated[
+        str, SHAPE, PLAN, Key("Bytes behind a block's weights that the kernel reads and that say nothing.")
+    ] = "0"
+
+
 @dataclass(frozen=True)
-class KernelVariant:
+class KernelVariant(Layout):
     """One way to compute an operator kind.
 
-    Sources are "family/file". `packing` is the layout of the constants and `packer` the packing.py that has
-    it; `constants` is the length of the packed block in bytes. `slices`: a block is a head of 16 bytes, then
-    `channel_factors` bytes of each channel, then `channel_weights` bytes of each, both parts rounded up to
-    16; see `Layout` for the others. `types`: INT8 stands for UINT8, too. `form`: see `AsUint8`. `ask` is who
-    answers the question `asks`.
+    Sources are "family/file". `packing` is the layout of the constants. `slices`: a block is a head of 16
+    bytes, then `channel_factors` bytes of each channel, then `channel_weights` bytes of each, both parts
+    rounded up to 16. `types`: INT8 stands for UINT8, too. `form`: see `AsUint8`. `ask` is who answers the
+    question `asks`.
     """
 
     op: Annotated[
@@ -237,7 +293,6 @@ class KernelVariant:
     windows: Annotated[
         Windows, Kind("`any` or `whole`"), Key("What it computes in a call.", "`any`"), PLAN
     ] = Windows.ANY
-    constants: Annotated[str, PLAN | PACK] = "0"
     slices: Annotated[
         str,
         SHAPE,
@@ -247,18 +302,11 @@ class KernelVariant:
         ),
         PLAN,
     ] = "False"
-    channel_factors: Annotated[str, PLAN] = "0"
-    channel_weights: Annotated[str, PLAN] = "0"
-    channel_step: Annotated[str, PLAN] = "1"
-    channel_unit: Annotated[str, PLAN] = "1"
-    channel_group: Annotated[str, PLAN] = "1"
-    channel_tail: Annotated[str, PLAN] = "0"
     passes: Annotated[
         str,
         SHAPE,
         Key("How often a call reads all of its constants, for memories that let the core wait."),
     ] = "1"
-    packer: Path | None = field(default=None, compare=False)
     asks: Annotated[
         str,
         Key(
