@@ -47,7 +47,7 @@ def main() -> int:
 
 def make(folder: Path) -> None:
     """Writes a network of two blocks, and images whose class says which half is bright."""
-    from buildtool.split import backend, keeping
+    from buildtool.split import backend
 
     keras: Any = backend.prepare()
     layers = keras.layers
@@ -63,7 +63,7 @@ def make(folder: Path) -> None:
     start = keras.initializers.GlorotUniform(3)
     tensor = layers.Flatten(name="flatten")(tensor)
     tensor = layers.Dense(2, "softmax", kernel_initializer=start, name="classes")(tensor)
-    keeping.save(keras.Model(first, tensor, name="tiny"), folder / "net.keras")
+    backend.save(keras.Model(first, tensor, name="tiny"), folder / "net.keras")
     random = np.random.default_rng(7)
     y = np.arange(96) % 2
     x = random.integers(0, 120, (96, SIZE, SIZE, 3))

@@ -14,6 +14,7 @@ from pathlib import Path
 os.environ["BUILDTOOL_CACHE"] = "off"
 
 from buildtool.split import backend
+from buildtool.split.types import Choice, Fusion
 
 BOARDS = {
     "Cortex-M4": 'extends = "cortex-m4"\n[memory.weights]\nbase = 0x30000000\nsize = "32M"\n',
@@ -21,10 +22,10 @@ BOARDS = {
 }
 STRUCTURES = {
     "vgg16": (
-        *(f"{k}-{k}-{k}-{k}-{k},slice" for k in (1, 2, 4, 6, 8)),
-        *("8-2-2-4-4,slice", "8-2-2-4-4,full", "4-4-4-4-4,slice,naive"),
+        *(Choice((k,) * 5) for k in (1, 2, 4, 6, 8)),
+        *(Choice((8, 2, 2, 4, 4)), Choice((8, 2, 2, 4, 4), "full"), Choice((4,) * 5, fusion=Fusion.NAIVE)),
     ),
-    "resnet18": (*(f"{k}-{k}-{k}-{k},slice" for k in (1, 2, 4, 6, 8)), "4-4-4-4,full"),
+    "resnet18": (*(Choice((k,) * 4) for k in (1, 2, 4, 6, 8)), Choice((4,) * 4, "full")),
 }
 HEAD = "| network | structure | MACs, millions | weights |"
 
@@ -41,21 +42,21 @@ def main() -> None:
         boards = [Path(folder) / f"{name}.toml" for name in BOARDS]
         for path, text in zip(boards, BOARDS.values(), strict=True):
             path.write_text(text)
-        for network, keys in STRUCTURES.items():
-            _rows(network, keys, width, boards)
+        for network, choices in STRUCTURES.items():
+            _rows(network, choices, width, boards)
 
 
-def _rows(network: str, keys: tuple[str, ...], width: float, boards: list[Path]) -> None:
+def _rows(network: str, choices: tuple[Choice, ...], width: float, boards: list[Path]) -> None:
     from buildtool.split import networks
     from buildtool.split.blocks import find_blocks
-    from buildtool.split.pricing import Goals, Pricer
-    from buildtool.split.types import Choice
+    from buildtool.split.pricing import Pricer
+    from buildtool.split.wanted import Goals
 
     model = networks.by_name(network, width)
     pricers = [Pricer(model, find_blocks(model), board, Goals()) for board in boards]
-    for key in keys:
-        prices = [pricer.price(Choice.of_key(key)) for pricer in pricers]
-        cells = [network, key, f"{prices[0].macs / 1e6:,.1f}", f"{prices[0].flash:,}"]
+    for choice in choices:
+        prices = [pricer.price(choice) for pricer in pricers]
+        cells = [network, choice.key(), f"{prices[0].macs / 1e6:,.1f}", f"{prices[0].flash:,}"]
         for price in prices:
             time = price.least.milliseconds
             cells += [f"{price.layerwise or 0:,}", f"{price.least.bytes:,}", f"{time or 0:,.0f}"]

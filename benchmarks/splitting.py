@@ -10,6 +10,7 @@ MACs of the published splits of VGG16 instead, and needs no data.
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import time
 from collections.abc import Iterator
@@ -17,15 +18,38 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from buildtool.base.durations import duration
-from buildtool.split import backend, keeping, training
+from buildtool.split import backend, training
+from buildtool.split.blocks import find_blocks, find_in
+from buildtool.split.branches import split_steps
 from buildtool.split.data import Data, load
-from buildtool.split.published import print_published
+from buildtool.split.networks import steps_by_name
+from buildtool.split.pricing import Pricer
 from buildtool.split.records import Records, key_of
-from buildtool.split.search import FACTORS, MAX_DROP, Candidate, Found, search
-from buildtool.split.settings import Settings
+from buildtool.split.search import Candidate, Found, Work, search
+from buildtool.split.types import Choice, Fusion, counts_in
+from buildtool.split.wanted import Goals, Settings, Wanted
 
 NETWORKS = ("vgg16", "resnet18")
+# The published structures (arXiv 2002.03302): a title, the network, and the choice (None: whole). "Slice" and
+# "full" are what a branch's first convolution reads.
+PUBLISHED: tuple[tuple[str, str, Choice | None], ...] = (
+    ("VGG16", "vgg16", None),
+    ("I, full", "vgg16", Choice((8, 2, 2, 4, 4), "full")),
+    ("I, slice", "vgg16", Choice((8, 2, 2, 4, 4))),
+    ("II, slice", "vgg16", Choice((8, 2, 2, 2, 4))),
+    ("naive, 4 ways, no fusion", "vgg16", Choice((4,) * 5, fusion=Fusion.NAIVE)),
+    ("shared first three, then 4 ways", "vgg16", Choice((4,) * 5, "full", Fusion.SHARED, shared=3)),
+    ("ResNet18", "resnet18", None),
+    *(
+        (f"ResNet18, {factor} ways, {first}", "resnet18", Choice((factor,) * 4, first))
+        for factor in (2, 4, 6, 8)
+        for first in ("full", "slice")
+    ),
+    ("ResNet18, naive, 4 ways", "resnet18", Choice((4,) * 4, fusion=Fusion.NAIVE)),
+)
 WIDTH = 0.125  # of the channels: 8 to 64
 BOARDS = ("cortex-m4", "hifive1")
 EPOCHS, FINE_EPOCHS, FINE_RATE = 12, 5, 0.05
@@ -49,9 +73,12 @@ def main() -> None:
     """Prints the tables of each network."""
     given = arguments()
     if given.counts:
-        print_published()
+        print("\n".join(published()))
         return
-    backend.prepare(threads=given.threads)
+    if given.threads:  # before TensorFlow or another backend is there
+        names = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS")
+        os.environ |= dict.fromkeys(names, str(given.threads))
+    backend.prepare()
     settings = Settings(
         epochs=given.epochs,
         fine_epochs=given.fine_epochs,
@@ -59,7 +86,7 @@ def main() -> None:
         weight_decay=given.weight_decay,
         seed=given.seed,
     )
-    data = load(given.data, cache=given.out / "data").limited(given.images)
+    data = limited(load(given.data, cache=given.out / "data"), given.images)
     for name in given.network or NETWORKS:
         folder = given.out / f"{name}-{given.width:g}"
         base, trained = trained_base(name, given.width, data, settings, folder)
@@ -83,14 +110,39 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--images", type=int, default=1 << 30, help="at most so many to train with")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=0, help="of an operator; 0: all cores")
-    parser.add_argument("--max-drop", type=float, default=MAX_DROP, help="points")
-    parser.add_argument("--factors", type=int, nargs="+", default=FACTORS, help="rising, from 2 on")
+    parser.add_argument("--max-drop", type=float, default=Wanted.max_drop, help="points")
+    parser.add_argument("--factors", type=int, nargs="+", default=Wanted.factors, help="rising, from 2 on")
     parser.add_argument("--board", action="append", help=f"default: {', '.join(BOARDS)}")
-    parser.add_argument("--recorded", action="store_true", help="train no candidate: what is recorded so far")
+    parser.add_argument("--blocks", type=int, default=1 << 30, help="split the first so many alone")
     given = parser.parse_args()
     if not given.counts and given.data is None:
         parser.error("--data names the data set; --counts needs none")
     return given
+
+
+def published() -> Iterator[str]:
+    """Parameters of convolutions, biases left out, and MACs of the published structures."""
+    yield "| network | convolutions | fusion | total | of the original | MACs | of the original |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+    for title, network, choice in PUBLISHED:
+        steps = steps_by_name(network)
+        original = counts_in(steps)
+        counts = original if choice is None else counts_in(split_steps(steps, find_in(steps), choice))
+        total = counts.convolutions + counts.fusion
+        fusion = f"{counts.fusion:,}" if counts.fusion else "-"
+        share, macs = total / original.convolutions, counts.macs / original.macs
+        yield (
+            f"| {title} | {counts.convolutions:,} | {fusion} | {total:,} | {share:.3f} "
+            f"| {counts.macs:,} | {macs:.3f} |"
+        )
+
+
+def limited(data: Data, count: int) -> Data:
+    """At most `count` images to train with, chosen at random; the test part stays whole."""
+    if count >= len(data.train_x):
+        return data
+    chosen = np.sort(np.random.default_rng(0).permutation(len(data.train_x))[:count])
+    return Data(data.train_x[chosen], data.train_y[chosen], data.test_x, data.test_y, data.classes)
 
 
 def trained_base(
@@ -103,14 +155,14 @@ def trained_base(
     key = base_key(name, width, data, settings)
     record = records.get(key)
     if record is not None and path.is_file():
-        return keeping.load(path), record
+        return backend.load(path), record
     base = by_name(name, width=width, size=data.shape[0], classes=len(data.classes), seed=settings.seed)
     said = Said()
     found = training.train(
         base, data, settings, folder / "base.checkpoint.npz", lambda text: said(f"{name}: {text}")
     )
     test = training.accuracy(base, data.test_x, data.test_y, settings)
-    keeping.save(base, path)
+    backend.save(base, path)
     record = {"accuracy": found.accuracy, "test": test, "seconds": found.seconds, "epochs": found.epochs}
     records.put(key, record)
     return base, record
@@ -135,74 +187,50 @@ def network_page(
     given: argparse.Namespace,
 ) -> Iterator[str]:
     """All that is said of one network."""
-    from buildtool.split.blocks import find_blocks
-    from buildtool.split.pricing import Goals, Pricer
-
-    blocks, records, said = find_blocks(base), Records(folder / "records.json"), Said()
-    pricers = {}
-    for board in given.board or BOARDS:
-        kept = Prices(records, name, given.width, board)
-        pricers[board] = Pricer(base, blocks, board, Goals(), known=kept.known, keep=kept.keep)
-    first = next(iter(pricers.values()))
-
-    def figures(choice: Any) -> dict[str, float]:
-        price = first.price(choice)
-        return {"ram": price.least.bytes, "flash": price.flash, "cost": price.cost}
-
-    found = search(
-        base,
-        blocks,
-        data,
-        settings,
-        given.factors,
-        given.max_drop,
-        lambda choice: Everything(),
-        records,
-        lambda text: said(f"{name}: {text}"),
-        figures=figures,
-        first=given.first,
-        with_others=not given.no_others,
-        only_recorded=given.recorded,
+    blocks = find_blocks(base)[: given.blocks]
+    records, said = Records(folder / "records.json"), Said()
+    records.prepare()
+    pricers = {board: Everything(base, blocks, board, Goals(), records) for board in given.board or BOARDS}
+    wanted = Wanted(
+        name,
+        given.data,
+        "",
+        max_drop=given.max_drop,
+        factors=tuple(given.factors),
+        settings=settings,
+        compares=not given.no_others,
     )
+    first = next(iter(pricers.values()))
+    work = Work(wanted, base, blocks, data, first, records, lambda text: said(f"{name}: {text}"))
+    found = search(work, given.first)
     yield f"## {name}, {given.width:g} of its channels"
     yield ""
-    yield from took(trained, found, data, settings)
+    yield from took(trained, found, records, data, settings)
     yield from by_block(found)
     yield from compared(base, found)
     yield from on_boards(found, pricers)
 
 
-class Everything:
+class Everything(Pricer):
     """Every choice is trained: the figures are for the page, not for one board."""
 
-    ok, why = True, ""
+    def missed(self, choice: Choice) -> str:
+        """No goal."""
+        return ""
+
+    def figures(self, choice: Choice) -> dict[str, float]:
+        """What a structure needs, code left out."""
+        price = self.price(choice)
+        return {"ram": price.least.bytes, "flash": price.flash, "cost": price.best(Goals()).cost}
 
 
-@dataclass(frozen=True)
-class Prices:
-    """Prices of a network's choices on a board, in the records."""
-
-    records: Records
-    name: str
-    width: float
-    board: str
-
-    def known(self, choice: str) -> dict[str, Any] | None:
-        """The price of a choice; None where it is not recorded."""
-        return self.records.get(self._key(choice))
-
-    def keep(self, choice: str, price: Any) -> None:
-        """Records a price."""
-        self.records.put(self._key(choice), price)
-
-    def _key(self, choice: str) -> str:
-        return key_of({"price": choice, "name": self.name, "width": self.width, "board": self.board})
-
-
-def took(trained: dict[str, Any], found: Found, data: Data, settings: Settings) -> Iterator[str]:
+def took(
+    trained: dict[str, Any], found: Found, records: Records, data: Data, settings: Settings
+) -> Iterator[str]:
     """What was run, where, and for how long."""
     once = {one.key: one for one in all_candidates(found)}.values()
-    epochs, seconds = sum(one.epochs for one in once), sum(one.seconds for one in once)
+    kept = [records.get(one.key) or {} for one in once]
+    epochs, seconds = (sum(one[name] for one in kept) for name in ("epochs", "seconds"))
     yield f"Keras on {backend.prepare().backend.backend()}, {platform.machine()}."
     yield f"{len(data.train_x):,} images, {settings.validation:.0%} of them held out to judge candidates by;"
     yield f"{len(data.test_x):,} test images."
@@ -230,13 +258,12 @@ def by_block(found: Found) -> Iterator[str]:
         by_factor = {one.factor: one.candidate for one in step.tried if one.candidate is not None}
         cells = [per_cent(by_factor[one].accuracy) if one in by_factor else "-" for one in factors]
         baseline = per_cent(step.baseline.accuracy) if step.baseline is not None else "-"
-        yield f"| {step.block + 1} | {baseline} | {' | '.join(cells)} | {step.kept} |"
+        yield f"| {step.block.index + 1} | {baseline} | {' | '.join(cells)} | {step.kept} |"
     yield ""
 
 
 def compared(base: Any, found: Found) -> Iterator[str]:
     """Accuracy, parameters and MACs of the networks compared; the paper's second table."""
-    from buildtool.split.blocks import find_blocks
     from buildtool.split.structure import build
 
     rows = {
@@ -250,7 +277,11 @@ def compared(base: Any, found: Found) -> Iterator[str]:
     for name, one in rows.items():
         if one is None:
             continue
-        model = base if one.choice.is_whole else build(base, find_blocks(base), one.choice)
+        model = (
+            base
+            if one.choice.is_whole
+            else build(base, find_blocks(base)[: len(one.choice.factors)], one.choice)
+        )
         parameters, macs = counted(model)
         average = sum(one.choice.factors) / len(one.choice.factors)
         yield (
@@ -276,7 +307,7 @@ def on_boards(found: Found, pricers: dict[str, Any]) -> Iterator[str]:
             layerwise = f"{price.layerwise:,}" if price.layerwise is not None else "-"
             yield (
                 f"| {board} | {name} | {layerwise} | {price.least.bytes:,} | {price.flash:,} "
-                f"| {price.macs:,} | {price.cost:,.0f} {price.unit} |"
+                f"| {price.macs:,} | {price.best(Goals()).cost:,.0f} {price.unit} |"
             )
     yield ""
 
@@ -288,7 +319,7 @@ def per_cent(share: float) -> str:
 
 def counted(model: Any) -> tuple[int, int]:
     """Parameters of all convolutions, those of fusion included and biases left out, and MACs of a network."""
-    from buildtool.split.counts import counts_of
+    from buildtool.split.graphs import counts_of
 
     found = counts_of(model)
     return found.convolutions + found.fusion, found.macs

@@ -41,7 +41,7 @@ AWAITED: dict[str, str] = {}
 # Used as programs or as a plugin, which no import shows: the file and the words that use them.
 COMMANDS = {
     "clang-format": (".ci/run", "clang-format"),
-    "h5py": ("buildtool/split/keeping.py", "import h5py"),  # the extra may be absent
+    "h5py": ("buildtool/split/backend.py", "import h5py"),  # the extra may be absent
     "imgtool": ("tests/firmware/flashing/test_signing.py", 'needs_tool("imgtool")'),
     "cmake": ("tests/support/cmakeprojects.py", 'self._run("cmake", *where'),
     "keras": ("buildtool/split/structure.py", "import keras"),  # the extra may be absent

@@ -133,7 +133,7 @@ class _Set:
 
     def publish(self) -> None:
         """Gives all of them their names."""
-        with _alone(self._folder):
+        with alone(self._folder):
             for number, (path, part) in enumerate(self._parts.items()):
                 with _writing(path):
                     kept = path.parent / f"{self._token}-{number}.old"
@@ -191,7 +191,7 @@ def _keep(path: Path, kept: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def alone(folder: Path) -> Iterator[None]:
     """No two sets get their names in one folder at the same time, where the system can see to that."""
     handle = -1
     with contextlib.suppress(OSError, ImportError):

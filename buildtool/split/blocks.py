@@ -16,20 +16,19 @@ from typing import TYPE_CHECKING
 from buildtool.base.errors import BuildtoolError, UnsupportedError
 from buildtool.split.branches import split_steps
 from buildtool.split.graphs import steps_of
-from buildtool.split.steps import (
+from buildtool.split.types import (
     CONVOLUTIONS,
     DEPTHWISE,
     GLOBAL_POOLINGS,
     PADDINGS,
     POOLINGS,
+    Block,
+    Choice,
     Step,
 )
-from buildtool.split.types import Block, Choice
 
 if TYPE_CHECKING:
     import keras
-
-__all__ = ["Block", "find_blocks", "find_in"]
 
 Segment = list[Step]
 ENDS = frozenset(("Flatten", "Dense"))  # a chain's first layer of this kind begins the head
@@ -49,8 +48,7 @@ def find_in(steps: Sequence[Step]) -> tuple[Block, ...]:
             hint="a network of convolutions, poolings and dense layers, such as vgg16",
         )
     whole = [_block(index, [step for part in group for step in part]) for index, group in enumerate(groups)]
-    known = {step.name: step for step in steps}
-    blocks = tuple(_tried(block, whole, steps, known) for block in whole)
+    blocks = tuple(_tried(block, whole, steps) for block in whole)
     if all(block.largest == 1 for block in blocks):
         raise UnsupportedError(f"no block of the network can be split; {blocks[0].name}: {blocks[0].reason}")
     return blocks
@@ -145,19 +143,17 @@ def _block(index: int, steps: Segment) -> Block:
         f"block{index + 1}",
         tuple(step.name for step in steps),
         steps[-1].channels,
-        is_residual=_has(steps, {"Add"}),
         largest=min(step.channels // step.multiplier for step in named),
         groups=tuple(step.groups for step in named if step.groups > 1),
     )
 
 
-def _tried(block: Block, blocks: Sequence[Block], steps: Sequence[Step], known: dict[str, Step]) -> Block:
+def _tried(block: Block, blocks: Sequence[Block], steps: Sequence[Step]) -> Block:
     """The block with its reason, where it cannot be split at all."""
     factors = [factor for factor in range(2, block.largest + 1) if block.allows(factor)]
     if not factors:
-        narrow = min(
-            (known[name] for name in block.layers if known[name].is_mixing), key=lambda s: s.channels
-        )
+        mixing = [step for step in steps if step.is_mixing and step.name in block.layers]
+        narrow = min(mixing, key=lambda step: step.channels)
         reason = f"layer {narrow.name} has {narrow.channels} channels"
         if block.largest > 1:
             reason = f"no factor divides its grouped convolutions' groups {block.groups}"

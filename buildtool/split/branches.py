@@ -7,18 +7,13 @@ all of it, or, with "slice", the branch's share of its channels.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from buildtool.base.errors import UnsupportedError, UsageError
-from buildtool.split.steps import (
-    DEPTHWISE,
-    FUSION_ENDING,
-    Part,
-    Step,
-    partition,
-)
-from buildtool.split.types import Block, Choice, Fusion
+from buildtool.split.types import DEPTHWISE, FUSION_ENDING, Block, Choice, Fusion, Part, Step, partition
+
+Channels = tuple[int, ...]
 
 
 def split_steps(steps: Sequence[Step], blocks: Sequence[Block], choice: Choice) -> tuple[Step, ...]:
@@ -34,11 +29,11 @@ def split_steps(steps: Sequence[Step], blocks: Sequence[Block], choice: Choice) 
     for block, factor in zip(blocks, choice.factors, strict=True):
         _check_factor(block, factor)
     work = _Network(steps, choice)
-    for region, fused in _regions(blocks, choice):
+    for region in _regions(blocks, choice):
         work.whole_until(region.layers[0])
-        work.split(region, fused)
+        work.split(region)
     work.whole_until("")
-    return tuple(work.made)
+    return tuple(work.made.values())
 
 
 def _check_factor(block: Block, factor: int) -> None:
@@ -57,40 +52,46 @@ def _check_factor(block: Block, factor: int) -> None:
 
 @dataclass(frozen=True)
 class _Region:
-    """Layers that are split together."""
+    """Layers that are split together; `fused`: whether a fusion block ends them."""
 
     name: str
     factor: int
     layers: tuple[str, ...]
+    fused: bool
 
 
-def _regions(blocks: Sequence[Block], choice: Choice) -> Iterable[tuple[_Region, bool]]:
-    """The regions that are split, and whether a fusion block ends each."""
+def _regions(blocks: Sequence[Block], choice: Choice) -> Iterator[_Region]:
+    """The regions that are split."""
     paired = [pair for pair in zip(blocks, choice.factors, strict=True) if pair[1] > 1]
     if choice.fusion is Fusion.FUSED:
         for block, factor in paired:
-            yield _Region(block.name, factor, block.layers), True
+            yield _Region(block.name, factor, block.layers, True)
     elif paired:
         layers = tuple(name for block, _ in paired for name in block.layers)
-        yield _Region("blocks", paired[0][1], layers), False
+        yield _Region("blocks", paired[0][1], layers, False)
 
 
 class _Network:
-    """The split network while it is made: `values` says where each original step's output is."""
+    """The split network while it is made.
+
+    `original`: the steps that it is made of; `made`: its own so far; `values`: the step that has all of an
+    original step's output.
+    """
 
     def __init__(self, steps: Sequence[Step], choice: Choice) -> None:
-        self.made: list[Step] = []
+        self.original = {step.name: step for step in steps}
+        self.made: dict[str, Step] = {}
+        self.values: dict[str, str] = {}
         self._choice = choice
-        self._steps = {step.name: step for step in steps}
         self._waiting = list(steps)
-        self._values: dict[str, str] = {}
-        self._shapes: dict[str, tuple[int | None, ...]] = {}
-        self._raw = _before_mixing(steps)
+        self._raw: set[str] = set()  # steps that still have the network's input: no convolution before them
+        for step in steps:
+            if not step.is_mixing and self._raw.issuperset(step.inputs):
+                self._raw.add(step.name)
 
-    def add(self, step: Step) -> str:
-        self.made.append(step)
-        self._shapes[step.name] = step.shape
-        return step.name
+    def add(self, step: Step) -> Step:
+        self.made[step.name] = step
+        return step
 
     def whole_until(self, name: str) -> None:
         """Takes over original steps as they are, up to the one of this name ("": to the end)."""
@@ -98,10 +99,10 @@ class _Network:
             self._keep(self._waiting.pop(0))
 
     def _keep(self, step: Step) -> None:
-        inputs = tuple(self._values[name] for name in step.inputs)
-        self._values[step.name] = self.add(replace(step, inputs=inputs))
+        inputs = tuple(self.values[name] for name in step.inputs)
+        self.values[step.name] = self.add(replace(step, inputs=inputs)).name
 
-    def split(self, region: _Region, fused: bool) -> None:
+    def split(self, region: _Region) -> None:
         """Makes the region's branches and joins them."""
         steps = [self._waiting.pop(0) for _ in region.layers]
         held = self._held(steps)
@@ -111,12 +112,14 @@ class _Network:
         last = steps[-1]
         if last.name in held:
             return
-        rest = [step for step in steps if step.name not in held]
-        branches = [_Branch(self, region, index) for index in range(region.factor)]
-        for branch in branches:
-            for step in rest:
-                branch.take(step)
-        self._values[last.name] = self._joined(region, last, branches, fused)
+        ends = []
+        for index in range(region.factor):
+            branch = _Branch(self, region.factor, index)
+            for step in steps:
+                if step.name not in held:
+                    branch.take(step)
+            ends.append(branch.pieces[last.name])
+        self.values[last.name] = self._joined(region, last, ends).name
 
     def _held(self, steps: Sequence[Step]) -> set[str]:
         """The steps of a region that stay whole: shared ones, and cheap ones before the first split ones."""
@@ -139,66 +142,50 @@ class _Network:
         """Whether a branch's convolution of a whole tensor reads its share of the channels only."""
         return self._choice.first == "slice" and name not in self._raw
 
-    def original(self, name: str) -> Step:
-        return self._steps[name]
-
-    def sliced(self, name: str, channels: tuple[int, ...]) -> str:
+    def sliced(self, name: str, channels: Channels) -> Step:
         """The step that takes channels (one run of them) of an original step's whole output."""
-        whole = self._values[name]
+        whole = self.values[name]
         taken = f"{whole}_{channels[0]}_{channels[-1] + 1}"
         if channels[-1] - channels[0] + 1 != len(channels):
             text = "a branch needs channels of it that do not lie side by side"
             raise UnsupportedError(text, operator=name)
-        if taken not in self._shapes:
-            shape = (*self._shapes[whole][:-1], len(channels))
+        if taken not in self.made:
+            shape = (*self.made[whole].shape[:-1], len(channels))
             self.add(Step(taken, "Slice", (whole,), shape, part=Part(name, None, channels)))
-        return taken
+        return self.made[taken]
 
-    def value(self, name: str) -> str:
-        return self._values[name]
-
-    def _joined(self, region: _Region, last: Step, branches: Sequence[_Branch], fused: bool) -> str:
+    def _joined(self, region: _Region, last: Step, ends: Sequence[Step]) -> Step:
         """The concatenation of the branches' ends, and the fusion's 1x1 convolution.
 
         Each branch's end is joined to those before it as soon as it is there. One concatenation of all would
         need memory for all ends and for itself; so each grows over the one before it, beside one end alone.
         """
-        name = f"{region.name}_k{region.factor}"
-        joined, order = branches[0].pieces[last.name].step, branches[0].pieces[last.name].channels
-        for branch in branches[1:]:
-            end = branch.pieces[last.name]
-            order += end.channels
-            shape = (*last.shape[:-1], len(order))
-            ending = "concat" if branch is branches[-1] else f"{branches.index(branch) + 1}_concat"
-            part = Part("", None, order)
-            joined = self.add(Step(f"{name}_{ending}", "Concatenate", (joined, end.step), shape, part=part))
-        if not fused:
+        name, joined = f"{region.name}_k{region.factor}", ends[0]
+        for count, end in enumerate(ends[1:], 2):
+            order = joined.writes + end.writes
+            ending = "concat" if end is ends[-1] else f"{count}_concat"
+            inputs, shape = (joined.name, end.name), (*last.shape[:-1], len(order))
+            joined = self.add(
+                Step(f"{name}_{ending}", "Concatenate", inputs, shape, part=Part("", None, order))
+            )
+        if not region.fused:
             return joined
         rank = len(last.shape) - 1
-        fusion = Step(
-            f"{name}{FUSION_ENDING}", "Dense" if rank == 0 else f"Conv{rank}D", (joined,), last.shape
+        part = Part("", joined.writes, tuple(range(last.channels)))
+        kind, ones = f"Conv{rank}D" if rank else "Dense", (1,) * rank
+        return self.add(
+            Step(f"{name}{FUSION_ENDING}", kind, (joined.name,), last.shape, ones, ones, part=part)
         )
-        ones = (1,) * rank
-        part = Part("", order, tuple(range(last.channels)))
-        return self.add(replace(fusion, kernel=ones, strides=ones, has_bias=True, part=part))
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """A branch's part of an original step's output: the step that has it, and which channels it has."""
-
-    step: str
-    channels: tuple[int, ...]
 
 
 class _Branch:
-    """One branch of a region while it is made: `pieces` by the original steps' names."""
+    """One branch of a region while it is made: `pieces`, its parts of the original steps, by their names."""
 
-    def __init__(self, network: _Network, region: _Region, index: int) -> None:
+    def __init__(self, network: _Network, factor: int, index: int) -> None:
         self._network = network
-        self._region = region
+        self._factor = factor
         self._index = index
-        self.pieces: dict[str, _Piece] = {}
+        self.pieces: dict[str, Step] = {}
 
     def take(self, step: Step) -> None:
         """Adds this branch's part of an original step."""
@@ -210,83 +197,60 @@ class _Branch:
             reads, writes, inputs = self._concatenated(step)
         else:
             reads, writes, inputs = self._channelwise(step)
-        factor = self._region.factor
         if not writes:
-            text = f"it has {step.channels} channels, too few for {factor} branches"
+            text = f"it has {step.channels} channels, too few for {self._factor} branches"
             raise UnsupportedError(text, operator=step.name)
-        name = f"{step.name}_k{factor}b{self._index}"
-        groups = step.groups // factor if step.groups > 1 else 1
-        weights = step.weights * len(writes) // max(step.channels, 1)
-        shape = (*step.shape[:-1], len(writes))
-        part = Part(step.name, reads, writes)
-        made = replace(step, name=name, inputs=inputs, shape=shape, groups=groups, weights=weights, part=part)
-        self.pieces[step.name] = _Piece(self._network.add(made), writes)
+        made = replace(
+            step,
+            name=f"{step.name}_k{self._factor}b{self._index}",
+            inputs=inputs,
+            shape=(*step.shape[:-1], len(writes)),
+            groups=step.groups // self._factor if step.groups > 1 else 1,
+            part=Part(step.name, reads, writes),
+        )
+        self.pieces[step.name] = self._network.add(made)
 
-    def _share(self, channels: int) -> tuple[int, ...]:
-        return partition(channels, self._region.factor)[self._index]
+    def _share(self, name: str) -> Channels:
+        """The branch's share of the channels of an original step."""
+        return partition(self._network.original[name].channels, self._factor)[self._index]
 
-    def _sliced(self, name: str, channels: tuple[int, ...]) -> _Piece:
-        return _Piece(self._network.sliced(name, channels), channels)
-
-    def _mixing(self, step: Step) -> tuple[tuple[int, ...] | None, tuple[int, ...], tuple[str, ...]]:
+    def _mixing(self, step: Step) -> tuple[Channels | None, Channels, tuple[str, ...]]:
         (source,) = step.inputs
-        writes, piece = self._share(step.channels), self.pieces.get(source)
+        writes, piece = self._share(step.name), self.pieces.get(source)
         if piece is None:
-            wide = self._network.original(source).channels
-            enough = wide >= self._region.factor
+            enough = self._network.original[source].channels >= self._factor
             if step.groups == 1 and not (enough and self._network.is_sliced(source)):
-                return None, writes, (self._network.value(source),)
-            piece = self._sliced(source, self._share(wide))
-        if step.groups > 1:
-            self._check_groups(step, piece)
-        return piece.channels, writes, (piece.step,)
-
-    def _check_groups(self, step: Step, piece: _Piece) -> None:
-        """A branch's output channels must read its own input channels."""
-        wide = self._network.original(step.inputs[0]).channels
-        if step.groups % self._region.factor or piece.channels != self._share(wide):
-            text = f"its {step.groups} groups do not fall into {self._region.factor} branches"
+                return None, writes, (self._network.values[source],)
+            piece = self._network.sliced(source, self._share(source))
+        # The output channels of a grouped convolution's branch must read its own input channels.
+        if step.groups > 1 and (step.groups % self._factor or piece.writes != self._share(source)):
+            text = f"its {step.groups} groups do not fall into {self._factor} branches"
             raise UnsupportedError(text, operator=step.name)
+        return piece.writes, writes, (piece.name,)
 
-    def _concatenated(self, step: Step) -> tuple[None, tuple[int, ...], tuple[str, ...]]:
+    def _concatenated(self, step: Step) -> tuple[None, Channels, tuple[str, ...]]:
         writes: list[int] = []
         inputs: list[str] = []
         start = 0
         for name in step.inputs:
-            wide = self._network.original(name).channels
-            piece = self.pieces.get(name) or self._sliced(name, self._share(wide))
-            writes += (start + channel for channel in piece.channels)
-            inputs.append(piece.step)
-            start += wide
+            piece = self.pieces.get(name) or self._network.sliced(name, self._share(name))
+            writes += (start + channel for channel in piece.writes)
+            inputs.append(piece.name)
+            start += self._network.original[name].channels
         return None, tuple(writes), tuple(inputs)
 
-    def _channelwise(self, step: Step) -> tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]:
-        known = [self.pieces[name].channels for name in step.inputs if name in self.pieces]
-        wide = self._network.original(step.inputs[0]).channels
-        reads = max(known, key=len) if known else self._share(wide)
+    def _channelwise(self, step: Step) -> tuple[Channels, Channels, tuple[str, ...]]:
+        known = [self.pieces[name].writes for name in step.inputs if name in self.pieces]
+        reads = max(known, key=len) if known else self._share(step.inputs[0])
         inputs = []
         for name in step.inputs:
             piece = self.pieces.get(name)
-            if piece is None and self._network.original(name).channels == 1 < step.channels:
-                inputs.append(self._network.value(name))  # broadcast over the channels
+            if piece is None and self._network.original[name].channels == 1 < step.channels:
+                inputs.append(self._network.values[name])  # broadcast over the channels
                 continue
-            piece = piece or self._sliced(name, reads)
-            if piece.channels != reads:
-                text = "its inputs have different channels in one branch"
-                raise UnsupportedError(text, operator=step.name)
-            inputs.append(piece.step)
-        return reads, _multiplied(reads, step.multiplier), tuple(inputs)
-
-
-def _multiplied(channels: Iterable[int], multiplier: int) -> tuple[int, ...]:
-    """The output channels of a depthwise convolution for these input channels."""
-    return tuple(channel * multiplier + i for channel in channels for i in range(multiplier))
-
-
-def _before_mixing(steps: Sequence[Step]) -> set[str]:
-    """The steps that still have the network's input: no convolution lies before them."""
-    found: set[str] = set()
-    for step in steps:
-        if not step.is_mixing and found.issuperset(step.inputs):
-            found.add(step.name)
-    return found
+            piece = piece or self._network.sliced(name, reads)
+            if piece.writes != reads:
+                raise UnsupportedError("its inputs have different channels in one branch", operator=step.name)
+            inputs.append(piece.name)
+        writes = tuple(channel * step.multiplier + i for channel in reads for i in range(step.multiplier))
+        return reads, writes, tuple(inputs)

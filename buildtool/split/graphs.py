@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from buildtool.base.errors import UnsupportedError
-from buildtool.split.steps import CONVOLUTIONS, DEPTHWISE, MIXING, SPLITTABLE, Step
+from buildtool.split.types import CONVOLUTIONS, DEPTHWISE, MIXING, SPLITTABLE, Counts, Step, counts_in
 
 if TYPE_CHECKING:
     import keras
 
+T = TypeVar("T", bound=Hashable)
 # Activations given as layers that have no weights.
 _PLAIN_ACTIVATIONS = frozenset(("ReLU", "LeakyReLU", "ELU"))
-
 Source = tuple[str, int]  # a call's name, and which of its outputs
+
+
+def each_after(ends: Iterable[T], reads: Callable[[T], Iterable[T]]) -> list[T]:
+    """All that `ends` depend on, and they, each after what it reads: branch after branch."""
+    found: list[T] = []
+    begun: set[T] = set()
+    waiting = [(one, False) for one in reversed(list(ends))]
+    while waiting:
+        one, is_ready = waiting.pop()
+        if is_ready:
+            found.append(one)
+        elif one not in begun:
+            begun.add(one)
+            waiting.append((one, True))
+            waiting += [(other, False) for other in reversed(list(reads(one)))]
+    return found
 
 
 @dataclass(frozen=True)
@@ -31,12 +47,22 @@ class Call:
     node: Any
     sources: tuple[Source, ...]
 
+    @property
+    def kind(self) -> str:
+        """The class of the layer or operation."""
+        return type(self.operation).__name__
+
     def again(self, operation: Any, inputs: list[Any]) -> Any:
         """Calls another layer as this one was called, on tensors in the place of its inputs."""
         own = self.node.input_tensors
         tensors = {id(tensor): given for tensor, given in zip(own, inputs, strict=True)}
         args, kwargs = self.node.arguments.fill_in(tensors)
         return operation(*args, **kwargs)
+
+
+def counts_of(model: keras.Model) -> Counts:
+    """The counts of a Keras model, whole or split; exact."""
+    return counts_in(steps_of(model))
 
 
 def steps_of(model: keras.Model) -> tuple[Step, ...]:
@@ -56,11 +82,6 @@ def calls_of(model: keras.Model) -> tuple[Call, ...]:
     found: dict[str, Call] = {}
     _collect(graph, "", {}, found)
     return tuple(found.values())
-
-
-def layers_of(model: keras.Model) -> dict[str, Any]:
-    """The layers of a model by the names of their calls."""
-    return {call.name: call.operation for call in calls_of(model)}
 
 
 def _graph(model: Any) -> Any:
@@ -86,7 +107,12 @@ def _collect(graph: Any, prefix: str, known: dict[int, Source], found: dict[str,
     """Adds a graph's calls to `found`; `known`: where its tensors come from, its inputs to begin with."""
     import keras
 
-    for node in _ordered(graph):
+    given = {id(tensor) for tensor in graph.inputs}
+
+    def reads(node: Any) -> list[Any]:
+        return [] if id(node.output_tensors[0]) in given else [_node(one) for one in node.input_tensors]
+
+    for node in each_after(map(_node, (*graph.inputs, *graph.outputs)), reads):
         operation = node.operation
         name = prefix + operation.name
         sources = tuple(known[id(tensor)] for tensor in node.input_tensors)
@@ -106,24 +132,6 @@ def _collect(graph: Any, prefix: str, known: dict[int, Source], found: dict[str,
             known.update((id(tensor), (name, i)) for i, tensor in enumerate(node.output_tensors))
 
 
-def _ordered(graph: Any) -> Iterator[Any]:
-    """A graph's nodes, each after what it reads, branch after branch."""
-    given = {id(tensor) for tensor in graph.inputs}
-    done: set[int] = set()
-    waiting = [(_node(tensor), False) for tensor in (*reversed(graph.outputs), *reversed(graph.inputs))]
-    while waiting:
-        node, is_ready = waiting.pop()
-        if id(node) in done:
-            continue
-        if is_ready:
-            done.add(id(node))
-            yield node
-            continue
-        waiting.append((node, True))
-        if id(node.output_tensors[0]) not in given:
-            waiting += ((_node(tensor), False) for tensor in reversed(node.input_tensors))
-
-
 def _node(tensor: Any) -> Any:
     history = tensor._keras_history
     return history.operation._inbound_nodes[history.node_index]
@@ -141,33 +149,26 @@ def _check(operation: Any, name: str) -> None:
 
 
 def _step(call: Call) -> Step:
-    operation, node = call.operation, call.node
-    kind = type(operation).__name__
-    shape = tuple(node.output_tensors[0].shape[1:])
-    inputs = tuple(name for name, _ in call.sources)
+    operation, kind = call.operation, call.kind
+    shape = tuple(call.node.output_tensors[0].shape[1:])
     if kind == "InputLayer":
         return Step(call.name, kind, (), shape)
-    fields: dict[str, Any] = {"refused": _refused(operation, node)}
-    if kind in CONVOLUTIONS | DEPTHWISE:
-        fields["kernel"] = tuple(operation.kernel_size)
-    strides = getattr(operation, "strides", ())
-    fields["strides"] = (strides,) if isinstance(strides, int) else tuple(strides)
-    if hasattr(operation, "pool_size"):
-        pool = operation.pool_size
-        fields["kernel"] = (pool,) if isinstance(pool, int) else tuple(pool)
+    fields: dict[str, Any] = {"refused": _refused(call)}
+    kernel = "kernel_size" if kind in CONVOLUTIONS | DEPTHWISE else "pool_size"
+    for field, name in (("kernel", kernel), ("strides", "strides")):
+        value = getattr(operation, name, ())
+        fields[field] = (value,) if isinstance(value, int) else tuple(value)
     if kind in DEPTHWISE | {"SeparableConv2D"}:
         fields["multiplier"] = operation.depth_multiplier
     if kind in MIXING | DEPTHWISE:
-        fields["has_bias"] = bool(operation.use_bias)
         fields["groups"] = getattr(operation, "groups", None) or 1
-    elif getattr(operation, "weights", None):
-        fields["weights"] = sum(math.prod(weight.shape) for weight in operation.weights)
-    return Step(call.name, kind, inputs, shape, **fields)
+    return Step(call.name, kind, tuple(name for name, _ in call.sources), shape, **fields)
 
 
-def _refused(operation: Any, node: Any) -> str:
+def _refused(call: Call) -> str:
     """Why a layer cannot be part of a split block; "" where it can."""
-    kind, shape = type(operation).__name__, node.output_tensors[0].shape
+    operation, node, kind = call.operation, call.node, call.kind
+    shape, source = node.output_tensors[0].shape, node.input_tensors[0].shape
     if kind not in SPLITTABLE:
         return f"layers of the kind {kind} are not split"
     if not shape or not shape[-1]:
@@ -180,13 +181,7 @@ def _refused(operation: Any, node: Any) -> str:
     axis = getattr(operation, "axis", -1)
     if isinstance(axis, int) and axis % len(shape) != len(shape) - 1:
         return f"it works on axis {axis}, not on the channels"
-    return _refused_settings(operation, kind, node)
-
-
-def _refused_settings(operation: Any, kind: str, node: Any) -> str:
-    """The same for settings of single kinds of layers."""
-    source = node.input_tensors[0].shape
-    if kind == "Reshape" and source[-1] != node.output_tensors[0].shape[-1]:
+    if kind == "Reshape" and source[-1] != shape[-1]:
         return "it reshapes the channels"
     if kind == "Rescaling" and not isinstance(operation.scale, int | float):
         return "it scales each channel by its own number"

@@ -7,37 +7,47 @@ one that no plan of the front brings within the goals is never trained.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import dataclasses
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from buildtool.api import kept_session
+from buildtool.api.requests import Front, parse
+from buildtool.api.requests import Plan as PlanRequest
 from buildtool.base.errors import BuildtoolError
-from buildtool.base.scratch import scratch
-from buildtool.split.code import code_bytes, room
+from buildtool.base.identity import code_digest
+from buildtool.base.modes import Objective, Strategy
+from buildtool.base.session import Session
+from buildtool.client.files import Located
+from buildtool.emit.image import image_layout
+from buildtool.emit.sources import emit
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import Graph
+from buildtool.plan.choose.bound import bound
+from buildtool.plan.choose.choose import chosen
+from buildtool.plan.choose.cost_units import estimated_ms
+from buildtool.plan.choose.fronts import points
+from buildtool.plan.choose.prepare import Prepared, load_network, prepare
+from buildtool.plan.types import Plan
+from buildtool.split.convert import int8_model, random_images
+from buildtool.split.records import Records, key_of
+from buildtool.split.sketch import Unknown, sketch
 from buildtool.split.structure import build
-from buildtool.split.types import Choice
+from buildtool.split.types import Block, Choice
+from buildtool.split.wanted import Goals
+from buildtool.target.catalogue import select_all
+from buildtool.target.choice import load_target
+from buildtool.target.hardware import MemoryKind
+from buildtool.target.partitions import weights_room
+from buildtool.target.registry import board_chain
+from buildtool.target.types import Target
 
 if TYPE_CHECKING:
     import keras
-
-    from buildtool.base.session import Session
-    from buildtool.graph.types import Graph
-    from buildtool.plan.choose.prepare import Prepared
-    from buildtool.plan.types import Plan
-    from buildtool.split.types import Block
-
-
-@dataclass(frozen=True)
-class Goals:
-    """Upper limits: bytes of the arena, bytes of weights and code in flash, milliseconds of an invoke.
-
-    None: the board's own memory, and any time.
-    """
-
-    ram: int | None = None
-    flash: int | None = None
-    max_ms: float | None = None
 
 
 @dataclass(frozen=True)
@@ -81,32 +91,45 @@ class Price:
         """The plan of least memory."""
         return self.ram[0]
 
-    @property
-    def cost(self) -> float:
-        """The least cost of all plans that the board has room for; that of the smallest where it has none."""
-        return self.best(Goals()).cost
-
-    @property
-    def milliseconds(self) -> float | None:
-        """The time of the plan of least cost that the board has room for; None where costs are no time."""
-        return self.best(Goals()).milliseconds
-
     def best(self, goals: Goals) -> Point:
         """The plan of least cost within the goals for RAM and flash; else the one of least memory."""
-        room = _least(goals.ram, self.ram_there)
-        within = [p for p in self.ram if p.bytes <= room and not self.flash_missed(p, goals)]
+        within = [p for p in self._fitting(goals) if not self._flash_missed(p, goals)]
         return min(within, key=lambda p: p.cost, default=self.least)
 
     def image(self, point: Point) -> int:
         """Bytes of flash that a plan takes: the weight image, and code where that is known."""
         return self.flash + (point.code or 0)
 
-    def flash_missed(self, point: Point, goals: Goals) -> str:
+    def missed(self, goals: Goals) -> str:
+        """Which of the goals and of the board's own memories no plan meets, in words; "": one meets all."""
+        if why := self._flash_missed(min(self.ram, key=self.image), goals):
+            return why
+        fitting = self._fitting(goals)
+        if not fitting:
+            return _exceeds("RAM", self.least.bytes, self._room(goals), "the smallest arena")
+        within = [point for point in fitting if not self._flash_missed(point, goals)]
+        if not within:
+            return self._flash_missed(min(fitting, key=self.image), goals)
+        if goals.max_ms is None:
+            return ""
+        times = [point.milliseconds for point in within if point.milliseconds is not None]
+        if not times:
+            return f"the time on {self.board} is not known: its costs are {self.unit}"
+        is_met = min(times) <= goals.max_ms
+        return "" if is_met else f"time: {min(times):,.1f} ms at least, {goals.max_ms:,g} are allowed"
+
+    def _room(self, goals: Goals) -> int:
+        return self.ram_there if goals.ram is None else min(goals.ram, self.ram_there)
+
+    def _fitting(self, goals: Goals) -> list[Point]:
+        return [point for point in self.ram if point.bytes <= self._room(goals)]
+
+    def _flash_missed(self, point: Point, goals: Goals) -> str:
         """Why weights and code of a plan do not go into flash ("": they do)."""
-        what = "the weight image" if point.code is None else "the weight image with code"
         if self.flash > self.flash_there:
             return _exceeds("flash", self.flash, self.flash_there, "the weight image")
         if goals.flash is not None and self.image(point) > goals.flash:
+            what = "the weight image" if point.code is None else "the weight image with code"
             return _exceeds("flash", self.image(point), goals.flash, what)
         if point.code is not None and self.code_there is not None and point.code > self.code_there:
             return _exceeds("flash", point.code, self.code_there, "code beside the weight image")
@@ -114,119 +137,24 @@ class Price:
 
     def data(self) -> dict[str, Any]:
         """Plain values, as records keep them."""
-        own = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {**own, "ram": [[p.bytes, p.f, p.cost, p.milliseconds, p.code] for p in self.ram]}
+        own = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {**own, "ram": [list(dataclasses.astuple(point)) for point in self.ram]}
 
     @classmethod
     def of_data(cls, data: Mapping[str, Any]) -> Price:
-        """What `data` wrote; KeyError or TypeError for other values."""
-        return cls(**{**data, "ram": tuple(Point(*point) for point in data["ram"])})
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether a structure can reach the goals on the board; `why`: what it exceeds, "" where nothing."""
-
-    ok: bool
-    why: str = ""
-
-
-def verdict(price: Price, goals: Goals) -> Verdict:
-    """Holds a price against the goals, and against the board's own memories."""
-    smallest = min(price.ram, key=price.image)
-    if why := price.flash_missed(smallest, goals):
-        return Verdict(False, why)
-    room = _least(goals.ram, price.ram_there)
-    fitting = [point for point in price.ram if point.bytes <= room]
-    if not fitting:
-        return Verdict(False, _exceeds("RAM", price.least.bytes, room, "the smallest arena"))
-    within = [point for point in fitting if not price.flash_missed(point, goals)]
-    if not within:
-        return Verdict(False, price.flash_missed(min(fitting, key=price.image), goals))
-    if goals.max_ms is None:
-        return Verdict(True)
-    times = [point.milliseconds for point in within if point.milliseconds is not None]
-    if not times:
-        return Verdict(False, f"the time on {price.board} is not known: its costs are {price.unit}")
-    if min(times) > goals.max_ms:
-        return Verdict(False, f"time: {min(times):,.1f} ms at least, {goals.max_ms:,g} are allowed")
-    return Verdict(True)
-
-
-def _least(asked: int | None, there: int) -> int:
-    return there if asked is None else min(asked, there)
+        """What `data` wrote, among other values or alone."""
+        own = {field.name: data[field.name] for field in dataclasses.fields(cls)}
+        return cls(**{**own, "ram": tuple(Point(*point) for point in data["ram"])})
 
 
 def _exceeds(what: str, need: int, room: int, of: str) -> str:
     return f"{what}: {of} takes {need:,} bytes, there are {room:,}"
 
 
-def price_of(graph: Graph, board: str | Path, session: Session) -> Price:
-    """The price of a network on a board (its name, or a .toml file), whether it fits there or not.
-
-    Raises the planner's errors: for an operator without a kernel, and a board that is not there.
-    """
-    from buildtool.graph.tflite.writer import write_model
-
-    with scratch() as folder:
-        path = Path(folder) / "candidate.tflite"
-        path.write_bytes(write_model(graph))
-        return price_of_file(path, board, session)
-
-
-def price_of_file(path: Path, board: str | Path, session: Session) -> Price:
-    """As `price_of`, of a .tflite file."""
-    from buildtool.api.requests import Front, parse
-    from buildtool.base.modes import Strategy
-    from buildtool.client.files import Located
-    from buildtool.emit.image import image_layout
-    from buildtool.plan.choose.cost_units import estimated_ms
-    from buildtool.plan.choose.fronts import points
-    from buildtool.plan.choose.prepare import load_network, prepare
-    from buildtool.target import catalogue
-    from buildtool.target.choice import load_target
-    from buildtool.target.partitions import weights_room
-
-    request = parse(Located({"kind": "front", "model": str(path), "board": str(board)}).request)
-    assert isinstance(request, Front)
-    target, options = load_target(request.target, session), request.options
-    prepared = prepare(load_network(request.model, session), target, options, session)
-    graph = prepared.graphs[0]
-    found = [(point.graph, point.plan) for point in points(prepared, None)]
-    with contextlib.suppress(BuildtoolError):  # mostly one of these costs the least, and is not on the front
-        found += _layer_by_layer(prepared)
-    weights = image_layout(graph, catalogue.select_all(target, graph)).size
-    ways = {
-        Point(p.arena_bytes, p.f, p.cost, estimated_ms(p.cost, target), code_bytes(g, p, target, session))
-        for g, p in found
-    }
-    return Price(
-        board=target.board.name,
-        ram=tuple(sorted(ways, key=lambda p: (p.bytes, p.cost))),
-        layerwise=min((p.arena_bytes for _, p in found if p.strategy == Strategy.LAYERWISE), default=None),
-        flash=weights,
-        macs=found[0][1].macs_layerwise,
-        unit=str(target.cost_unit),
-        ram_there=prepared.available,
-        flash_there=weights_room(target.board),
-        code_there=None if any(way.code is None for way in ways) else room(target.board, weights),
-    )
-
-
-def _layer_by_layer(prepared: Prepared) -> Iterator[tuple[Graph, Plan]]:
-    """The plans layer by layer with the least cost and with the least memory, whether the board has it."""
-    from buildtool.base.modes import Objective, Strategy
-    from buildtool.plan.choose.choose import chosen
-
-    for objective in (Objective.COST, Objective.RAM):
-        options = replace(prepared.options, strategy=Strategy.LAYERWISE, objective=objective, hand_off=None)
-        yield chosen(prepared.by_itself(options))
-
-
 class Pricer:
-    """Prices structures of one network on one board, each once.
+    """Prices structures of one network on one board (its name, or a .toml file), each once.
 
-    `known` finds an earlier price by a structure's key, `keep` takes a new one: the records of a search.
+    `records` keep the prices by all that they depend on.
     """
 
     def __init__(
@@ -235,57 +163,128 @@ class Pricer:
         blocks: Sequence[Block],
         board: str | Path,
         goals: Goals,
-        *,
-        known: Callable[[str], Mapping[str, Any] | None] = lambda key: None,
-        keep: Callable[[str, Mapping[str, Any]], None] = lambda key, data: None,
+        records: Records | None = None,
     ) -> None:
-        from buildtool.api import kept_session
-
-        self.model, self.blocks, self.board, self.goals = model, blocks, board, goals
-        self._known, self._keep = known, keep
+        self.model, self.blocks, self.board, self.goals = model, blocks, str(board), goals
+        self._records = records
         self._session = kept_session()
         self.prices: dict[str, Price] = {}
 
     def price(self, choice: Choice) -> Price:
-        """The price of a structure, from the records where they have it."""
-        key = choice.key()
-        if key not in self.prices:
-            found = self._recorded(key)
-            if found is None:
-                found = self._made(choice)
-                self._keep(key, found.data())
-            self.prices[key] = found
-        return self.prices[key]
+        """The price of a structure, from the records where they have it; the planner's errors."""
+        name = choice.key()
+        if name not in self.prices:
+            made = self._made if self._records is None else self._recorded
+            self.prices[name] = made(choice)
+        return self.prices[name]
 
-    def admits(self, choice: Choice) -> Verdict:
-        """Whether a structure can reach the goals; one that the planner refuses cannot."""
+    def missed(self, choice: Choice) -> str:
+        """Why a structure cannot reach the goals ("": it can); one that the planner refuses cannot."""
         try:
-            return verdict(self.price(choice), self.goals)
+            return self.price(choice).missed(self.goals)
         except BuildtoolError as error:
-            return Verdict(False, error.text)
+            return error.text
 
-    def _recorded(self, key: str) -> Price | None:
-        data = self._known(key)
+    def figures(self, choice: Choice) -> dict[str, float]:
+        """What a structure needs, each number the better the smaller; nothing of one that is refused."""
         try:
-            return None if data is None else Price.of_data(data)
-        except (KeyError, TypeError):  # of another schema: it is made anew
-            return None
+            price = self.price(choice)
+        except BuildtoolError:
+            return {}
+        best = price.best(self.goals)
+        return {"ram": float(price.least.bytes), "flash": float(price.image(best)), "cost": best.cost}
+
+    @cached_property
+    def _about(self) -> dict[str, str]:
+        """What a price depends on besides the choice: a board's file with those that it extends."""
+        board = self.board
+        if board.endswith(".toml"):
+            with contextlib.suppress(OSError):  # the planner says what is wrong with it
+                chain = b"\0".join(path.read_bytes() for path in board_chain(board))
+                board = hashlib.sha256(chain).hexdigest()
+        network = hashlib.sha256(self.model.to_json().encode()).hexdigest()
+        return {"what": "price", "network": network, "board": board, "code": code_digest()}
+
+    def _recorded(self, choice: Choice) -> Price:
+        assert self._records is not None
+        key = key_of({**self._about, "choice": choice.key()})
+        data = self._records.get(key)
+        if data is None:
+            data = {**self._made(choice).data(), "what": "price", "choice": choice.key()}
+            self._records.put(key, data)
+        return Price.of_data(data)
 
     def _made(self, choice: Choice) -> Price:
-        from buildtool.split.sketch import Unknown, sketch
-
         model = build(self.model, self.blocks, choice, grouped=False)
         try:
-            graph = sketch(model)
-        except Unknown:
-            return self._converted(model)
-        return price_of(graph, self.board, self._session)
+            file = write_model(sketch(model))
+        except Unknown:  # TensorFlow's converter knows it
+            file = int8_model(model, random_images(model))
+        return price_of(file, self.board, self._session)
 
-    def _converted(self, model: keras.Model) -> Price:
-        """By TensorFlow's converter, for layers that are not sketched."""
-        from buildtool.split.convert import int8_model, random_images
 
-        with scratch() as folder:
-            path = Path(folder) / "candidate.tflite"
-            path.write_bytes(int8_model(model, random_images(model)))
-            return price_of_file(path, self.board, self._session)
+# ---- by the planner --------------------------------------------------------------------------------
+
+
+def price_of(file: bytes, board: str, session: Session) -> Price:
+    """The price of a .tflite file's network on a board, whether it fits there or not.
+
+    Raises the planner's errors: for an operator without a kernel, and a board that is not there.
+    """
+    model = {"name": "candidate.tflite", "data": file}
+    target, prepared = prepared_for({"kind": "front", "model": model, "board": board}, session)
+    graph = prepared.graphs[0]
+    found = [(point.graph, point.plan) for point in points(prepared, None)]
+    with contextlib.suppress(BuildtoolError):  # mostly one of these costs the least, and is not on the front
+        found += _layer_by_layer(prepared)
+    weights = image_layout(graph, select_all(target, graph)).size
+    ways = {
+        Point(p.arena_bytes, p.f, p.cost, estimated_ms(p.cost, target), code_bytes(g, p, target, session))
+        for g, p in found
+    }
+    own = target.board
+    beside = own.memory(own.code).size - (weights if own.code == own.weights else 0)
+    return Price(
+        board=own.name,
+        ram=tuple(sorted(ways, key=lambda p: (p.bytes, p.cost))),
+        layerwise=min((p.arena_bytes for _, p in found if p.strategy == Strategy.LAYERWISE), default=None),
+        flash=weights,
+        macs=found[0][1].macs_layerwise,
+        unit=str(target.cost_unit),
+        ram_there=prepared.available,
+        flash_there=weights_room(own),
+        code_there=None if any(way.code is None for way in ways) else max(0, beside),
+    )
+
+
+def prepared_for(request: Mapping[str, Any], session: Session) -> tuple[Target, Prepared]:
+    """The target of a request that plans a network, and the network prepared for it."""
+    asked = parse(Located(request).request)
+    assert isinstance(asked, Front | PlanRequest)
+    target = load_target(asked.target, session)
+    return target, prepare(load_network(asked.model, session), target, asked.options, session)
+
+
+def _layer_by_layer(prepared: Prepared) -> Iterator[tuple[Graph, Plan]]:
+    """The plans layer by layer with the least cost and with the least memory, whether the board has it."""
+    given = dataclasses.replace(prepared.options, strategy=Strategy.LAYERWISE, hand_off=None)
+    for objective in (Objective.COST, Objective.RAM):
+        yield chosen(prepared.by_itself(dataclasses.replace(given, objective=objective)))
+
+
+def code_bytes(graph: Graph, plan: Plan, target: Target, session: Session) -> int | None:
+    """Bytes of flash beside the weight image at most: code and constants of network, kernels, test firmware.
+
+    Counted for the newest recorded compiler of the board's first toolchain, whatever is installed: the same
+    network has the same figure on every machine. None where nothing is recorded, or code is in no flash.
+    """
+    board = target.board
+    flash = {name for name in (board.code, board.weights) if board.memory(name).kind is not MemoryKind.RAM}
+    if board.code not in flash:
+        return None
+    sources = emit(graph, plan, target, "network", session)
+    found = bound(sources, plan, target, "")
+    if found is None:
+        return None
+    weights = len(sources.image.data) if board.weights in flash else 0
+    return sum(found.use(name).bytes for name in flash) - weights

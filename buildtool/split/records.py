@@ -1,14 +1,19 @@
-"""What was trained and priced already: one JSON file of records by key, so that nothing is done twice."""
+"""What a later run goes on from: records of what was trained and priced, and arrays, each file whole."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
+import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from buildtool.base import outfiles
 from buildtool.base.errors import UsageError
@@ -23,13 +28,15 @@ def key_of(parts: Mapping[str, Any]) -> str:
 
 
 class Records:
-    """Plain values by key in one file; several processes may write to it, each record whole.
+    """Plain values by key in one JSON file; several processes may write to it, each record whole.
 
-    Raises UsageError for a file that is none of these; it is left as it is.
+    `networks` is the folder beside it for the networks that the records are of. Raises UsageError for a file
+    that is none of records; it is left as it is.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.networks = path.parent / "networks"
         self._found = self._read()
 
     def get(self, key: str) -> dict[str, Any] | None:
@@ -39,14 +46,18 @@ class Records:
     def put(self, key: str, record: Mapping[str, Any]) -> None:
         """Keeps a record, before it returns: the file is replaced whole, or not at all."""
         value = json.loads(json.dumps(record))  # as it will be read, and independent of the caller's
-        with self._alone():
+        self.networks.mkdir(parents=True, exist_ok=True)
+        with outfiles.alone(self.networks):  # no other process reads and replaces the file meanwhile
             self._found = {**self._read(), key: value}
             data = {"schema": SCHEMA, "records": self._found}
             text = json.dumps(data, indent=1, sort_keys=True) + "\n"
             outfiles.write({self.path.name: text.encode()}, self.path.parent)
 
-    def writable(self) -> None:
-        """UsageError where the folder cannot be made or written to: before hours of training."""
+    def prepare(self) -> None:
+        """Makes the file's folder, and clears it of what killed processes left half written.
+
+        UsageError where it cannot be made or written to: before hours of training.
+        """
         folder = self.path.parent
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -54,9 +65,10 @@ class Records:
                 pass
         except OSError as error:
             raise _unwritable(folder, error) from None
-
-    def __len__(self) -> int:
-        return len(self._found)
+        for path in (*folder.glob(".buildtool-*-*-*"), *self.networks.glob(".buildtool-*-*-*")):
+            number = path.name.split("-")[1]
+            if path.suffix in (".part", ".old") and number.isdigit() and not _is_running(int(number)):
+                path.unlink(missing_ok=True)
 
     def _read(self) -> dict[str, dict[str, Any]]:
         """All records of the file."""
@@ -67,34 +79,46 @@ class Records:
         except OSError as error:
             raise _unwritable(self.path.parent, error) from None
         except ValueError:
-            raise UsageError("this is no file of records", path=str(self.path), hint=_HINT) from None
-        schema = data.get("schema") if isinstance(data, dict) else None
-        if schema != SCHEMA:
-            text = f"the records have the schema {schema}; this buildtool reads {SCHEMA}"
+            data = None
+        records = data.get("records") if isinstance(data, dict) else None
+        if isinstance(data, dict) and data.get("schema") != SCHEMA:
+            text = f"the records have the schema {data.get('schema')}; this buildtool reads {SCHEMA}"
             raise UsageError(text, path=str(self.path), hint=_HINT)
-        records = data.get("records")
         if not isinstance(records, dict) or not all(isinstance(one, dict) for one in records.values()):
             raise UsageError("this is no file of records", path=str(self.path), hint=_HINT)
         return records
-
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        """While the file is read and replaced, no other process does so."""
-        try:
-            import fcntl
-        except ImportError:  # a system without it: who starts two searches there loses a record at most
-            yield
-            return
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            lock = self.path.with_name(f".{self.path.name}.lock").open("w")
-        except OSError as error:
-            raise _unwritable(self.path.parent, error) from None
-        with lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
 
 
 def _unwritable(folder: Path, error: OSError) -> UsageError:
     text = f"the folder for records and results cannot be used: {error.strerror}"
     return UsageError(text, path=str(folder), option="out", hint="name another folder")
+
+
+def _is_running(number: int) -> bool:
+    """Whether there is a process of this number."""
+    with contextlib.suppress(PermissionError):  # another user's
+        try:
+            os.kill(number, 0)
+        except ProcessLookupError:
+            return False
+    return True
+
+
+# ---- arrays ----------------------------------------------------------------------------------------
+
+
+def keep_arrays(path: Path, about: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Replaces a file by arrays, and plain values `about` them; the former one stays where that fails."""
+    stream = io.BytesIO()
+    np.savez(stream, about=np.array(json.dumps(about, sort_keys=True)), **arrays)  # type: ignore[arg-type]
+    outfiles.write({path.name: stream.getvalue()}, path.parent)
+
+
+def kept_arrays(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]] | None:
+    """What `keep_arrays` wrote; None where there is no such file, or a damaged one."""
+    try:
+        with np.load(path, allow_pickle=False) as kept:
+            arrays = {name: kept[name] for name in kept.files}  # each with its CRC checked
+        return dict(json.loads(str(arrays.pop("about")))), arrays
+    except Exception:  # whatever damaged bytes bring about
+        return None

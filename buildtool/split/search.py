@@ -9,209 +9,213 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from buildtool.base.durations import duration
 from buildtool.base.errors import UnsupportedError, UsageError
-from buildtool.split import backend, keeping, structure, training
-from buildtool.split.batches import held_out
+from buildtool.split import backend, structure, training
 from buildtool.split.data import Data
-from buildtool.split.found import Candidate, Figures, Found, Step, Tried, front
 from buildtool.split.records import Records, key_of
-from buildtool.split.settings import Settings
-from buildtool.split.types import Choice, First, Fusion
+from buildtool.split.types import Block, Choice, First, Fusion
+from buildtool.split.wanted import Wanted
 
 if TYPE_CHECKING:
-    from buildtool.split.types import Block
+    import keras
 
-__all__ = ["Candidate", "Found", "Step", "Tried", "front", "search"]
+    from buildtool.split.pricing import Pricer
 
 Progress = Callable[[str], None]
 _COMPARED = 4  # networks that the chosen one is compared with, at most
 CHECKPOINT = ".checkpoint.npz"  # ends the names of what a training goes on from
 SHARED = 3  # convolutions that the shared baseline has whole, as the paper's
-FACTORS = (2, 4, 6, 8)
-MAX_DROP = 0.5  # points
-NOT_TRAINED = "not trained yet"
 
 
-class Verdict(Protocol):
-    """Whether a choice meets the goals on the board, and why not."""
+@dataclass(frozen=True)
+class Work:
+    """What a search works on: the Keras network `base` and its blocks, and the data.
 
-    @property
-    def ok(self) -> bool:
-        """Whether it meets them."""
-
-    @property
-    def why(self) -> str:
-        """The goal that it misses, in words."""
-
-
-def search(
-    base: Any,
-    blocks: Sequence[Block],
-    data: Data,
-    settings: Settings,
-    factors: Sequence[int],
-    max_drop: float,
-    admits: Callable[[Choice], Verdict],
-    records: Records,
-    progress: Progress,
-    *,
-    figures: Callable[[Choice], Figures] = lambda choice: {},
-    first: First = "slice",
-    with_others: bool = True,
-    only_recorded: bool = False,
-) -> Found:
-    """Searches the split of a trained Keras network; see the top of this file.
-
-    `max_drop` in points. `admits`: whether a choice meets the goals; it is asked before anything is trained.
-    A candidate is trained where it meets them, or would with the largest factors in all later blocks.
-    Networks lie beside the records, in `networks`. What is recorded is not trained again. `only_recorded`:
-    nothing is trained, and a block's search ends at what is not recorded.
+    `prices`: of structures, before they are trained. `records`: of what was trained; networks lie beside
+    them.
     """
-    if not factors or min(factors) < 2 or list(factors) != sorted(set(factors)):
-        text = f"the factors {', '.join(map(str, factors))} are not rising numbers above 1"
-        raise UsageError(text, option="factors", hint="for example 2,4,6,8")
-    if not 0 <= max_drop <= 100:
-        raise UsageError(f"{max_drop} is not a number of points from 0 to 100", option="max_drop")
-    run = _Run(
-        base,
-        blocks,
-        data,
-        settings,
-        tuple(factors),
-        admits,
-        records,
-        progress,
-        figures,
-        with_others,
-        only_recorded,
-    )
-    current = original = run.original(Choice.whole(len(blocks), first))
+
+    wanted: Wanted
+    base: keras.Model
+    blocks: tuple[Block, ...]
+    data: Data
+    prices: Pricer
+    records: Records
+    progress: Progress
+
+    def allowed(self, block: Block) -> list[int]:
+        """The factors to try that a block can be split by."""
+        return [factor for factor in self.wanted.factors if block.allows(factor)]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A network that was trained: shares of images with the right class, and where it lies.
+
+    `accuracy`: of held-out training images, which decides; `test`: of the test images, for tables alone.
+    `figures`: what it needs on the board, each one the better the smaller (`ram`, `flash`, `cost`).
+    `key`: of its record.
+    """
+
+    choice: Choice
+    accuracy: float
+    test: float
+    network: Path
+    key: str
+    figures: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A factor that a step tried. `drop`: points lost against the baseline; `why`: why it is not trained."""
+
+    factor: int
+    candidate: Candidate | None = None
+    drop: float = 0.0
+    is_kept: bool = False
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """The search at one block; `baseline` is None where the block allows no factor."""
+
+    block: Block
+    baseline: Candidate | None
+    tried: tuple[Tried, ...]
+    kept: int
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found.
+
+    `others` by name, trained as long in all as the chosen network: "original" (not split), "second" (one
+    factor smaller), "naive", "shared"; where one cannot be had, `refused` says why. `front`: of all networks
+    trained, those that no other beats in accuracy and in every figure. `misses`: why the chosen one does not
+    meet the goals ("": it does).
+    """
+
+    original: Candidate
+    steps: tuple[Step, ...]
+    chosen: Candidate
+    others: Mapping[str, Candidate]
+    refused: Mapping[str, str]
+    front: tuple[Candidate, ...]
+    misses: str
+
+    @property
+    def drop(self) -> float:
+        """Points that the chosen network loses against the original, on the test images."""
+        return 100 * (self.original.test - self.chosen.test)
+
+
+def front(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """Those candidates that no other beats in accuracy and in every figure, by falling accuracy."""
+    unique = list({one.key: one for one in candidates}.values())
+    kept = [one for one in unique if not any(_beats(other, one) for other in unique)]
+    return tuple(sorted(kept, key=lambda one: (-one.accuracy, sorted(one.figures.items()), one.choice.key())))
+
+
+def _beats(one: Candidate, other: Candidate) -> bool:
+    """Whether a candidate is nowhere worse than another, and somewhere better."""
+    pairs = [(one.figures[name], other.figures[name]) for name in one.figures if name in other.figures]
+    pairs.append((-one.accuracy, -other.accuracy))
+    return all(mine <= its for mine, its in pairs) and any(mine < its for mine, its in pairs)
+
+
+def search(work: Work, first: First) -> Found:
+    """Searches the split of a network, with one kind of first convolutions; see the top of this file.
+
+    A candidate is trained where it meets the goals, or would with larger factors in all later blocks. What is
+    recorded is not trained again.
+    """
+    run = _Run(work)
+    current = original = run.original(Choice.whole(len(work.blocks), first))
     steps = []
-    for block in blocks:
-        step, current = run.step(block, current, max_drop)
+    for block in work.blocks:
+        step, current = run.step(block, current)
         steps.append(step)
-    others, refused = run.others(original, current, steps) if with_others else ({}, {})
-    chosen, misses = _meeting(current, run.trained, admits)
-    return Found(original, tuple(steps), chosen, others, refused, front(run.trained), misses)
-
-
-def _meeting(
-    last: Candidate, trained: Sequence[Candidate], admits: Callable[[Choice], Verdict]
-) -> tuple[Candidate, str]:
-    """The search's last network if it meets the goals, else the most accurate that does; why none does."""
-    verdict = admits(last.choice)
-    if verdict.ok:
-        return last, ""
-    meeting = [one for one in trained if admits(one.choice).ok]
-    if not meeting:
-        return last, verdict.why
-    return max(meeting, key=lambda one: (one.accuracy, one.choice.key())), ""
+    others, refused = run.others(original, current, steps) if work.wanted.compares else ({}, {})
+    misses = work.prices.missed(current.choice)
+    meeting = [one for one in run.trained if not work.prices.missed(one.choice)] if misses else []
+    if meeting:  # the most accurate that meets the goals, in the place of the last one
+        current, misses = max(meeting, key=lambda one: (one.accuracy, one.choice.key())), ""
+    return Found(original, tuple(steps), current, others, refused, front(run.trained), misses)
 
 
 class _Run:
     """One search: trains candidates, or takes them from the records."""
 
-    def __init__(
-        self,
-        base: Any,
-        blocks: Sequence[Block],
-        data: Data,
-        settings: Settings,
-        factors: tuple[int, ...],
-        admits: Callable[[Choice], Verdict],
-        records: Records,
-        progress: Progress,
-        figures: Callable[[Choice], Figures],
-        with_others: bool,
-        only_recorded: bool,
-    ) -> None:
+    def __init__(self, work: Work) -> None:
         self.trained: list[Candidate] = []
-        self._base = base
-        self._blocks = blocks
-        self._data = data
-        self._settings = settings
-        self._factors = factors
-        self._admits = admits
-        self._records = records
-        self._progress = progress
-        self._figures = figures
-        self._only_recorded = only_recorded
-        self._folder = records.path.parent / "networks"
-        for folder in (records.path.parent, self._folder):
-            keeping.sweep(folder)
+        self._work = work
+        self._settings = work.wanted.settings
         self._root = {
-            "network": training.digest(base),
-            "data": data.digest(),
+            "network": backend.digest(work.base),
+            "data": work.data.digest(),
             "backend": backend.prepare().backend.backend(),
         }
-        self._held = held_out(data, settings)
-        counts = [len(self._allowed(block)) for block in blocks if self._allowed(block)]
-        self._compared = len(counts) * _COMPARED if with_others else 0
+        counts = [len(allowed) for block in work.blocks if (allowed := work.allowed(block))]
+        self._compared = len(counts) * _COMPARED if work.wanted.compares else 0
         self._most = len(counts) + sum(counts)  # trainings of steps that may be left
         self._times: list[float] = []  # seconds of the trainings of this process, each as of one candidate
 
-    def _allowed(self, block: Block) -> list[int]:
-        """The factors that a block can be split by."""
-        return [factor for factor in self._factors if block.allows(factor)]
-
     def original(self, choice: Choice) -> Candidate:
         """The network as it was given."""
-        key = key_of({**self._root, "original": True, "pixels": self._settings.normalise, **self._judged()})
-        path = self._folder / f"{key[:16]}.keras"
-        record = self._records.get(key)
+        judged = {"seed": self._settings.seed, "validation": self._settings.validation}
+        key = key_of({**self._root, "original": True, "pixels": self._settings.normalise, **judged})
+        path = self._path(key)
+        record = self._work.records.get(key)
         if record is None or not path.is_file():
-            keeping.save(self._base, path)
-            record = self._record(choice, self._base, training.Trained(self._accuracy(self._base), 0.0, 0))
-            self._records.put(key, record)
-        return self._candidate(choice, key, record, path)
+            base = self._work.base
+            backend.save(base, path)
+            accuracy = training.judged(base, self._work.data, self._settings)
+            record = self._record(choice, base, training.Trained(accuracy, 0.0, 0))
+            self._work.records.put(key, record)
+        return self._candidate(choice, key, record)
 
-    def step(self, block: Block, current: Candidate, max_drop: float) -> tuple[Step, Candidate]:
+    def step(self, block: Block, current: Candidate) -> tuple[Step, Candidate]:
         """Splits one block as far as the accuracy lasts: what was tried, and the network to go on with."""
-        allowed = self._allowed(block)
+        allowed = self._work.allowed(block)
         if not allowed:
             why = block.reason or f"it allows factors up to {block.largest}"
-            return Step(block.index, None, (), 1, why), current
-        what = f"block {block.index + 1} of {len(self._blocks)}"
-        if not self._may_have(current, current.choice, 1):
-            return Step(block.index, None, (), 1, NOT_TRAINED), current
+            return Step(block, None, (), 1, why), current
+        what = f"block {block.index + 1} of {len(self._work.blocks)}"
         baseline = kept = self._train(current, current.choice, 1, f"{what}, baseline")
         tried: list[Tried] = []
         for factor in allowed:
             choice = current.choice.with_factor(block.index, factor)
-            if why := self._hopeless(choice, block.index):
-                tried.append(Tried(choice, factor, None, None, False, why))
+            if why := self._hopeless(choice, block):
+                tried.append(Tried(factor, why=why))
                 continue
-            if not self._may_have(current, choice, 1):
-                tried.append(Tried(choice, factor, None, None, False, NOT_TRAINED))
-                break
             candidate = self._train(current, choice, 1, f"{what}, K = {factor}")
             drop = round(100 * (baseline.accuracy - candidate.accuracy), 9)  # 0.5 points are 0.5
-            is_kept = drop <= max_drop
-            tried.append(Tried(choice, factor, candidate, drop, is_kept))
+            is_kept = drop <= self._work.wanted.max_drop
+            tried.append(Tried(factor, candidate, drop, is_kept))
             if not is_kept:
                 break
             kept = candidate
         self._most = max(0, self._most - 1 - len(allowed))
-        return Step(block.index, baseline, tuple(tried), kept.choice.factors[block.index]), kept
+        return Step(block, baseline, tuple(tried), kept.choice.factors[block.index]), kept
 
-    def _hopeless(self, choice: Choice, index: int) -> str:
+    def _hopeless(self, choice: Choice, block: Block) -> str:
         """Why a choice misses the goals, even with later blocks split as far as they go; "": it does not."""
-        verdict = self._admits(choice)
-        if verdict.ok:
-            return ""
-        for most in self._factors:  # smaller factors may need less memory than larger ones
+        why = self._work.prices.missed(choice)
+        for most in self._work.wanted.factors if why else ():  # smaller ones may need less memory
             further = choice
-            for block in self._blocks[index + 1 :]:
-                allowed = [factor for factor in self._allowed(block) if factor <= most]
-                further = further.with_factor(block.index, max(allowed, default=1))
-            if further != choice and self._admits(further).ok:
+            for later in self._work.blocks[block.index + 1 :]:
+                allowed = [factor for factor in self._work.allowed(later) if factor <= most]
+                further = further.with_factor(later.index, max(allowed, default=1))
+            if further != choice and not self._work.prices.missed(further):
                 return ""
-        return verdict.why
+        return why
 
     def others(
         self, original: Candidate, chosen: Candidate, steps: Sequence[Step]
@@ -220,10 +224,7 @@ class _Run:
         times = max(1, sum(step.baseline is not None for step in steps))
         found: dict[str, Candidate] = {}
         refused: dict[str, str] = {}
-        for name, choice in _other_choices(chosen.choice, steps, self._blocks, self._factors).items():
-            if not self._may_have(original, choice, times):
-                refused[name] = NOT_TRAINED
-                continue
+        for name, choice in other_choices(chosen.choice, steps, self._work).items():
             try:
                 found[name] = self._train(original, choice, times, f"for comparison: {name}")
             except (UsageError, UnsupportedError) as error:  # their branches cannot be joined like this
@@ -231,108 +232,74 @@ class _Run:
             self._compared = max(0, self._compared - times)
         return found, refused
 
-    def _key(self, before: Candidate, choice: Choice, settings: Settings) -> str:
-        return key_of({"before": before.key, "choice": choice.key(), "settings": settings.data()})
-
-    def _may_have(self, before: Candidate, choice: Choice, times: int) -> bool:
-        """Whether a network may be trained, or is recorded."""
-        key = self._key(before, choice, self._settings.fine_tuning(times))
-        return not self._only_recorded or self._records.get(key) is not None
-
     def _train(self, before: Candidate, choice: Choice, times: int, what: str) -> Candidate:
-        """The network of a choice, trained on from the one before, or taken from the records."""
+        """The network of a choice, trained on from the one before, or taken from the records.
+
+        The network is kept, then its record: a kill between them costs nothing.
+        """
         settings = self._settings.fine_tuning(times)
-        key = self._key(before, choice, settings)
-        path = self._folder / f"{key[:16]}.keras"
-        record = self._records.get(key)
-        if record is None or not path.is_file():
-            record = self._trained_now(before, choice, settings, key, path, what, times)
-        path.with_suffix(CHECKPOINT).unlink(missing_ok=True)  # it is not needed again
-        candidate = self._candidate(choice, key, record, path)
-        self.trained.append(candidate)
-        return candidate
-
-    def _trained_now(
-        self,
-        before: Candidate,
-        choice: Choice,
-        settings: Settings,
-        key: str,
-        path: Path,
-        what: str,
-        times: int,
-    ) -> dict[str, Any]:
-        """Trains a candidate, and keeps its network, then its record: a kill between them costs nothing."""
-        began = time.monotonic()
-        backend.prepare().backend.clear_session()  # else every candidate's graph stays in memory
-        model = structure.build(self._base, self._blocks, choice, weights=keeping.load(before.network))
+        key = key_of({"before": before.key, "choice": choice.key(), "settings": settings.data()})
+        path = self._path(key)
         checkpoint = path.with_suffix(CHECKPOINT)
+        record = self._work.records.get(key)
+        if record is None or not path.is_file():
+            began = time.monotonic()
+            backend.prepare().backend.clear_session()  # else every candidate's graph stays in memory
+            weights = backend.load(before.network)
+            model = structure.build(self._work.base, self._work.blocks, choice, weights=weights)
+            found = training.train(model, self._work.data, settings, checkpoint, self._told(what))
+            backend.save(model, path)
+            record = self._record(choice, model, found)
+            record |= {"before": before.key, "settings": settings.data()}
+            self._work.records.put(key, record)
+            self._times.append((time.monotonic() - began) / times)
+        checkpoint.unlink(missing_ok=True)  # it is not needed again
+        self.trained.append(self._candidate(choice, key, record))
+        return self.trained[-1]
 
-        def told(text: str) -> None:
-            each = sum(self._times) / len(self._times) if self._times else 0.0
-            most = each * (self._most + self._compared)
-            left = f"; at most {duration(most)} for all networks" if most else ""
-            self._progress(f"{what}: {text}{left}")
+    def _told(self, what: str) -> Progress:
+        """What a training says goes on as what is trained, and how long all of them take at most."""
+        each = sum(self._times) / len(self._times) if self._times else 0.0
+        most = each * (self._most + self._compared)
+        left = f"; at most {duration(most)} for all networks" if most else ""
+        return lambda text: self._work.progress(f"{what}: {text}{left}")
 
-        found = training.train(model, self._data, settings, checkpoint, told)
-        keeping.save(model, path)
-        record = {**self._record(choice, model, found), "before": before.key, "settings": settings.data()}
-        self._records.put(key, record)
-        self._times.append((time.monotonic() - began) / times)
-        return record
+    def _path(self, key: str) -> Path:
+        """The file of the network that a record is of."""
+        return self._work.records.networks / f"{key[:16]}.keras"
 
     def _record(self, choice: Choice, model: Any, found: training.Trained) -> dict[str, Any]:
         """What is kept of a candidate."""
-        test = training.accuracy(model, self._data.test_x, self._data.test_y, self._settings)
+        data = self._work.data
         return {
             **self._root,
             "choice": choice.key(),
             "accuracy": found.accuracy,
-            "test": test,
+            "test": training.accuracy(model, data.test_x, data.test_y, self._settings),
             "seconds": round(found.seconds, 1),
             "epochs": found.epochs,
-            "digest": training.digest(model),
+            "digest": backend.digest(model),
         }
 
-    def _candidate(self, choice: Choice, key: str, record: Mapping[str, Any], path: Path) -> Candidate:
+    def _candidate(self, choice: Choice, key: str, record: Mapping[str, Any]) -> Candidate:
         """A candidate by its record."""
-        figures = dict(self._figures(choice))
-        return Candidate(
-            choice,
-            float(record["accuracy"]),
-            float(record["test"]),
-            path,
-            key,
-            float(record["seconds"]),
-            int(record["epochs"]),
-            figures,
-        )
-
-    def _judged(self) -> dict[str, Any]:
-        """What decides which images are held out."""
-        return {"seed": self._settings.seed, "validation": self._settings.validation}
-
-    def _accuracy(self, model: Any) -> float:
-        """A network's share of held-out images with the right class."""
-        return training.accuracy(model, *self._held, self._settings)
+        figures = self._work.prices.figures(choice)
+        return Candidate(choice, record["accuracy"], record["test"], self._path(key), key, figures)
 
 
-def _other_choices(
-    chosen: Choice, steps: Sequence[Step], blocks: Sequence[Block], factors: Sequence[int]
-) -> dict[str, Choice]:
+def other_choices(chosen: Choice, steps: Sequence[Step], work: Work) -> dict[str, Choice]:
     """What is trained for comparison, by name; see Found."""
-    others = {"original": Choice.whole(len(blocks), chosen.first)}
+    others = {"original": Choice.whole(len(work.blocks), chosen.first)}
     if chosen.is_whole:
         return others
-    kept = [(one.drop or 0.0, step) for step in steps for one in step.tried if one.factor == step.kept]
-    _, step = max(kept, key=lambda pair: (pair[0], -pair[1].block))
+    kept = [(one.drop, step) for step in steps for one in step.tried if one.factor == step.kept]
+    _, step = max(kept, key=lambda pair: (pair[0], -pair[1].block.index))
     smaller = [one.factor for one in step.tried if one.factor < step.kept and one.is_kept]
-    others["second"] = chosen.with_factor(step.block, max(smaller, default=1))
-    average = sum(chosen.factors) / len(chosen.factors)
-    common = [factor for factor in factors if all(block.allows(factor) for block in blocks)]
+    others["second"] = chosen.with_factor(step.block.index, max(smaller, default=1))
+    common = [factor for factor in work.wanted.factors if all(block.allows(factor) for block in work.blocks)]
     if common:
-        factor = min(common, key=lambda one: (abs(one - average), one))
-        naive = Choice((factor,) * len(blocks), chosen.first, Fusion.NAIVE)
+        factor = min(common, key=lambda one: (abs(one - chosen.average), one))
+        naive = Choice((factor,) * len(work.blocks), chosen.first, Fusion.NAIVE)
         others["naive"] = naive
         others["shared"] = replace(naive, fusion=Fusion.SHARED, shared=SHARED)
     return others

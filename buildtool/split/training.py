@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import time
 from collections.abc import Callable
@@ -11,18 +12,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from buildtool.base.durations import duration
-from buildtool.base.errors import UsageError
-from buildtool.split import backend, checkpoints, keeping
-from buildtool.split.batches import Batches, held_out, inputs
-from buildtool.split.data import Data, Labels, Pixels
-from buildtool.split.data import check as check_data
-from buildtool.split.settings import Settings
+from buildtool.base.errors import MachineError, UsageError, suggest
+from buildtool.options.pixels import Normalise
+from buildtool.split import backend
+from buildtool.split.data import Data, Labels, Pixels, check, share_of_each
+from buildtool.split.records import keep_arrays, kept_arrays
+from buildtool.split.wanted import Settings
 
 Progress = Callable[[str], None]
+Reals = npt.NDArray[np.float32]
 _JUDGED = 256  # images of a batch that is not learnt
 _SECONDS_BETWEEN = 1.0  # words on progress
+_SCHEMA = 1  # of what a training goes on from
+_ORDER, _HELD_OUT = 1, 2  # what a random stream is for
 
 
 @dataclass(frozen=True)
@@ -46,26 +51,29 @@ def train(
     MachineError where memory is used up.
     """
     keras = backend.prepare()
-    check_data(data, model.input_shape, model.output_shape)
-    key = "/".join((digest(model), settings.digest(), data.digest()))
-    steps = Batches.steps(data, settings)
+    check(data, model.input_shape, model.output_shape)
+    own = hashlib.sha256(json.dumps(settings.data(), sort_keys=True).encode()).hexdigest()
+    key = "/".join((backend.digest(model), own, data.digest()))
+    steps = len(Batches(data, settings, 0))
     keras.utils.set_random_seed(settings.seed)
     _seed(model, settings.seed)
     _compile(keras, model, settings, steps)
-    done, before = _restored(model, checkpoint, key)
+    done, before = restored(model, checkpoint, key)
     clock = _Clock(settings, steps, before, progress)
     try:
         for epoch in range(done, settings.epochs):
             _epoch(keras, model, Batches(data, settings, epoch), epoch, clock)
-            network, optimiser = (tuple(map(_array, one)) for one in _variables(model))
-            checkpoints.write(
-                checkpoint, key, checkpoints.State(epoch + 1, clock.seconds(), network, optimiser)
-            )
-        found = accuracy(model, *held_out(data, settings), settings)
+            keep(model, checkpoint, key, epoch + 1, clock.seconds())
+        found = judged(model, data, settings)
     except Exception as error:
-        if backend.is_out_of_memory(error):
-            raise backend.out_of_memory(settings.batch) from error
-        raise
+        if not backend.is_out_of_memory(error):
+            raise
+        smaller, text = max(1, settings.batch // 2), f"training with batches of {settings.batch} images"
+        hint = [
+            suggest("smaller batches give other results, so all networks are trained anew", batch=smaller),
+            suggest("or free memory and run the same again: it goes on from the last epoch that ended"),
+        ]
+        raise MachineError(f"{text} takes more memory than there is", hint=hint) from error
     return Trained(found, clock.seconds(), settings.epochs)
 
 
@@ -76,16 +84,6 @@ def accuracy(model: Any, x: Pixels, y: Labels, settings: Settings) -> float:
         outputs = np.asarray(model.predict_on_batch(inputs(x[start : start + _JUDGED], settings.pixels())))
         right += int(np.sum(np.argmax(outputs, axis=1) == y[start : start + _JUDGED]))
     return right / len(x)
-
-
-def digest(model: Any) -> str:
-    """SHA-256 (hex) of a network's structure and weights."""
-    total = hashlib.sha256(keeping.structure_of(model).encode())
-    for variable in model.weights:
-        array = _array(variable)
-        total.update(repr((array.shape, str(array.dtype))).encode())
-        total.update(np.ascontiguousarray(array).tobytes())
-    return total.hexdigest()
 
 
 # ---- an epoch --------------------------------------------------------------------------------------
@@ -159,34 +157,20 @@ def _compile(keras: Any, model: Any, settings: Settings, steps: int) -> None:
         warmup_target=settings.rate if warm else None,
         warmup_steps=warm,
     )
+    decay = settings.weight_decay
     if settings.optimiser == "sgd":
-        optimiser = keras.optimizers.SGD(
-            rate, momentum=0.9, nesterov=True, weight_decay=settings.weight_decay
-        )
+        optimiser = keras.optimizers.SGD(rate, momentum=0.9, nesterov=True, weight_decay=decay)
     else:
-        optimiser = keras.optimizers.AdamW(rate, weight_decay=settings.weight_decay)
+        optimiser = keras.optimizers.AdamW(rate, weight_decay=decay)
     optimiser.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
-    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=not _has_softmax(keras, model))
+    last, softmax = model.layers[-1], keras.activations.softmax  # which gives probabilities, no logits
+    has_softmax = isinstance(last, keras.layers.Softmax) or getattr(last, "activation", None) is softmax
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=not has_softmax)
     model.compile(optimiser, loss, metrics=["accuracy"])
     optimiser.build(model.trainable_variables)
 
 
-def _has_softmax(keras: Any, model: Any) -> bool:
-    """Whether the network's last layer gives probabilities; else it gives logits."""
-    last = model.layers[-1]
-    return isinstance(last, keras.layers.Softmax) or (
-        getattr(last, "activation", None) is keras.activations.softmax
-    )
-
-
 # ---- state -----------------------------------------------------------------------------------------
-
-
-def _array(variable: Any) -> Any:
-    """A variable's value as a NumPy array, whatever the backend."""
-    import keras
-
-    return np.asarray(keras.ops.convert_to_numpy(variable.value))
 
 
 def _seed(model: Any, seed: int) -> None:
@@ -197,17 +181,88 @@ def _seed(model: Any, seed: int) -> None:
         state.assign(np.array([seed, index], np.uint32))
 
 
-def _variables(model: Any) -> tuple[list[Any], list[Any]]:
+def _variables(model: Any) -> list[Any]:
     """All variables of the network, seeds of dropout included, and of its optimiser, in their order."""
-    return list(model.variables), list(model.optimizer.variables)
+    return [*model.variables, *model.optimizer.variables]
 
 
-def _restored(model: Any, checkpoint: Path, key: str) -> tuple[int, float]:
-    """Takes over a checkpoint's state, where it is one of this training: epochs done and seconds taken."""
-    state = checkpoints.read(checkpoint, key)
-    if state is None:
+def keep(model: Any, checkpoint: Path, key: str, epochs: int, seconds: float) -> None:
+    """Keeps a training's state after whole epochs. `key`: all that the training depends on."""
+    about = {"schema": _SCHEMA, "key": key, "epochs": epochs, "seconds": seconds}
+    arrays = {f"v{index}": backend.array(one) for index, one in enumerate(_variables(model))}
+    keep_arrays(checkpoint, about, arrays)
+
+
+def restored(model: Any, checkpoint: Path, key: str) -> tuple[int, float]:
+    """Takes over the state of the training with this key, if it was kept: epochs done, and seconds taken."""
+    kept = kept_arrays(checkpoint)
+    if kept is None or (kept[0].get("schema"), kept[0].get("key")) != (_SCHEMA, key):
         return 0, 0.0
-    for variables, values in zip(_variables(model), (state.network, state.optimiser), strict=True):
-        for variable, value in zip(variables, values, strict=True):
-            variable.assign(value)
-    return state.epochs, state.seconds
+    about, arrays = kept
+    for index, variable in enumerate(_variables(model)):
+        variable.assign(arrays[f"v{index}"])
+    return int(about["epochs"]), float(about["seconds"])
+
+
+# ---- batches ---------------------------------------------------------------------------------------
+
+
+def inputs(x: Pixels, rule: Normalise) -> Reals:
+    """Pixels as the network's real values, float32 of the same shape."""
+    means, deviations = (np.array(one, np.float32) for one in (rule.means, rule.deviations))
+    found: Reals = (x.astype(np.float32) / np.float32(rule.divisor) - means) / deviations
+    return found
+
+
+def is_held_out(data: Data, settings: Settings) -> npt.NDArray[np.bool_]:
+    """Which training images are not learnt: candidates are judged by them.
+
+    Every class gives the same share of its images, at least one.
+    """
+    random = np.random.default_rng((settings.seed, _HELD_OUT))
+    return share_of_each(data.train_y, settings.validation, random)
+
+
+def judged(model: Any, data: Data, settings: Settings) -> float:
+    """The share of the images held out whose class has the largest output."""
+    held = is_held_out(data, settings)
+    return accuracy(model, data.train_x[held], data.train_y[held], settings)
+
+
+class Batches:
+    """The steps of one epoch, each one a function of the settings' seed, the epoch and its number."""
+
+    def __init__(self, data: Data, settings: Settings, epoch: int) -> None:
+        self._data = data
+        self._settings = settings
+        self._epoch = epoch
+        order = np.random.default_rng((settings.seed, _ORDER, epoch))
+        self._order = order.permutation(np.flatnonzero(~is_held_out(data, settings)))
+
+    def __len__(self) -> int:
+        """Steps of an epoch. Images that do not fill a last batch are left out; it is others each epoch."""
+        return max(1, len(self._order) // self._settings.batch)
+
+    def __getitem__(self, step: int) -> tuple[Reals, Labels]:
+        """Images, float32 [batch, height, width, channels], and their classes, int64 [batch]."""
+        size = self._settings.batch
+        chosen = self._order[step * size : (step + 1) * size]
+        random = np.random.default_rng((self._settings.seed, _ORDER, self._epoch, step))
+        x = augmented(self._data.train_x[chosen], self._settings, random)
+        return inputs(x, self._settings.pixels()), self._data.train_y[chosen]
+
+
+def augmented(x: Pixels, settings: Settings, random: np.random.Generator) -> Pixels:
+    """Images mirrored and moved at random, each by itself; pixels that come in are 0."""
+    count, height, width = x.shape[:3]
+    if settings.flip:
+        is_mirrored = np.asarray(random.random(count) < 0.5)
+        x = np.where(is_mirrored[:, None, None, None], x[:, :, ::-1], x)
+    rows, columns = round(height * settings.shift), round(width * settings.shift)
+    if rows == 0 and columns == 0:
+        return x
+    padded = np.pad(x, ((0, 0), (rows, rows), (columns, columns), (0, 0)))
+    top = random.integers(0, 2 * rows + 1, count)[:, None] + np.arange(height)
+    left = random.integers(0, 2 * columns + 1, count)[:, None] + np.arange(width)
+    found: Any = padded[np.arange(count)[:, None, None], top[:, :, None], left[:, None, :]]
+    return np.asarray(found, np.uint8)

@@ -1,16 +1,102 @@
-"""Blocks of a network, and choices of a splitting factor for each."""
+"""A network as records of its layers, its blocks, a choice of a splitting factor for each, and its counts.
+
+Records are read from a Keras model (graphs.py) or written down (networks.py), so that all but the training of
+a split network works without Keras.
+"""
 
 from __future__ import annotations
 
-import re
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import pairwise
 from typing import Literal
 
 from buildtool.base.errors import UsageError
 
+CONVOLUTIONS = frozenset(("Conv1D", "Conv2D", "Conv1DTranspose", "Conv2DTranspose", "SeparableConv2D"))
+MIXING = CONVOLUTIONS | {"Dense"}  # each output channel reads all input channels (of its group)
+DEPTHWISE = frozenset(("DepthwiseConv1D", "DepthwiseConv2D"))
+POOLINGS = frozenset(("MaxPooling1D", "MaxPooling2D", "AveragePooling1D", "AveragePooling2D"))
+GLOBAL_POOLINGS = frozenset(f"Global{how}Pooling{rank}D" for how in ("Max", "Average") for rank in (1, 2))
+JOINS = frozenset(("Add", "Subtract", "Multiply", "Maximum", "Minimum", "Average"))
+PADDINGS = frozenset(("ZeroPadding1D", "ZeroPadding2D"))
+# One input, and each output channel reads the same input channel alone.
+CHANNELWISE = (
+    POOLINGS
+    | GLOBAL_POOLINGS
+    | PADDINGS
+    | {"BatchNormalization", "Activation", "ReLU", "LeakyReLU", "PReLU", "ELU", "Identity", "Reshape"}
+    | {"Cropping1D", "Cropping2D", "UpSampling1D", "UpSampling2D", "Rescaling", "ActivityRegularization"}
+    | {"Dropout", "SpatialDropout1D", "SpatialDropout2D", "GaussianDropout", "GaussianNoise"}
+    | {"Relu", "Relu6", "Sigmoid", "Tanh", "Silu", "Gelu", "Elu", "HardSigmoid", "HardSilu"}  # keras.ops
+)
+SPLITTABLE = MIXING | DEPTHWISE | JOINS | CHANNELWISE | {"Concatenate"}
+FUSION_ENDING = "_fusion"
 First = Literal["full", "slice"]
-_KEY = re.compile(r"(\d+(?:-\d+)*),(full|slice)(?:,(naive|shared)(\d*))?")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which channels of an original layer a layer of a split network has.
+
+    `source`: the original layer. `reads`: channels of the source's input, None: all. `writes`: channels of
+    its output.
+    """
+
+    source: str
+    reads: tuple[int, ...] | None
+    writes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One layer or operation of a network.
+
+    `kind`: the class of the Keras layer or operation; "Slice" takes channels `part.writes` of its input.
+    `inputs`: the steps that it reads. `shape`: of its output, channels last, without the batch (None: any
+    size). `kernel`, `strides`: of convolutions and poolings, rows first. `multiplier`: output channels of a
+    depthwise convolution for one input channel. `refused`: why it cannot be part of a split block, "" where
+    it can. `part`: in split networks, what it has of an original layer; None: it is whole.
+    """
+
+    name: str
+    kind: str
+    inputs: tuple[str, ...]
+    shape: tuple[int | None, ...]
+    kernel: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+    groups: int = 1
+    multiplier: int = 1
+    refused: str = ""
+    part: Part | None = None
+
+    @property
+    def channels(self) -> int:
+        """Of its output; 0 where it has none that are known."""
+        return (self.shape[-1] or 0) if self.shape else 0
+
+    @property
+    def is_mixing(self) -> bool:
+        """Whether each of its output channels reads several input channels."""
+        return self.kind in MIXING
+
+    @property
+    def is_strided(self) -> bool:
+        """Whether its output has fewer rows or columns than its input because of its strides."""
+        return max(self.strides, default=1) > 1 and not self.kind.endswith("Transpose")
+
+    @property
+    def is_fusion(self) -> bool:
+        """Whether it is the 1x1 convolution of a fusion block."""
+        return self.is_mixing and self.name.endswith(FUSION_ENDING)
+
+    @property
+    def writes(self) -> tuple[int, ...]:
+        """Of a layer of a split network, the channels that it has of an original layer's output."""
+        assert self.part is not None
+        return self.part.writes
 
 
 @dataclass(frozen=True)
@@ -27,7 +113,6 @@ class Block:
     name: str
     layers: tuple[str, ...]
     channels: int
-    is_residual: bool
     largest: int
     groups: tuple[int, ...] = ()
     reason: str = ""
@@ -66,51 +151,34 @@ class Choice:
     shared: int = 0
 
     def __post_init__(self) -> None:
-        if not self.factors or any(factor < 1 for factor in self.factors):
+        if min(self.factors, default=0) < 1:
             raise UsageError(f"splitting factors {self.factors} are not whole numbers above 0")
-        if self.first not in ("full", "slice"):
-            raise UsageError(f"a branch's first convolution reads 'full' or 'slice', not '{self.first}'")
         if (self.shared > 0) != (self.fusion is Fusion.SHARED):
             raise UsageError("shared convolutions and Fusion.SHARED belong together")
-        if self.fusion is not Fusion.FUSED and len(set(self._joined())) > 1:
+        joined = self.factors
+        if self.fusion is Fusion.NAIVE:
+            joined = joined[next((i for i, factor in enumerate(joined) if factor > 1), 0) :]
+        if self.fusion is not Fusion.FUSED and len(set(joined)) > 1:
             raise UsageError(f"without fusion the factors of all blocks are equal, not {self.text}")
-
-    def _joined(self) -> tuple[int, ...]:
-        """The factors that must be equal where no fusion lies between blocks."""
-        if self.fusion is Fusion.SHARED:
-            return self.factors
-        whole = next((i for i, factor in enumerate(self.factors) if factor > 1), 0)
-        return self.factors[whole:]
 
     @classmethod
     def whole(cls, blocks: int, first: First = "slice") -> Choice:
         """The original network of so many blocks: every factor is 1."""
         return cls((1,) * blocks, first)
 
-    @classmethod
-    def of_key(cls, key: str) -> Choice:
-        """The choice that `key()` wrote."""
-        found = _KEY.fullmatch(key)
-        if found is None:
-            raise UsageError(f"'{key}' is not a structure", hint='for example "8-2-2-4-4,slice"')
-        factors, first, fusion, shared = found.groups()
-        read: First = "full" if first == "full" else "slice"
-        return cls(
-            tuple(int(text) for text in factors.split("-")),
-            read,
-            Fusion(fusion or "fused"),
-            int(shared or 0),
-        )
-
     def with_factor(self, index: int, factor: int) -> Choice:
         """The same choice but for the factor of one block, counted from 0."""
-        factors = (*self.factors[:index], factor, *self.factors[index + 1 :])
-        return replace(self, factors=factors)
+        return replace(self, factors=(*self.factors[:index], factor, *self.factors[index + 1 :]))
 
     @property
     def is_whole(self) -> bool:
         """Whether no block is split."""
-        return all(factor == 1 for factor in self.factors)
+        return max(self.factors) == 1
+
+    @property
+    def average(self) -> float:
+        """The mean factor of its blocks."""
+        return sum(self.factors) / len(self.factors)
 
     @property
     def text(self) -> str:
@@ -121,3 +189,56 @@ class Choice:
         """A short text for records, file names and tables: "8-2-2-4-4,slice", "4-4,full,shared3"."""
         fusion = "" if self.fusion is Fusion.FUSED else f",{self.fusion.value}"
         return f"{self.text},{self.first}{fusion}{self.shared or ''}"
+
+
+def partition(channels: int, parts: int) -> tuple[tuple[int, ...], ...]:
+    """Channels in `parts` slices whose sizes differ by one at most, the larger ones first."""
+    small, larger = divmod(channels, parts)
+    starts = [i * small + min(i, larger) for i in range(parts + 1)]
+    return tuple(tuple(range(*pair)) for pair in pairwise(starts))
+
+
+# ---- counts ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Numbers in the kernels of convolutions and of fusion blocks' own, and MACs of an inference.
+
+    Biases and batch normalisation are left out; the MACs are those of dense layers, too.
+    """
+
+    convolutions: int
+    fusion: int
+    macs: int
+
+
+def parameters(steps: Sequence[Step]) -> dict[str, int]:
+    """Of each layer that has kernels, by its name, the numbers in them."""
+    channels = {step.name: step.channels for step in steps}
+    found = {}
+    for step in steps:
+        area, wide = math.prod(step.kernel), channels[step.inputs[0]] if step.inputs else 0
+        if step.kind == "SeparableConv2D":
+            found[step.name] = wide * step.multiplier * (area + step.channels)
+        elif step.kind in DEPTHWISE:
+            found[step.name] = wide * step.multiplier * area
+        elif step.is_mixing:
+            found[step.name] = area * (wide // step.groups) * step.channels
+    return found
+
+
+def counts_in(steps: Sequence[Step]) -> Counts:
+    """The counts of a network's records; exact."""
+    known = {step.name: step for step in steps}
+    convolutions = fusion = macs = 0
+    for name, count in parameters(steps).items():
+        step = known[name]
+        # A kernel is used once at each place of the output; a transposed one, of the input.
+        used = known[step.inputs[0]] if step.kind.endswith("Transpose") else step
+        macs += count * math.prod(size or 0 for size in used.shape[:-1])
+        if step.is_fusion:
+            fusion += count
+        elif step.kind != "Dense":
+            convolutions += count
+    return Counts(convolutions, fusion, macs)

@@ -2,44 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from buildtool.api.requests import Values
 from buildtool.base.errors import UsageError, suggest
-from buildtool.base.modes import Compared, Flip, Reads
-from buildtool.options.pixels import Normalise
+from buildtool.base.modes import Compared, Flip, Optimiser, Reads
+from buildtool.options.pixels import Normalise, normalise
 from buildtool.options.splitting import NETWORKS
-from buildtool.split.pricing import Goals
-from buildtool.split.search import FACTORS, MAX_DROP
-from buildtool.split.settings import Settings
 from buildtool.split.types import First
 
-KIND = "split"
-OUT = "split"
+KIND = OUT = "split"
 ORIGINAL, KERAS = WRITTEN = ("original.keras", "split.keras")  # networks below the output folder
-IMAGES = 1000  # test images that go through the int8 network and the firmware
 _NAMED_ALONE = ("width", "image_size", "epochs", "rate")  # options of networks that are trained first
 _FIRSTS: dict[Reads, tuple[First, ...]] = {
     Reads.FULL: ("full",),
     Reads.SLICE: ("slice",),
     Reads.BOTH: ("slice", "full"),
 }
-# The settings of training by their options, where these have other names.
-_SETTINGS = {
-    "epochs": "epochs",
-    "fine_tune": "fine_epochs",
-    "train_batch": "batch",
-    "rate": "rate",
-    "fine_rate": "fine_rate",
-    "warm_up": "warm_up",
-    "weight_decay": "weight_decay",
-    "shift": "shift",
-    "held_out": "validation",
-    "seed": "seed",
-}
+# Fields of Wanted and of Settings whose options have other names.
+_SPELT = {"size": "image_size", "fine_epochs": "fine_tune", "batch": "train_batch", "validation": "held_out"}
+
+
+@dataclass(frozen=True)
+class Goals:
+    """Upper limits: bytes of the arena, bytes of weights and code in flash, milliseconds of an invoke.
+
+    None: the board's own memory, and any time.
+    """
+
+    ram: int | None = None
+    flash: int | None = None
+    max_ms: float | None = None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What decides a training's result besides the network and the data.
+
+    The learning rate rises from 0 for `warm_up` of all steps, then falls as half a cosine to 0. `sgd` has a
+    momentum of 0.9 (Nesterov); weights decay by `weight_decay` times the learning rate each step, biases
+    and batch norms do not (Loshchilov and Hutter, "Decoupled Weight Decay Regularization").
+    """
+
+    epochs: int = 30  # of a network that is not trained yet
+    fine_epochs: int = 5  # of a candidate, and of the baseline that it is compared with
+    batch: int = 128  # images a step
+    optimiser: Literal["sgd", "adam"] = "sgd"
+    rate: float = 0.1  # the largest learning rate
+    fine_rate: float = 0.02  # the same of candidates and baselines
+    warm_up: float = 0.1  # share of the steps
+    weight_decay: float = 5e-3
+    flip: bool = True  # half of the images are mirrored left to right
+    shift: float = 0.125  # images are moved by up to this share of their sides, black comes in
+    validation: float = 0.1  # share of the training images that candidates are judged by
+    seed: int = 0  # of weights, order and augmentation
+    normalise: str = "unit"  # pixels as real values: bytes, unit, signed, or MEANS/DEVIATIONS
+
+    def pixels(self) -> Normalise:
+        """How pixels become real values."""
+        found = normalise("normalise", self.normalise)
+        if found is None:
+            hint = "bytes, unit, signed, or MEANS/DEVIATIONS"
+            raise UsageError("a network to train has no rule to be found", option="normalise", hint=hint)
+        return found
+
+    def fine_tuning(self, times: int = 1) -> Settings:
+        """The same for a network that is trained already, `times` as long as one candidate."""
+        return dataclasses.replace(self, epochs=times * self.fine_epochs, rate=self.fine_rate)
+
+    def data(self) -> dict[str, Any]:
+        """All settings as plain values."""
+        return dataclasses.asdict(self)
 
 
 @dataclass(frozen=True)
@@ -56,13 +93,13 @@ class Wanted:
     data: Path
     board: str
     goals: Goals = field(default_factory=Goals)
-    max_drop: float = MAX_DROP
-    factors: tuple[int, ...] = FACTORS
+    max_drop: float = 0.5
+    factors: tuple[int, ...] = (2, 4, 6, 8)
     firsts: tuple[First, ...] = ("slice",)
     width: float = 1.0
     size: int = 32
     settings: Settings = field(default_factory=Settings)
-    images: int = IMAGES
+    images: int = 1000
     compares: bool = True
     out: Path = field(default_factory=lambda: Path(OUT))
 
@@ -77,36 +114,50 @@ def wanted(request: Mapping[str, object], out: str | Path = OUT) -> Wanted:
     if request.get("kind") != KIND:
         raise UsageError(f"a request of kind {request.get('kind')!r} is no split", hint=f"'{KIND}'")
     values = Values(KIND, request)
-    network, folder = str(values.need("network")), Path(out)
+    network, folder, given = str(values.need("network")), Path(out), values.given
     if network not in NETWORKS:
-        _refuse_training(values)
-        if Path(network).resolve() in {(folder / name).resolve() for name in WRITTEN}:
-            text = "the network lies where a result will be written"
-            raise UsageError(text, path=network, option="out", hint="name another folder")
-    options = values.options
-    return Wanted(
+        _refuse_for_a_file(network, folder, given)
+    made = Wanted(
         network,
         Path(_named(values, "train_data")),
         _named(values, "board"),
-        Goals(options.get("ram"), values.get("flash", None), options.get("max_ms")),
-        values.get("max_drop", MAX_DROP),
-        values.get("factors", FACTORS),
-        _FIRSTS[values.get("first", Reads.SLICE)],
-        values.get("width", 1.0),
-        values.get("image_size", 32),
-        _settings(values),
-        values.get("images", IMAGES),
-        values.get("comparisons", Compared.ALL) is Compared.ALL,
-        folder,
+        Goals(values.options.get("ram"), given.get("flash"), values.options.get("max_ms")),
+        firsts=_FIRSTS[given.get("first", Reads.SLICE)],
+        settings=Settings(**_of_options(given, [one.name for one in dataclasses.fields(Settings)])),
+        compares=given.get("comparisons", Compared.ALL) is Compared.ALL,
+        out=folder,
+        **_of_options(given, ("max_drop", "factors", "width", "size", "images")),
     )
+    made.settings.pixels()
+    return made
 
 
-def _refuse_training(values: Values) -> None:
-    """UsageError for an option of a first training, where the network is trained already."""
+def _of_options(given: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The values of fields, as far as their options are given."""
+    spelt = {name: _SPELT.get(name, name) for name in names}
+    return {name: _plain(given[option]) for name, option in spelt.items() if option in given}
+
+
+def _plain(value: Any) -> Any:
+    """A field's value by an option's."""
+    if isinstance(value, Flip):
+        return value is Flip.HALF
+    if isinstance(value, Optimiser):
+        return value.value
+    if isinstance(value, Normalise):
+        return value.name
+    return "auto" if value is None else value  # of `normalise` alone
+
+
+def _refuse_for_a_file(network: str, folder: Path, given: Mapping[str, Any]) -> None:
+    """UsageError for what a network that is given as a file cannot have."""
     for name in _NAMED_ALONE:
-        if name in values.given:
+        if name in given:
             text = "it has no effect on a network that is given as a file"
             raise UsageError(text, option=name, hint=suggest(**{name: None}))
+    if Path(network).resolve() in {(folder / name).resolve() for name in WRITTEN}:
+        text = "the network lies where a result will be written"
+        raise UsageError(text, path=network, option="out", hint="name another folder")
 
 
 def _named(values: Values, name: str) -> str:
@@ -115,17 +166,3 @@ def _named(values: Values, name: str) -> str:
     if not isinstance(found, str):
         raise UsageError("a split reads files of this machine", option=name, hint="give it a path")
     return found
-
-
-def _settings(values: Values) -> Settings:
-    given: dict[str, Any] = {
-        setting: values.given[name] for name, setting in _SETTINGS.items() if name in values.given
-    }
-    if "optimiser" in values.given:
-        given["optimiser"] = values.given["optimiser"].value
-    if "flip" in values.given:
-        given["flip"] = values.given["flip"] is Flip.HALF
-    if "normalise" in values.given:
-        rule: Normalise | None = values.given["normalise"]
-        given["normalise"] = "auto" if rule is None else rule.name
-    return Settings(**given)

@@ -198,8 +198,7 @@ RamName = Annotated[str, Kind("name of a RAM")]
 Source = Annotated[str, Kind("name, or path of a .c file", source)]
 Settings = Annotated[tuple[str, ...], Kind("list of macros")]
 Blocks = Annotated[
-    tuple[tuple[int, int], ...],
-    Kind('list of sizes, such as `["4x16K", "64K", "128K"]`', erase_blocks),
+    tuple[tuple[int, int], ...], Kind('list of sizes, such as `["4x16K", "64K", "128K"]`', erase_blocks)
 ]
 Names = Annotated[tuple[str, ...], Kind("list of names")]
 Files = Annotated[tuple[str, ...], Kind("list of files", files)]

@@ -47,9 +47,7 @@ class Speed:
         AtLeastZero, Key("Cycles of the core for each further beat of one access; needs `wait_cycles`.")
     ] = 1
     cache: Annotated[
-        str,
-        Kind("name of a cache"),
-        Key("The cache that it is read through; needs `wait_cycles`."),
+        str, Kind("name of a cache"), Key("The cache that it is read through; needs `wait_cycles`.")
     ] = ""
 
     def access(self, size: int) -> int:

@@ -204,10 +204,7 @@ class Layout:
         PLAN | PACK,
     ] = "0"
     channel_factors: Annotated[
-        str,
-        SHAPE,
-        PLAN,
-        Key("Bytes of an output channel's factors, behind a head of 16 bytes.", _UNCUT),
+        str, SHAPE, PLAN, Key("Bytes of an output channel's factors, behind a head of 16 bytes.", _UNCUT)
     ] = "0"
     channel_weights: Annotated[
         str,
@@ -269,17 +266,12 @@ class KernelVariant(Layout):
         Files, Key('Of the folder, or "family/file" of a family that is used.', OWN_FILE), COMPILE
     ]
     packing: Annotated[
-        Packing,
-        Key("Its own one, of a family that is used, or of a portable one.", "no constants"),
-        PACK,
+        Packing, Key("Its own one, of a family that is used, or of a portable one.", "no constants"), PACK
     ] = NO_PACKING
     when: Annotated[str, SHARED, Key("The shapes that it serves."), PLAN] = "True"
     scratch: Annotated[str, SHARED, Key("Bytes of scratch for a call of `ow` columns."), PLAN] = "0"
     overlap: Annotated[
-        Contract,
-        Kind("a contract"),
-        Key("How far its output may lie on its dying input.", "`none`"),
-        PLAN,
+        Contract, Kind("a contract"), Key("How far its output may lie on its dying input.", "`none`"), PLAN
     ] = Contract.NONE
     cost: Annotated[
         str, COST, Key("What a call costs in the unit of the target; it also sees `vector_bits`."), PLAN
@@ -303,9 +295,7 @@ class KernelVariant(Layout):
         PLAN,
     ] = "False"
     passes: Annotated[
-        str,
-        SHAPE,
-        Key("How often a call reads all of its constants, for memories that let the core wait."),
+        str, SHAPE, Key("How often a call reads all of its constants, for memories that let the core wait.")
     ] = "1"
     asks: Annotated[
         str,

@@ -55,11 +55,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     needs_package("keras")
     needs_package("tensorflow")
     needs_tool("clang")
-    from buildtool.split import backend, keeping
+    from buildtool.split import backend
 
     backend.prepare()
     where = tmp_path_factory.mktemp("split")
-    keeping.save(network(), where / "net.keras")
+    backend.save(network(), where / "net.keras")
     data = splitnets.data()
     np.savez(
         where / "data.npz", x_train=data.train_x, y_train=data.train_y, x_test=data.test_x, y_test=data.test_y
@@ -84,14 +84,14 @@ def answer(folder: Path) -> dict[str, Any]:
 
 
 def test_a_network_fits_after_the_split_that_did_not_before(folder: Path) -> None:
-    from buildtool.split import keeping
+    from buildtool.split import backend
     from buildtool.split.sketch import sketch
 
     found = answer(folder)
     assert found["structure"] == "2,slice"
     assert found["misses"] == ""
     assert found["plan"]["arena_bytes"] <= 900
-    (folder / "whole.tflite").write_bytes(write_model(sketch(keeping.load(folder / "net.keras"))))
+    (folder / "whole.tflite").write_bytes(write_model(sketch(backend.load(folder / "net.keras"))))
     with pytest.raises(BuildtoolError, match="bytes"):
         handle({"kind": "plan", "model": str(folder / "whole.tflite"), "board": str(folder / "small.toml")})
 
@@ -135,18 +135,18 @@ def test_scons_builds_it_by_the_written_plan_and_every_tensor_is_exact(folder: P
 
 
 def test_the_price_before_training_is_that_of_the_converted_file(folder: Path) -> None:
-    from buildtool.split import keeping
+    from buildtool.split import backend
     from buildtool.split.blocks import find_blocks
-    from buildtool.split.pricing import price_of, price_of_file
+    from buildtool.split.pricing import price_of
     from buildtool.split.sketch import sketch
     from buildtool.split.structure import build
     from buildtool.split.types import Choice
 
-    base = keeping.load(folder / "net.keras")
+    base = backend.load(folder / "net.keras")
     session = kept_session()
-    sketched = price_of(sketch(build(base, find_blocks(base), Choice((2,)))), "cortex-m4", session)
-    converted = price_of_file(folder / "out/split.tflite", "cortex-m4", session)
-    assert sketched == converted
+    sketched = write_model(sketch(build(base, find_blocks(base), Choice((2,)))))
+    converted = (folder / "out/split.tflite").read_bytes()
+    assert price_of(sketched, "cortex-m4", session) == price_of(converted, "cortex-m4", session)
 
 
 def test_the_same_command_again_trains_nothing_and_changes_no_file(folder: Path) -> None:
@@ -207,3 +207,62 @@ def test_a_network_that_does_not_go_with_the_data_is_refused_before_it_is_planne
         assert cli.run(words.split()) == 2
         assert "the network takes 8 x 8 x 3" in capsys.readouterr().err
         assert list((folder / "none").iterdir()) == []
+
+
+# ---- networks by name, from the shell ---------------------------------------------------------------
+
+
+NAMED = (
+    "--width 0.0625 --epochs 1 --fine-tune 1 --factors 2 --max-drop 100 --comparisons none --images 8 --json"
+)
+NAME = "größe 'small'"  # of the output folder
+
+
+def named(folder: Path, words: str, data: str, *more: str) -> subprocess.CompletedProcess[str]:
+    needs_package("keras")
+    needs_package("tensorflow")
+    return subprocess.run(
+        [sys.executable, "-m", "buildtool", "split", *words.split(), *NAMED.split(), "--data", data, *more],
+        cwd=folder,
+        env=os.environ | {"BUILDTOOL_DAEMON": "off"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_vgg16_that_no_split_brings_within_the_flash_is_not_trained(tmp_path: Path) -> None:
+    few = splitnets.data(160)
+    wide = {name: np.repeat(np.repeat(getattr(few, name), 4, 1), 4, 2) for name in ("train_x", "test_x")}
+    np.savez(tmp_path / "data.npz", **wide, train_y=few.train_y, test_y=few.test_y)
+    done = named(tmp_path, "vgg16 --board cortex-m4 --flash 50K", "data.npz")
+    assert done.returncode == 1
+    assert "no structure of" in done.stdout and "meets the goals on cortex-m4; " in done.stdout
+    assert not list(tmp_path.glob("split/**/*.keras"))
+
+
+def test_resnet18_from_folders_of_jpeg_and_png(tmp_path: Path) -> None:
+    image = needs_package("PIL.Image")
+    few = splitnets.data(160)
+    for part, x, y in (("train", few.train_x, few.train_y), ("test", few.test_x, few.test_y)):
+        for index, (pixels, label) in enumerate(zip(x, y, strict=True)):
+            path = (
+                tmp_path / "my photos" / part / f"Klasse {label}" / f"{index}.{('png', 'jpg')[index % 4 > 1]}"
+            )
+            path.parent.mkdir(parents=True, exist_ok=True)
+            made = image.fromarray(pixels).resize((40, 33 + index % 3))
+            (made.convert("L") if index % 5 == 0 else made).save(path)
+    done = named(tmp_path, "resnet18 --board cortex-m4 --batch 32 --flash 80K", "my photos", "--out", NAME)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout)
+    assert found["factors"] == [2] * 4
+    assert found["firmware"]["equal"] == found["firmware"]["images"] == 8
+    assert found["firmware"]["board_equal"] == found["firmware"]["board_images"] == 16
+    assert found["misses"] == ""
+    by_block, side_by_side, _ = found["tables"]
+    assert [row["kept"] for row in by_block["rows"]] == [2] * 4
+    rows = {row["network"]: row for row in side_by_side["rows"]}
+    assert list(rows) == ["given", "I"]
+    assert rows["given"]["flash"] > rows["given"]["weights"] > rows["I"]["weights"]
+    assert found["plan"]["flash_bytes"] + found["plan"]["code_bytes"] <= 80 * 1024
+    assert (tmp_path / NAME / "split.tflite").is_file()

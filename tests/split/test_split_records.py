@@ -1,14 +1,14 @@
-"""The file of records: what was put is there, whatever else writes to it, and no other file is touched."""
+"""What a later run goes on from is there, whatever else writes to it; no other file is touched."""
 
 import json
 import multiprocessing
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from buildtool.base import outfiles
 from buildtool.base.errors import UsageError
-from buildtool.split.records import Records, key_of
+from buildtool.split.records import Records, keep_arrays, kept_arrays, key_of
 
 
 def test_what_was_put_is_read_again(tmp_path: Path) -> None:
@@ -20,7 +20,8 @@ def test_what_was_put_is_read_again(tmp_path: Path) -> None:
     given["accuracy"] = 0.0
     assert records.get("a") == Records(path).get("a") == {"accuracy": 0.5, "factors": [2, 4]}
     assert json.loads(path.read_text())["schema"] == 1
-    assert [one.name for one in path.parent.iterdir() if not one.name.startswith(".")] == ["records.json"]
+    assert sorted(one.name for one in path.parent.iterdir()) == ["networks", "records.json"]
+    assert key_of({"a": 1, "b": [2]}) == key_of({"b": [2], "a": 1}) != key_of({"a": 2, "b": [2]})
 
 
 def put(path: Path, name: str) -> None:
@@ -38,23 +39,7 @@ def test_two_writers_lose_nothing(tmp_path: Path) -> None:
     for writer in writers:
         writer.join(60)
         assert writer.exitcode == 0
-    assert len(Records(path)) == 40
-
-
-def test_a_write_that_fails_leaves_the_file_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "records.json"
-    Records(path).put("a", {"x": 1})
-    before = path.read_bytes()
-
-    def full(files: object, folder: Path) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(outfiles, "write", full)
-    with pytest.raises(OSError, match="No space left"):
-        Records(path).put("b", {"x": 2})
-    assert path.read_bytes() == before
+    assert len(json.loads(path.read_text())["records"]) == 40
 
 
 @pytest.mark.parametrize(
@@ -70,17 +55,35 @@ def test_another_file_is_refused_and_left(tmp_path: Path, content: str) -> None:
     assert path.read_text() == content
 
 
-def test_keys_are_of_values_and_not_of_their_order() -> None:
-    assert key_of({"a": 1, "b": [2]}) == key_of({"b": [2], "a": 1})
-    assert key_of({"a": 1}) != key_of({"a": 2})
-
-
 def test_a_folder_that_cannot_be_written_to_is_refused_before_anything_is_done(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     for folder in (tmp_path / "file", tmp_path / "file/below", Path("/proc/nothing")):
         with pytest.raises(UsageError, match="the folder for records and results cannot be used") as caught:
-            Records(folder / "records.json").writable()
+            Records(folder / "records.json").prepare()
         assert caught.value.option == "out"
     assert (tmp_path / "file").read_text() == "mine"
-    Records(tmp_path / "new/records.json").writable()
+    Records(tmp_path / "new/records.json").prepare()
     assert list((tmp_path / "new").iterdir()) == []
+
+
+def test_what_killed_processes_left_half_written_goes_and_nothing_else(tmp_path: Path) -> None:
+    left = tmp_path / f".buildtool-{1 << 30}-ab12-0.part"
+    running, other = tmp_path / ".buildtool-1-ab12-0.part", tmp_path / ".buildtool-x-ab12-0.part"
+    for path in (left, running, other):
+        path.touch()
+    Records(tmp_path / "records.json").prepare()
+    assert sorted(tmp_path.iterdir()) == [running, other]
+
+
+def test_damaged_arrays_are_left_aside(tmp_path: Path) -> None:
+    path = tmp_path / "kept.npz"
+    arrays = {"v0": np.arange(6.0).reshape(2, 3), "v1": np.array(7)}
+    keep_arrays(path, {"key": "a"}, arrays)
+    about, found = kept_arrays(path) or ({}, {})
+    assert about == {"key": "a"}
+    assert all(np.array_equal(found[name], one) for name, one in arrays.items())
+    assert kept_arrays(tmp_path / "none.npz") is None
+    whole = path.read_bytes()
+    for damaged in (whole[:-100], b"", whole[:200] + b"\xff\xff" + whole[202:]):
+        path.write_bytes(damaged)
+        assert kept_arrays(path) is None

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from buildtool.base.errors import UsageError
-from buildtool.split import backend, keeping, search, structure, training
-from buildtool.split.blocks import Block
+from buildtool.split import backend, search, structure, training
 from buildtool.split.data import Data
 from buildtool.split.records import Records
-from buildtool.split.settings import Settings
-from buildtool.split.structure import Choice, Fusion
+from buildtool.split.types import Block, Choice, Fusion
+from buildtool.split.wanted import Settings, Wanted
 
 DATA = Data(
     np.zeros((40, 2, 2, 1), np.uint8),
@@ -24,16 +23,7 @@ DATA = Data(
     np.arange(10) % 2,
     ("a", "b"),
 )
-BLOCKS = tuple(
-    Block(index, f"block{index + 1}", (), 8, is_residual=False, largest=largest)
-    for index, largest in enumerate((8, 4, 1))
-)
-
-
-@dataclass
-class Verdict:
-    ok: bool
-    why: str = ""
+BLOCKS = tuple(Block(index, f"block{index + 1}", (), 8, largest) for index, largest in enumerate((8, 4, 1)))
 
 
 @dataclass
@@ -52,27 +42,21 @@ class Lab:
     folder: Path
     table: dict[str, float]
     trained: list[str] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
+    missed: Any = field(default=lambda _: "")
+    figures: Any = field(default=lambda _: {})
 
     def train(self, model: Model, data: Data, settings: Settings, path: Path, progress: Any) -> Any:
         progress("epoch 1")
         self.trained.append(f"{model.choice} x{settings.epochs}")
         return training.Trained(self.table[model.choice] / 100, 1.0, settings.epochs)
 
-    def run(self, admits: Any = lambda choice: Verdict(True), **options: Any) -> search.Found:
-        def asked(choice: Choice) -> Verdict:
-            self.asked.append(choice.text)
-            return admits(choice)
-
-        given: dict[str, Any] = {"factors": (2, 4, 6, 8), "max_drop": 0.5, "with_others": False, **options}
-        base = Model("1-1-1,slice")
-        records = Records(self.folder / "records.json")
-        factors, drop = given.pop("factors"), given.pop("max_drop")
-        settings = given.pop("settings", Settings(fine_epochs=2))
-        return search.search(
-            base, BLOCKS, DATA, settings, factors, drop, asked, records, self.said.append, **given
-        )
+    def run(self, *factors: int, blocks: tuple[Block, ...] = BLOCKS, **options: Any) -> search.Found:
+        given: dict[str, Any] = {"settings": Settings(fine_epochs=2), "compares": False, **options}
+        wanted = Wanted("", self.folder, "", factors=factors or (2, 4, 6, 8), **given)
+        base, prices, records = (Model("1-1-1,slice"), self, Records(self.folder / "records.json"))
+        work: Any = search.Work(wanted, base, blocks, DATA, prices, records, self.said.append)  # type: ignore[arg-type]
+        return search.search(work, "slice")
 
 
 TABLE = {"1-1-1,slice": 90.0} | {
@@ -100,15 +84,15 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
     made = Lab(tmp_path, dict(TABLE))
     monkeypatch.setattr(backend, "prepare", NoKeras)
     monkeypatch.setattr(training, "train", made.train)
-    monkeypatch.setattr(training, "digest", lambda model: model.choice)
+    monkeypatch.setattr(backend, "digest", lambda model: model.choice)
     monkeypatch.setattr(training, "accuracy", lambda model, x, y, settings: made.table[model.choice] / 100)
-    monkeypatch.setattr(keeping, "load", lambda path: Model(path.read_text()))
+    monkeypatch.setattr(backend, "load", lambda path: Model(path.read_text()))
 
     def save(model: Model, path: Path) -> None:
         path.parent.mkdir(exist_ok=True)
         path.write_text(model.choice)
 
-    monkeypatch.setattr(keeping, "save", save)
+    monkeypatch.setattr(backend, "save", save)
     monkeypatch.setattr(structure, "build", lambda model, blocks, choice, *, weights: Model(choice.key()))
     return made
 
@@ -135,7 +119,7 @@ def test_a_block_is_split_until_the_accuracy_has_dropped_by_more_than_the_thresh
 
 def test_a_drop_of_the_threshold_itself_is_kept(lab: Lab) -> None:
     lab.table["2-1-1,slice"] = 89.5
-    found = lab.run(factors=(2,))
+    found = lab.run(2)
     assert found.steps[0].kept == 2
 
 
@@ -151,45 +135,31 @@ def test_each_network_is_trained_on_from_the_one_kept_before(lab: Lab) -> None:
 
 
 def test_a_second_run_trains_only_what_is_new(lab: Lab) -> None:
-    first = lab.run(factors=(2, 4))
+    first = lab.run(2, 4)
     lab.trained.clear()
-    again = lab.run(factors=(2, 4))
+    again = lab.run(2, 4)
     assert lab.trained == []
     assert again == first
-    lab.run(factors=(2, 4, 6))
+    lab.run(2, 4, 6)
     assert lab.trained == ["6-1-1,slice x2"]
     lab.trained.clear()
     first.chosen.network.unlink()
-    assert lab.run(factors=(2, 4)).chosen == first.chosen
+    assert lab.run(2, 4).chosen == first.chosen
     assert lab.trained == ["4-2-1,slice x2"]
     lab.trained.clear()
-    lab.run(factors=(2, 4), settings=Settings(fine_epochs=3))
+    lab.run(2, 4, settings=Settings(fine_epochs=3))
     assert len(lab.trained) == 6
-
-
-def test_what_is_recorded_can_be_looked_at_without_training(lab: Lab) -> None:
-    nothing = lab.run(only_recorded=True)
-    assert lab.trained == []
-    assert [step.why for step in nothing.steps[:2]] == ["not trained yet"] * 2
-    assert nothing.chosen == nothing.original
-    whole = lab.run(factors=(2,))
-    lab.trained.clear()
-    found = lab.run(only_recorded=True)
-    assert lab.trained == []
-    assert [(one.factor, one.why) for one in found.steps[0].tried] == [(2, ""), (4, "not trained yet")]
-    assert found.steps[0].kept == whole.steps[0].kept == 2
-    assert found.steps[1].baseline == whole.steps[1].baseline
 
 
 def test_what_cannot_meet_the_goals_is_not_trained(lab: Lab) -> None:
     """Only the first block split by 4 or more, and the second one by 4, meets them."""
 
-    def admits(choice: Choice) -> Verdict:
-        ok = choice.factors[0] >= 4 and choice.factors[1] == 4
-        return Verdict(ok, "" if ok else "RAM: too much")
+    def missed(choice: Choice) -> str:
+        return "" if choice.factors[0] >= 4 and choice.factors[1] == 4 else "RAM: too much"
 
     lab.table["4-4-1,slice"] = 89.5
-    found = lab.run(admits)
+    lab.missed = missed
+    found = lab.run()
     assert lab.trained == [
         "1-1-1,slice x2",
         "4-1-1,slice x2",
@@ -198,25 +168,24 @@ def test_what_cannot_meet_the_goals_is_not_trained(lab: Lab) -> None:
         "4-4-1,slice x2",
     ]
     refused = [one for step in found.steps for one in step.tried if one.candidate is None]
-    assert [(one.choice.text, one.why) for one in refused] == [
-        ("2-1-1", "RAM: too much"),
-        ("4-2-1", "RAM: too much"),
-    ]
+    assert [(one.factor, one.why) for one in refused] == [(2, "RAM: too much")] * 2
     assert found.chosen.choice.text == "4-4-1"
     assert found.misses == ""
 
 
 def test_where_the_last_network_misses_the_goals_another_one_that_meets_them_is_chosen(lab: Lab) -> None:
-    found = lab.run(lambda choice: Verdict(choice.text == "2-1-1", "flash: too much"))
-    assert found.chosen.choice.text == "2-1-1"
-    found = lab.run(lambda choice: Verdict(choice.factors[1] == 3, "flash: too much"))
+    lab.missed = lambda choice: "" if choice.text == "2-1-1" else "flash: too much"
+    assert lab.run().chosen.choice.text == "2-1-1"
+    lab.missed = lambda _: "flash: too much"
+    found = lab.run()
     assert found.chosen.choice.is_whole
     assert found.misses == "flash: too much"
 
 
 def test_the_front_has_what_no_other_beats(lab: Lab) -> None:
     ram = {"1-1-1": 9, "2-1-1": 5, "4-1-1": 5, "6-1-1": 2, "4-2-1": 4, "4-4-1": 4}
-    found = lab.run(figures=lambda choice: {"ram": ram[choice.text]})
+    lab.figures = lambda choice: {"ram": ram[choice.text]}
+    found = lab.run()
     keys = [one.choice.text for one in found.front]
     assert keys == ["1-1-1", "2-1-1", "6-1-1"] or keys == ["1-1-1", "2-1-1", "6-1-1", "4-2-1"]
     assert [one.accuracy for one in found.front] == sorted(
@@ -226,19 +195,9 @@ def test_the_front_has_what_no_other_beats(lab: Lab) -> None:
 
 def test_others_are_trained_as_long_as_the_chosen_one(lab: Lab) -> None:
     lab.table |= {"4-1-1,slice": 89.6, "2-2-2,slice,naive": 70.0, "2-2-2,slice,shared3": 80.0}
-    blocks = tuple(Block(one.index, one.name, (), 8, False, 4) for one in BLOCKS)
+    blocks = tuple(Block(one.index, one.name, (), 8, 4) for one in BLOCKS)
     lab.table |= {"4-2-2,slice": 89.0, "4-2-4,slice": 80.0, "4-1-2,slice": 89.6}
-    found = search.search(
-        Model("1-1-1,slice"),
-        blocks,
-        DATA,
-        Settings(fine_epochs=2),
-        (2, 4),
-        0.5,
-        lambda choice: Verdict(True),
-        Records(lab.folder / "records.json"),
-        lab.said.append,
-    )
+    found = lab.run(2, 4, blocks=blocks, compares=True)
     assert found.chosen.choice.text == "4-2-2"
     assert lab.trained[-4:] == [
         "1-1-1,slice x6",
@@ -261,14 +220,14 @@ def test_a_comparison_that_cannot_be_built_is_said(lab: Lab, monkeypatch: pytest
     monkeypatch.setattr(structure, "build", build)
     monkeypatch.setattr(
         search,
-        "_other_choices",
+        "other_choices",
         lambda *args: {
             "naive": Choice((2, 2, 2), fusion=Fusion.NAIVE),
             "shared": Choice((2, 2, 2), fusion=Fusion.SHARED, shared=3),
         },
     )
     lab.table["2-2-2,slice,naive"] = 70.0
-    found = lab.run(with_others=True)
+    found = lab.run(compares=True)
     assert set(found.others) == {"naive"}
     assert found.refused == {"shared": "shortcuts cannot be shared"}
 
@@ -278,11 +237,3 @@ def test_progress_says_the_block_and_the_time_left(lab: Lab) -> None:
     assert lab.said[0] == "block 1 of 3, baseline: epoch 1"
     assert lab.said[1].startswith("block 1 of 3, K = 2: epoch 1; at most ")
     assert lab.said[1].endswith(" for all networks")
-
-
-@pytest.mark.parametrize("factors", [(), (1, 2), (4, 2), (2, 2)])
-def test_factors_that_make_no_search_are_refused(lab: Lab, factors: tuple[int, ...]) -> None:
-    with pytest.raises(UsageError, match="are not rising numbers above 1"):
-        lab.run(factors=factors)
-    with pytest.raises(UsageError, match="not a number of points"):
-        lab.run(max_drop=-1.0)

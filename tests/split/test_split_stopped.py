@@ -48,6 +48,9 @@ def test_a_split_that_was_ended_at_every_stage_has_the_files_of_one_that_was_not
     whole, again = tmp_path / "whole", tmp_path / "ended"
     for file in FILES:
         assert (whole / file).read_bytes() == (again / file).read_bytes(), file
+    epochs = [(tmp_path / f"{name}.epochs").read_text() for name in ("whole", "ended")]
+    assert epochs[0].startswith("1 2 1 2 ")
+    assert epochs[0] == epochs[1]  # each is trained once, however often it is begun again
     for folder in (".", "networks"):
         names = [sorted(path.name for path in (one / folder).iterdir()) for one in (whole, again)]
         assert names[0] == names[1]

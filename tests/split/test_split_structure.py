@@ -1,5 +1,6 @@
 """Split Keras models: equal to originals without weights between branches; what is refused."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,10 +10,10 @@ from needs import needs_package
 from buildtool.base.errors import UnsupportedError
 from buildtool.split.blocks import find_blocks
 from buildtool.split.branches import split_steps
-from buildtool.split.counts import counts_in, counts_of
-from buildtool.split.graphs import steps_of
-from buildtool.split.networks import resnet18, resnet18_steps
-from buildtool.split.structure import Choice, Fusion, build
+from buildtool.split.graphs import counts_of, steps_of
+from buildtool.split.networks import by_name, steps_by_name
+from buildtool.split.structure import build
+from buildtool.split.types import Choice, Fusion
 
 pytestmark = pytest.mark.slow  # TensorFlow takes seconds to import
 
@@ -166,6 +167,7 @@ def shuffle(model, steps, split):
     random = np.random.default_rng(11)
     inner = {step.part.source for step in split if step.part and step.kind != "Slice"}
     sliced = {step.part.source for step in split if step.kind == "Slice"}
+    weighted = {type(layer).__name__ for layer in model.layers if layer.weights}
     shuffled = 0
     for step in steps:
         follows = followers(steps, step.name)
@@ -174,7 +176,7 @@ def shuffle(model, steps, split):
         if step.is_mixing and all(plain) and names <= inner and not names & sliced:
             order = random.permutation(step.channels)
             for one in (step, *follows):
-                if one.is_mixing or one.weights or (one.kernel and "Pool" not in one.kind):
+                if one.kind in weighted:
                     reorder(model.get_layer(one.name), one, order, one is not step and one.is_mixing)
             shuffled += 1
     return shuffled
@@ -208,6 +210,12 @@ def outputs(model):
     return np.asarray(model(image))  # of any backend
 
 
+def kernels_of(layer):
+    """The kernels of a convolution, or of a fusion block's dense layer."""
+    own = type(layer).__name__ != "Dense" or layer.name.endswith("_fusion")
+    return [one for one in layer.weights if own and "kernel" in one.name]
+
+
 CASES = {
     "fused": (chain, Choice((4, 2))),
     "fused, uneven": (chain, Choice((3, 3))),
@@ -235,7 +243,8 @@ def test_without_weights_between_branches_nothing_changes(keras, case):
     cut_between_branches(model, blocks, choice)  # none of which the split network took over
     np.testing.assert_allclose(outputs(split), outputs(model), rtol=2e-4, atol=2e-5)
     assert len(split.layers) > len(model.layers)
-    assert counts_of(split).everything == split.count_params()
+    counts, kernels = counts_of(split), [one for layer in split.layers for one in kernels_of(layer)]
+    assert counts.convolutions + counts.fusion == sum(math.prod(one.shape) for one in kernels)
 
 
 HIDDEN = ["fused", "fused, full", "residual", "residual, full", "depthwise, slice", "one dimension", "shared"]
@@ -311,12 +320,10 @@ def test_mixed_precision_stays(keras):
 
 
 def test_the_networks_by_name_are_what_their_records_say(keras):
-    model, records = resnet18(0.0625, 8), resnet18_steps(0.0625, 8)
+    model, again = (by_name("resnet18", 0.0625, 8) for _ in range(2))
+    other = by_name("resnet18", 0.0625, 8, seed=1)
     read = {step.name: replace(step, refused="") for step in steps_of(model)}
-    assert read == {step.name: step for step in records}
-    assert counts_of(model).everything == counts_in(records).everything == model.count_params()
-    again = resnet18(0.0625, 8)
-    other = resnet18(0.0625, 8, seed=1)
+    assert read == {step.name: step for step in steps_by_name("resnet18", 0.0625, 8)}
     first = [one.get_layer("stem").get_weights()[0] for one in (model, again, other)]
     np.testing.assert_array_equal(first[0], first[1])
     assert (first[0] != first[2]).all()

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,9 +15,9 @@ from needs import needs_package
 
 from buildtool.base.errors import MachineError, ModelError, UsageError
 from buildtool.options.pixels import NAMED
-from buildtool.split import backend, batches, checkpoints, keeping, training
-from buildtool.split.batches import Batches
-from buildtool.split.settings import Settings
+from buildtool.split import backend, training
+from buildtool.split.training import Batches
+from buildtool.split.wanted import Settings
 
 DATA = splitnets.data()
 SETTINGS = Settings(epochs=2, batch=16)
@@ -46,7 +44,8 @@ def test_an_epoch_is_a_function_of_seed_and_number() -> None:
 def test_held_out_images_are_never_learnt_and_are_of_every_class() -> None:
     plain = dataclasses.replace(SETTINGS, flip=False, shift=0.0, batch=1, normalise="bytes")
     learnt = {x.tobytes() for epoch in range(2) for x, _ in images(epoch, plain)}
-    held, labels = batches.held_out(DATA, plain)
+    is_held = training.is_held_out(DATA, plain)
+    held, labels = DATA.train_x[is_held], DATA.train_y[is_held]
     assert np.bincount(labels).tolist() == [3, 3]
     assert not {one.astype(np.float32).tobytes() for one in held[:, None]} & learnt
     assert len(learnt) == len(DATA.train_x) - 6
@@ -56,42 +55,21 @@ def test_images_are_mirrored_and_moved_and_black_comes_in() -> None:
     x = np.zeros((200, 8, 8, 1), np.uint8)
     x[:, 3, 2] = 255
     settings = Settings(shift=0.125)
-    found = batches.augmented(x, settings, np.random.default_rng(0))
+    found = training.augmented(x, settings, np.random.default_rng(0))
     assert (found.sum(axis=(1, 2, 3)) == 255).all()
     _, rows, columns, _ = np.nonzero(found)
     assert set(rows) == {2, 3, 4}
     assert set(columns) == {1, 2, 3, 4, 5, 6}
-    assert np.array_equal(batches.augmented(x, Settings(shift=0.0, flip=False), np.random.default_rng(0)), x)
+    assert np.array_equal(training.augmented(x, Settings(shift=0.0, flip=False), np.random.default_rng(0)), x)
 
 
 def test_pixels_become_real_values_by_the_rule() -> None:
     x = np.array([[[[0, 51, 255]]]], np.uint8)
-    assert batches.inputs(x, NAMED["unit"]).tolist() == [[[[0.0, np.float32(0.2), 1.0]]]]
-    assert batches.inputs(x, NAMED["signed"]).tolist() == [[[[-1.0, pytest.approx(-0.6), 1.0]]]]
-    assert batches.inputs(x, Settings(normalise="0,0,1/1,1,2").pixels()).tolist() == [
+    assert training.inputs(x, NAMED["unit"]).tolist() == [[[[0.0, np.float32(0.2), 1.0]]]]
+    assert training.inputs(x, NAMED["signed"]).tolist() == [[[[-1.0, pytest.approx(-0.6), 1.0]]]]
+    assert training.inputs(x, Settings(normalise="0,0,1/1,1,2").pixels()).tolist() == [
         [[[0.0, np.float32(0.2), 0.0]]]
     ]
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"epochs": 0},
-        {"batch": 0},
-        {"rate": 0.0},
-        {"fine_rate": float("nan")},
-        {"validation": 0.0},
-        {"validation": 1.0},
-        {"shift": -0.1},
-        {"optimiser": "lion"},
-        {"normalise": "auto"},
-        {"normalise": "half"},
-    ],
-)
-def test_settings_that_make_no_training_are_refused(settings: dict[str, Any]) -> None:
-    with pytest.raises(UsageError) as caught:
-        Settings(**settings)
-    assert caught.value.option == next(iter(settings))
 
 
 # ---- training --------------------------------------------------------------------------------------
@@ -101,7 +79,7 @@ def test_settings_that_make_no_training_are_refused(settings: dict[str, Any]) ->
 def keras() -> Any:
     needs_package("keras")
     needs_package("tensorflow")
-    return backend.prepare("tensorflow")
+    return backend.prepare()
 
 
 @pytest.mark.slow
@@ -121,12 +99,12 @@ def test_a_training_learns_and_says_how_far_it_is(
     again, other = splitnets.network(dropout=True), []
     assert training.train(again, DATA, settings, tmp_path / "kept.npz", other.append).accuracy == 1.0
     assert other == []  # it was done
-    assert training.digest(again) == training.digest(model)
+    assert backend.digest(again) == backend.digest(model)
     # A network that was kept is the same one, and its file the same bytes.
-    keeping.save(model, tmp_path / "model.keras")
-    loaded = keeping.load(tmp_path / "model.keras")
-    assert training.digest(loaded) == training.digest(model)
-    assert keeping.packed(loaded) == (tmp_path / "model.keras").read_bytes()
+    backend.save(model, tmp_path / "model.keras")
+    loaded = backend.load(tmp_path / "model.keras")
+    assert backend.digest(loaded) == backend.digest(model)
+    assert backend.packed(loaded) == (tmp_path / "model.keras").read_bytes()
 
 
 @pytest.mark.slow
@@ -153,59 +131,38 @@ def test_what_cannot_be_trained_is_refused(
 @pytest.mark.slow
 def test_another_network_file_is_refused(keras: Any, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no such file"):
-        keeping.load(tmp_path / "model.keras")
+        backend.load(tmp_path / "model.keras")
     (tmp_path / "model.keras").write_bytes(b"\x89HDF\r\n")
     with pytest.raises(ModelError, match=r"this is no \.keras file") as caught:
-        keeping.load(tmp_path / "model.keras")
+        backend.load(tmp_path / "model.keras")
     assert str(tmp_path / "model.keras") in str(caught.value)
     with zipfile.ZipFile(tmp_path / "model.keras", "w") as other:
         other.writestr("config.json", "{}")
     with pytest.raises(ModelError, match="Keras cannot read this network"):
-        keeping.load(tmp_path / "model.keras")
+        backend.load(tmp_path / "model.keras")
     first = keras.Input((8, 8, 3))
     keras.Model(first, keras.layers.Lambda(lambda x: 2 * x)(first)).save(tmp_path / "model.keras")
     with pytest.raises(ModelError, match="a Lambda layer, whose code is not run"):
-        keeping.load(tmp_path / "model.keras")
+        backend.load(tmp_path / "model.keras")
 
 
-def test_checkpoints_of_other_trainings_and_damaged_ones_are_left_aside(tmp_path: Path) -> None:
+def test_a_training_goes_on_from_its_own_state_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Variable:
+        value = 0.0
+
+        def assign(self, value: Any) -> None:
+            self.value = value
+
+    variables = [Variable(), Variable(), Variable()]
+    model = SimpleNamespace(variables=variables[:2], optimizer=SimpleNamespace(variables=variables[2:]))
+    monkeypatch.setattr(backend, "array", lambda variable: np.array(variable.value))
     path = tmp_path / "kept.npz"
-    state = checkpoints.State(3, 1.5, (np.arange(6.0).reshape(2, 3),), (np.int64(7), np.zeros(2)))
-    checkpoints.write(path, "a", state)
-    found = checkpoints.read(path, "a")
-    assert found is not None
-    assert (found.epochs, found.seconds, found.optimiser[0]) == (3, 1.5, 7)
-    assert np.array_equal(found.network[0], state.network[0])
-    assert checkpoints.read(path, "b") is None
-    assert checkpoints.read(tmp_path / "none.npz", "a") is None
-    whole = path.read_bytes()
-    for damaged in (whole[:-100], b"", whole[:200] + b"\xff\xff" + whole[202:]):
-        path.write_bytes(damaged)
-        assert checkpoints.read(path, "a") is None
-
-
-@pytest.mark.slow
-def test_a_search_killed_at_any_time_ends_with_the_same_bits(tmp_path: Path) -> None:
-    needs_package("keras")
-    needs_package("tensorflow")
-    done = subprocess.run(
-        [sys.executable, splitnets.__file__, str(tmp_path)], capture_output=True, text=True, timeout=600
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
-        "whole 0: 1 2 1 2",  # the epochs of the baseline, and those of the split network
-        "killed -9: 1",
-        "killed -9: 2",
-        "killed -9: 1 2",  # the file of the second one is half written
-        "killed 0: 2",
-    ]
-    whole, killed = ({one.name: one for one in (tmp_path / name).rglob("*")} for name in ("whole", "killed"))
-    assert set(whole) == set(killed)  # nothing half written is left
-    networks = [name for name in whole if name.endswith(".keras")]
-    assert len(networks) == 3
-    for name in networks:
-        assert whole[name].read_bytes() == killed[name].read_bytes()
-    records = [json.loads(one["records.json"].read_text())["records"] for one in (whole, killed)]
-    for one in (*records[0].values(), *records[1].values()):
-        del one["seconds"]
-    assert records[0] == records[1]
+    for index, variable in enumerate(variables):
+        variable.assign(1.5 + index)
+    training.keep(model, path, "a", 3, 40.5)
+    for variable in variables:
+        variable.assign(0.0)
+    assert training.restored(model, path, "b") == training.restored(model, tmp_path / "none", "a") == (0, 0.0)
+    assert variables[0].value == 0.0
+    assert training.restored(model, path, "a") == (3, 40.5)
+    assert [variable.value for variable in variables] == [1.5, 2.5, 3.5]

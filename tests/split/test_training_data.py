@@ -105,15 +105,6 @@ def test_decoded_images_are_kept_until_a_file_changes(
     assert len(decoded) == len(PARTS)
 
 
-def test_a_damaged_cache_is_made_anew(tmp_path: Path) -> None:
-    images, cache = tmp_path / "images", tmp_path / "cache"
-    write(images, {name: png(value) for name, value in PARTS.items()})
-    first = load(images, cache=cache)
-    (kept,) = cache.iterdir()
-    kept.write_bytes(kept.read_bytes()[:-200])
-    assert load(images, cache=cache).digest() == first.digest()
-
-
 def test_arrays_with_parts_and_without(tmp_path: Path) -> None:
     x = np.arange(20 * 4 * 4, dtype=np.uint8).reshape(20, 4, 4)
     y = np.arange(20) % 2

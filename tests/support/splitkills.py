@@ -3,7 +3,7 @@
 `python splitkills.py FOLDER [MOMENT]...` runs it in FOLDER/whole without disturbance, then in FOLDER/ended,
 ended at each moment by one signal (at those named by every signal), then to its end. Each run is a child
 process; its exit status and its last line of standard error are printed. The network that is trained first is
-a tiny one in the place of vgg16.
+a tiny one in the place of vgg16. whole.epochs and ended.epochs have the epochs that were kept, in order.
 """
 
 from __future__ import annotations
@@ -48,10 +48,11 @@ def ends(owner: Any, name: str, count: int = 1, later: float = 0.0) -> Callable[
 
 def moments() -> dict[str, Callable[[int], None]]:
     """Where the process ends, by what it is doing there."""
-    from buildtool.split import checkpoints, convert, keeping, outputs
-    from buildtool.split.batches import Batches
+    from buildtool.split import backend, convert, training
+    from buildtool.split import run as splitting
     from buildtool.split.pricing import Pricer
     from buildtool.split.records import Records
+    from buildtool.split.training import Batches
 
     def writes(name: str) -> Callable[[int], None]:
         return lambda number: at_write(name, number)
@@ -59,13 +60,13 @@ def moments() -> dict[str, Callable[[int], None]]:
     return {
         "pricing": ends(Pricer, "_made"),
         "training the base": ends(Batches, "__getitem__", 6),  # in its second epoch
-        "keeping an epoch": ends(checkpoints, "write", 2),
+        "keeping an epoch": ends(training, "keep", 2),
         "training a candidate": ends(Batches, "__getitem__", 3),
-        "keeping a network": ends(keeping, "packed"),
+        "keeping a network": ends(backend, "packed"),
         "keeping a record": ends(Records, "put"),
         "converting": ends(convert, "in_order"),
-        "converting, at some time": ends(outputs, "int8_file", later=4 * SOON),
-        "running firmware": ends(outputs, "_validated", later=SOON),
+        "converting, at some time": ends(splitting, "int8_file", later=4 * SOON),
+        "running firmware": ends(splitting, "_validated", later=SOON),
         "writing the tables": writes("split.json"),
     }
 
@@ -85,9 +86,18 @@ def at_write(name: str, number: int) -> None:
 def child(out: str, disturb: Callable[[], None], said: Path) -> None:
     """The command in this process, which it ends."""
     from buildtool.fronts.cli import main as cli
-    from buildtool.split import networks
+    from buildtool.split import run as splitting
+    from buildtool.split import training
 
-    networks.by_name = lambda *_: splitnets.network()  # type: ignore[assignment]
+    plain = training.keep
+
+    def keep(*args: Any) -> None:
+        plain(*args)
+        with Path(f"{out}.epochs").open("a") as told:
+            told.write(f"{args[3]} ")
+
+    training.keep = keep
+    splitting.by_name = lambda *_: splitnets.network(dropout=True)
     for one in (signal.SIGINT, signal.SIGTERM):
         signal.signal(one, signal.default_int_handler if one is signal.SIGINT else signal.SIG_DFL)
     file = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)

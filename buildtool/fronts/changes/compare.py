@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
-from buildtool.fronts.changes.figures import COST, MEMORY, METRICS, STATE, Figures, Number, Row
-from buildtool.fronts.changes.floors import PERCENT
+from buildtool.fronts.changes.figures import COST, MEMORY, METRICS, PERCENT, STATE, Figures, Number, Row
 from buildtool.fronts.changes.sizetree import Node, changed, tree
 
 MANY = 1000 * 1000  # pairs of rows

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from buildtool.base.errors import BuildtoolError, UsageError
-from buildtool.fronts.changes.embedded import data_of
-from buildtool.fronts.changes.floors import FIGURES as SHARES
-from buildtool.fronts.changes.floors import PERCENT, shares
 from buildtool.fronts.changes.sizetree import LEVELS, Part
+
+if TYPE_CHECKING:
+    from buildtool.schema.datasets import Accuracy
 
 MOST_BYTES = 1 << 26  # of a file
 _HEAD_BYTES = 1 << 12  # that show whether a file can be one of these
@@ -27,6 +28,9 @@ _HINT = (
 )
 _SPACE = b"\xef\xbb\xbf \t\r\n"
 _BEGINNINGS = (b"{", b"<", b"")  # of JSON, of a report's page, of an empty file
+DATA_ID = "buildtool-report"  # of the element of a report's page that has its data
+_BEGIN = re.compile(rb'<script type="application/json" id="' + DATA_ID.encode() + rb'">')
+_END = b"</script>"
 Number = int | float
 
 
@@ -42,6 +46,8 @@ class Metric:
     key: str
 
 
+SHARES = ("top1", "recall", "precision")  # the latter two: of the class that has the least
+PERCENT = "%"  # begins the unit of shares
 COST = "cost"
 STATE = "state"  # most networks have none
 VARIABLES = "variables"
@@ -152,12 +158,24 @@ def _reading(path: str) -> BinaryIO:
 
 def _content(path: str, data: bytes) -> dict[str, Any]:
     try:
-        content = json.loads(data_of(data).decode("utf-8-sig"))
+        content = json.loads(_data_of(data).decode("utf-8-sig"))
     except (ValueError, RecursionError):
         raise UsageError("not a JSON file", path=path, hint=_HINT) from None
     if not isinstance(content, dict):
         raise _strange(path)
     return content
+
+
+def _data_of(file: bytes) -> bytes:
+    """The JSON inside a report's page; a file that is no such page as it is.
+
+    The data itself has no character that HTML looks for, so that the first end is its end.
+    """
+    begin = _BEGIN.search(file)
+    if begin is None:
+        return file
+    end = file.find(_END, begin.end())
+    return file[begin.end() : end] if end >= 0 else file
 
 
 def _strange(path: str) -> UsageError:
@@ -214,6 +232,18 @@ def _of_data_set(content: Mapping[str, Any]) -> Mapping[str, Any]:
         numbers |= {name: round(100 * _number(share), 9) for name, share in shares(accuracy).items()}
     names = {key: content.get(key) for key in ("model", "board")}
     return {**names, **found, **{f"data set {name}": value for name, value in numbers.items()}}
+
+
+def shares(found: Accuracy) -> dict[str, float]:
+    """SHARES of an accuracy, from 0 to 1, of the predictions that its classes count."""
+    top1 = found["firmware"] if found["of"] == "firmware" else found["reference"]
+    assert top1 is not None
+    return {
+        "top1": top1["top1"],
+        "recall": min((c["recall"] for c in found["classes"] if c["recall"] is not None), default=0.0),
+        # a class that is never predicted has no precision, and is no better for that
+        "precision": min((c["precision"] or 0.0 for c in found["classes"] if c["inputs"]), default=0.0),
+    }
 
 
 def _own_units(content: Mapping[str, Any]) -> dict[str, str]:

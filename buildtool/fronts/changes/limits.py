@@ -5,15 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from buildtool.base.errors import UsageError, did_you_mean
-from buildtool.fronts.changes import floors
 from buildtool.fronts.changes.compare import Change
-from buildtool.fronts.changes.figures import HIGHER_IS_BETTER, MEMORY, METRICS
-from buildtool.fronts.changes.floors import Floor
+from buildtool.fronts.changes.figures import HIGHER_IS_BETTER, MEMORY, METRICS, SHARES, shares
+
+if TYPE_CHECKING:
+    from buildtool.schema.datasets import DatasetAnswer
 
 _RULE = re.compile(r"([A-Za-z][\w.-]*)\+([0-9]+(?:\.[0-9]+)?)(%|[KM]?)")
 _UNITS = {"": 1, "K": 1024, "M": 1024 * 1024}
+_FLOOR = re.compile(r"([A-Za-z]\w*)<([0-9]+(?:\.[0-9]+)?)(%?)")
+_FLOOR_HELP = "write a figure, < and what it must reach: top1<70%, recall<50%, precision<0.5"
 _HELP = "write a figure, + and how much it may grow: ram+2%, weights+4K, f+0.05"
 
 
@@ -27,10 +31,19 @@ class Limit:
     is_percent: bool
 
 
+@dataclass(frozen=True)
+class Floor:
+    """A figure's name and the least that it may be, from 0 to 1."""
+
+    text: str
+    name: str
+    least: float
+
+
 def parse(text: str) -> Limit | Floor:
     """The limit that a text says; UsageError for other texts and unknown figures."""
     if "<" in text:
-        return floors.parse(text)
+        return floor(text)
     match = _RULE.fullmatch(text)
     if match is None:
         raise UsageError(f"'{text}' is no limit", option="fail_if", hint=_HELP)
@@ -40,10 +53,38 @@ def parse(text: str) -> Limit | Floor:
         hint = did_you_mean(name, [*known, f"{MEMORY}NAME"])
         raise UsageError(f"'{text}': there is no figure '{name}'", option="fail_if", hint=hint)
     if name in HIGHER_IS_BETTER:
-        hint = f"{name}<70%" if name in floors.FIGURES else "elements_different+0"
+        hint = f"{name}<70%" if name in SHARES else "elements_different+0"
         raise UsageError(f"'{text}': more of '{name}' is no worse", option="fail_if", hint=hint)
     is_percent = unit == "%"
     return Limit(text, name, float(number) * (1 if is_percent else _UNITS[unit]), is_percent)
+
+
+def floor(text: str) -> Floor:
+    """The floor that a text says; UsageError for other texts and unknown figures."""
+    match = _FLOOR.fullmatch(text)
+    if match is None:
+        raise UsageError(f"'{text}' is no limit", option="fail_if", hint=_FLOOR_HELP)
+    name, number, unit = match.groups()
+    if name not in SHARES:
+        hint = did_you_mean(name, SHARES)
+        raise UsageError(f"'{text}': there is no figure '{name}'", option="fail_if", hint=hint)
+    least = float(number) / (100 if unit else 1)
+    if least > 1:
+        what = f"'{text}': nothing is above 1, which is 100%"
+        raise UsageError(what, option="fail_if", hint=f"{name}<{number}%" if not unit else _FLOOR_HELP)
+    return Floor(text, name, least)
+
+
+def undercut(floors: Sequence[Floor], answer: DatasetAnswer) -> list[str]:
+    """The floors (their texts) that an answer is below; UsageError where it has no accuracy."""
+    if not floors:
+        return []
+    found = answer["accuracy"]
+    if found is None:
+        text = f"there is no accuracy: {answer['no_accuracy']}"
+        raise UsageError(text, option="fail_if", hint="give labels")
+    least = shares(found)
+    return [floor.text for floor in floors if least[floor.name] < floor.least]
 
 
 def exceeded(limits: Sequence[Limit | Floor], totals: Sequence[Change]) -> list[str]:

@@ -21,8 +21,7 @@ from buildtool.options.spelling import spelled, spelled_name
 if TYPE_CHECKING:
     from buildtool.base.session import Session
     from buildtool.fronts.changes.figures import Figures
-    from buildtool.fronts.changes.floors import Floor
-    from buildtool.fronts.changes.limits import Limit
+    from buildtool.fronts.changes.limits import Floor, Limit
     from buildtool.schema.analysis import AnalysisAnswer, NetworkAnswer
     from buildtool.schema.boards import BoardsAnswer, OpsAnswer, ZooAnswer, ZooFile
     from buildtool.schema.builds import (
@@ -266,15 +265,15 @@ def _depth(args: argparse.Namespace) -> int:
 
 def validate(args: argparse.Namespace) -> Result:
     """The verdict; the exit status is 1 where the output differs beyond its bound, or accuracy is too low."""
-    from buildtool.fronts.changes import floors
+    from buildtool.fronts.changes import limits
     from buildtool.fronts.texts import dataset, validation
 
     if args.fail_if is not None and args.data is None:
         raise UsageError("it has no effect without a data set", option="fail_if", hint="leave it out")
-    wanted = [floors.parse(floor) for floor in args.fail_if.split(",")] if args.fail_if is not None else []
+    wanted = [limits.floor(one) for one in args.fail_if.split(",")] if args.fail_if is not None else []
     if args.data is not None:
         found: DatasetAnswer = ask(args)
-        below = floors.undercut(wanted, found)
+        below = limits.undercut(wanted, found)
         failed = found["within_bounds"] is False or below
         return {**found, "exceeded": below}, dataset.text(found, below), 1 if failed else 0
     answer: ValidationAnswer = ask(args)
@@ -358,13 +357,13 @@ def zoo(args: argparse.Namespace) -> Result:
 def split(args: argparse.Namespace) -> Result:
     """A network split for a board; the exit status is 1 where it misses the goals, or is not exact."""
     from buildtool.options.arguments import request
-    from buildtool.split import command
+    from buildtool.split import run
     from buildtool.split.wanted import OUT, wanted
 
     asked = wanted(request(args), args.out or OUT)
     try:
         with console.progress("loading Keras") as listen:
-            return command.split(asked, lambda text: listen({"progress": {"text": text}}))
+            return run.run(asked, lambda text: listen({"progress": {"text": text}}))
     except (KeyboardInterrupt, SystemExit):
         where = f"{asked.out} keeps what was trained"
         print(f"buildtool: stopped; {where}, and the same command goes on from there", file=sys.stderr)

@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from buildtool.base.errors import Spelling, in_requests
-from buildtool.fronts.changes.embedded import DATA_ID
+from buildtool.fronts.changes.figures import DATA_ID
 from buildtool.fronts.texts import estimate
 from buildtool.fronts.texts.html import arena, front, network, wording
 from buildtool.fronts.texts.html.memories import bars, linked
