@@ -11,9 +11,7 @@ from buildtool.base.errors import ToolError
 from buildtool.base.scratch import scratch
 from buildtool.emit.sources import Sources
 from buildtool.firmware.firmware import Objects, compile_firmware, link, map_of
-from buildtool.firmware.linkmap import Share, contributions
-from buildtool.firmware.sizes import Placed, open_elf, placed_sections
-from buildtool.plan.choose.footprint import (
+from buildtool.firmware.footprint import (
     ARENA,
     AROUND,
     CODE,
@@ -30,6 +28,8 @@ from buildtool.plan.choose.footprint import (
     MemoryUse,
     parts_of,
 )
+from buildtool.firmware.linkmap import Share, contributions
+from buildtool.firmware.sizes import Placed, open_elf, placed_sections
 from buildtool.plan.types import Plan
 from buildtool.target.hardware import Memory
 from buildtool.target.plugin import TargetPlugin
