@@ -37,16 +37,19 @@ from buildtool.plan.models import load_model, read_graph
 from buildtool.plan.schedule.calls import Calls, region_calls
 from buildtool.plan.schedule.costs import parts
 from buildtool.plan.schedule.receptive import accumulates
-from buildtool.target.catalogue import LEAST_VECTOR_BITS, VECTOR_BITS, features, select_all
+from buildtool.target.catalogue import LEAST_VECTOR_BITS, features, select_all
 from buildtool.target.costs import geometry, terms, variables
 from buildtool.target.cycle_costs import FIGURES, FOLDER, RATIO
 from buildtool.target.expression import compiled
+from buildtool.target.family import CATALOGUE, defined, load_family
+from buildtool.target.geometry import VECTOR_BITS
 from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_target
 from buildtool.target.types import KernelVariant, Target
 
 TERMS = Path(__file__).resolve().parent / "cost_terms.toml"
 DIGITS = 3  # of a coefficient
+WIDTH = 112  # characters of a line of a formula
 SPARE = 0.02  # of the error, for a term less
 ROUNDS = 500  # of a fit; it takes about as many as there are terms
 WINDOWS_WEIGHT = 0.7  # of a single operator on windows, beside a layer of a network
@@ -380,13 +383,35 @@ def fit(
         yield kernel, text, len(counts), float(errors.max()), float(errors.mean())
 
 
+# A formula's value in a file, in one line or in several.
+VALUE = r'(?:"""[^"]*"""|"[^"\n]*")'
+
+
+def line(key: str, text: str, names: Mapping[str, str]) -> str:
+    """A formula in a file: with the catalogue's names for what it repeats, a few terms a line."""
+    for name, expression in sorted(names.items(), key=lambda pair: -len(pair[1])):
+        text = text.replace(expression, name)
+    terms = re.split(r" (?=\+ [\d.]+(?: |$))", text)
+    lines = [terms[0]]
+    for term in terms[1:]:
+        if len(lines[-1]) + len(term) < WIDTH:
+            lines[-1] += f" {term}"
+        else:
+            lines.append(term)
+    if len(lines) == 1:
+        return f'{key} = "{text}"'
+    return "\n".join([f'{key} = """', *(f"    {one}" for one in lines), '"""'])
+
+
 def write(family: str, costs: Mapping[str, str]) -> Path:
     """Replaces the costs in the family's catalogue."""
-    path = kernels_root() / family / "catalogue.toml"
+    folder = kernels_root() / family
+    path, names = folder / CATALOGUE, load_family(folder).names
     text = path.read_text(encoding="utf-8")
     for name, text_cost in costs.items():
-        pattern = rf'(name = "{re.escape(name)}"\n(?:(?!\[\[).*\n)*?cost = )"[^"\n]*"'
-        text, replaced = re.subn(pattern, rf'\g<1>"{text_cost}"', text)
+        pattern = rf'(name = "{re.escape(name)}"\n(?:(?!\[\[).*\n)*?)cost = {VALUE}'
+        made = line("cost", text_cost, names[name])
+        text, replaced = re.subn(pattern, lambda found, made=made: found[1] + made, text)
         assert replaced, name
     path.write_text(text, encoding="utf-8")
     return path
@@ -394,27 +419,33 @@ def write(family: str, costs: Mapping[str, str]) -> Path:
 
 def write_portable(family: str, costs: Mapping[str, str]) -> Path:
     """Replaces formulas of kernels of portable families in the family's catalogue, or adds them."""
-    path = kernels_root() / family / "catalogue.toml"
+    folder = kernels_root() / family
+    path, names = folder / CATALOGUE, defined(load_family(folder).let)
     text = path.read_text(encoding="utf-8")
     if "[portable]" not in text:
         text = text.replace("[costs]\n", "[portable]\n\n[costs]\n", 1)
     for name, text_cost in costs.items():
-        line = f'{name} = "{text_cost}"'
-        text, replaced = re.subn(rf'^{re.escape(name)} = ".*"$', line, text, flags=re.MULTILINE)
-        text = text if replaced else text.replace("[portable]\n", f"[portable]\n{line}\n", 1)
+        made = line(name, text_cost, names)
+        text, replaced = _replaced(text, name, made)
+        text = text if replaced else text.replace("[portable]\n", f"[portable]\n{made}\n", 1)
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def _replaced(text: str, name: str, made: str) -> tuple[str, int]:
+    return re.subn(rf"^{re.escape(name)} = {VALUE}$", lambda _: made, text, flags=re.MULTILINE)
 
 
 def write_some_cycles(family: str, costs: Mapping[str, str], target: Target) -> Path:
     """Replaces some formulas of the family's file of costs in cycles, or adds them behind the others."""
     assert target.board.pipeline is not None
-    path = kernels_root() / family / FOLDER / f"{target.board.pipeline.model}.toml"
+    folder = kernels_root() / family
+    path, names = folder / FOLDER / f"{target.board.pipeline.model}.toml", load_family(folder).names
     text = path.read_text(encoding="utf-8")
     for name, text_cost in costs.items():
-        line = f'{name} = "{text_cost}"'
-        text, replaced = re.subn(rf'^{re.escape(name)} = ".*"$', line, text, flags=re.MULTILINE)
-        text += "" if replaced else line + "\n"
+        made = line(name, text_cost, names[name])
+        text, replaced = _replaced(text, name, made)
+        text += "" if replaced else made + "\n"
     path.write_text(text, encoding="utf-8")
     return path
 
@@ -426,6 +457,7 @@ def write_cycles(family: str, costs: Mapping[str, str], ratio: float, target: Ta
     model = board.pipeline.model
     timer = find_timer(board)
     assert not isinstance(timer, str)
+    names = load_family(kernels_root() / family).names
     lines = [
         f"# Cycles by LLVM's model of the pipeline of {model}, an estimate; memories are ideal.",
         f"# Blocks of code ({timer.identity}), with what the board's file says that the model leaves out,",
@@ -434,7 +466,7 @@ def write_cycles(family: str, costs: Mapping[str, str], ratio: float, target: Ta
         *(f"{name} = {figure}" for name in FIGURES if (figure := getattr(target.board.pipeline, name))),
         "",
         "[kernels]",
-        *(f'{name} = "{text}"' for name, text in costs.items()),
+        *(line(name, text, names[name]) for name, text in costs.items()),
     ]
     path = kernels_root() / family / FOLDER / f"{model}.toml"
     path.parent.mkdir(exist_ok=True)

@@ -30,8 +30,8 @@ from buildtool.firmware.stack.need import Stacks
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.choose import nearest
 from buildtool.plan.models import Network, load_network
+from buildtool.target.hardware import Core
 from buildtool.target.registry import board_names, load_board, load_target, plugin, toolchain
-from buildtool.target.types import Core
 
 
 def boards() -> list[str]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -38,8 +38,8 @@ from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.choose import nearest
 from buildtool.plan.models import load_network
 from buildtool.plan.types import Plan
-from buildtool.target.library import all_kernel_sources, is_runtime, kernel_includes
-from buildtool.target.recorded import FOLDER, Recorded, merged, read, written
+from buildtool.target.kernels import all_kernel_sources, is_runtime, kernel_includes
+from buildtool.target.recorded import FOLDER, Recorded, read
 from buildtool.target.registry import load_target, plugin, toolchain
 from buildtool.target.types import Target, Toolchain
 
@@ -249,6 +249,44 @@ def record(board: str, name: str, old: Sequence[Recorded]) -> Recorded:
     )
 
 
+def with_entry(old: Sequence[Recorded], made: Recorded) -> tuple[Recorded, ...]:
+    """`old` with an entry of the same compiler replaced; by name and version."""
+    others = [entry for entry in old if entry.compiler != made.compiler]
+    return tuple(sorted((*others, made), key=lambda entry: (entry.toolchain, _version(entry.compiler))))
+
+
+def _version(compiler: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in compiler.rsplit(maxsplit=1)[-1].split(".") if part.isdigit())
+
+
+def table(cflags: Sequence[str], vector_bits: int, entries: Sequence[Recorded]) -> str:
+    """The text of a table."""
+    lines = [
+        "# Written by benchmarks/record_sizes.py: bytes of code and stack, see buildtool/target/recorded.py.",
+        f"cflags = [{', '.join(_quoted(flag) for flag in cflags)}]",
+        f"vector_bits = {vector_bits}",
+    ]
+    for entry in entries:
+        lines += ["", "[[compilers]]"]
+        lines += [f"{key} = {_quoted(getattr(entry, key))}" for key in ("compiler", "toolchain")]
+        lines += [f"{key} = {getattr(entry, key)}" for key in ("firmware", "variables")]
+        for key in ("network", "frame", "code", "stack", "support", "helpers"):
+            lines += ["", f"[compilers.{key}]"]
+            table: Mapping[str, float | Sequence[str]] = getattr(entry, key)
+            lines += [f"{_quoted(name)} = {_value(table[name])}" for name in sorted(table)]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"'
+
+
+def _value(value: float | Sequence[str]) -> str:
+    if isinstance(value, int | float):
+        return str(value) if isinstance(value, int) else f"{value:.3f}"
+    return f"[{', '.join(map(_quoted, value))}]"
+
+
 def main() -> None:
     """Records the cores of the boards named."""
     parser = argparse.ArgumentParser(
@@ -266,7 +304,7 @@ def main() -> None:
             path = FOLDER / f"{board}.toml"  # another board has a core of that name and other flags
         path.parent.mkdir(exist_ok=True)
         made = record(board, given.toolchain, old if given.kernels else ())
-        path.write_text(written(core.cflags, core.vector_bits, merged(old, made)), encoding="utf-8")
+        path.write_text(table(core.cflags, core.vector_bits, with_entry(old, made)), encoding="utf-8")
         print(f"{board}: {made.compiler} -> {path.name}", flush=True)
 
 

@@ -10,9 +10,10 @@ from buildtool_plugins.probe.flash import flashing
 from paths import ROOT
 
 from buildtool.base.errors import ToolError, UsageError
+from buildtool.base.toml import read_toml
 from buildtool.firmware.run import desk
 from buildtool.fronts.cli import flasher
-from buildtool.target.board_file import parse_board, read_table
+from buildtool.target.board_file import WHAT, parse_board
 from buildtool.target.registry import load_board
 
 IMAGE = Path("out/net.elf")
@@ -45,7 +46,7 @@ def test_the_first_tool_that_is_there_flashes_with_the_words_of_the_boards_file(
 
 
 def test_other_tools_get_the_files_that_they_take() -> None:
-    table = read_table(ROOT / "plugins/buildtool_plugins/riscv/boards/hifive1.toml")
+    table = read_toml(ROOT / "plugins/buildtool_plugins/riscv/boards/hifive1.toml", WHAT)
     probe = {"esptool": ["--chip", "esp32c3"], "xflash": ["--target", "XK-EVK-XU316"]}
     board = parse_board({**table, "probe": probe}, "mine", "mine.toml")
     assert flashing(board, IMAGE, "esptool").command[-3:] == ("write_flash", "0x0", "out/net.bin")
@@ -57,7 +58,7 @@ def test_a_tool_for_binaries_gets_one_of_the_very_image(
 ) -> None:
     """Of the image alone: another build's may lie beside it, or none."""
     monkeypatch.setattr(desk, "flash_files", lambda data, board, stem: {f"{stem}.bin": data + b"!"})
-    table = read_table(ROOT / "plugins/buildtool_plugins/riscv/boards/hifive1.toml")
+    table = read_toml(ROOT / "plugins/buildtool_plugins/riscv/boards/hifive1.toml", WHAT)
     probe = {"esptool": ["--chip", "esp32c3"], "openocd": ["-f", "x.cfg"]}
     board = parse_board({**table, "probe": probe}, "mine", "mine.toml")
     image = tmp_path / "net.elf"

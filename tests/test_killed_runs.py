@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from daemons import eventually
 
-from buildtool.target import scratch
+from buildtool.base import scratch
 
 # Runs a program that would take a minute, as the emulators are run; then that is told by its file.
 # Signals do what they do by default, also where the tests run under something (nohup) that ignores them.
@@ -98,7 +98,7 @@ def test_an_emulator_with_a_wire_ends_with_a_killed_command(tmp_path: Path) -> N
 HOLDS = """
 import time
 from pathlib import Path
-from buildtool.target.scratch import scratch
+from buildtool.base.scratch import scratch
 
 with scratch() as name:
     Path(name, "key.pem").touch()

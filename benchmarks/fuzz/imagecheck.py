@@ -24,7 +24,7 @@ from buildtool.firmware.firmware import write_files
 from buildtool.firmware.planned import Planned, planned
 from buildtool.firmware.tools import toolchain
 from buildtool.options.values import PlanOptions, TargetChoice
-from buildtool.target.library import kernel_includes
+from buildtool.target.kernels import kernel_includes
 
 CPU_SECONDS = 100  # of the program, which serves up to 500 images in some milliseconds each
 _MAIN = """

@@ -83,7 +83,7 @@ def _described(subject: _Subject, net: str, digest: str, flashing: Flashing) -> 
     """The answer for a board, and for the network `net` ("": without one)."""
     from buildtool.firmware.flashing.files import check
     from buildtool.firmware.tools import harness as harness_of
-    from buildtool.target.library import all_kernel_sources, kernel_includes
+    from buildtool.target.kernels import all_kernel_sources, kernel_includes
 
     board, tools = subject.target.board, subject.tools
     check(board, flashing.formats, signed=flashing.sign is not None)

@@ -8,18 +8,29 @@ from __future__ import annotations
 import dataclasses
 import enum
 import math
+import re
 import types
 import typing
-from collections.abc import Mapping
-from functools import cache
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
+from typing import Any, NamedTuple, Self, TypeVar
+
+from buildtool.base.errors import did_you_mean
 
 _LARGEST = (1 << 63) - 1  # of any integer
 _LEAVES = frozenset((int, str, float, bool, bytes, type(None)))
 
 
 class Mismatch(ValueError):
-    """A plain value that is not of the type that it should be of; its text says where and what."""
+    """A plain value that is not of the type that it should be of; its text says where and what.
+
+    Of a table that people write `what` is wrong with `key` ("": with the whole; then `at` is the key that
+    this is near), and `hint` would help.
+    """
+
+    def __init__(self, what: str, key: str = "", hint: str = "", at: str = "") -> None:
+        super().__init__(f"{key}: {what}" if key else what)
+        self.what, self.key, self.hint, self.at = what, key, hint, at or key
 
 
 def to_plain(value: object, *, named: bool = False, defaults: bool = True) -> Any:
@@ -162,3 +173,331 @@ def _by_name(value: Mapping[str, Any], kind: type, where: str) -> Any:
         if name not in given and default is dataclasses.MISSING:
             raise Mismatch(f"{where} has no '{name}'")
     return kind(**given)
+
+
+# What people write: the tables of a .toml file. A field that can stand there is annotated with its `Key`,
+# from which its reader (`from_table`) and the page about it derive.
+
+
+class Word(enum.StrEnum):
+    """A word of a file, with what it means."""
+
+    meaning: str
+
+    def __new__(cls, word: str, meaning: str = "") -> Self:
+        """The word as text."""
+        made = str.__new__(cls, word)
+        made._value_, made.meaning = word, meaning
+        return made
+
+
+Reader = Callable[[Any, str], Any]  # what a table has, the dotted key -> the field's value; raises Mismatch
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """What a value has to be: in words, with its own reader, and what is `wrong` with one ("": nothing)."""
+
+    words: str = ""
+    read: Reader | None = None
+    wrong: Callable[[Any], str] | None = None
+
+
+def must(be: str, holds: Callable[[Any], bool], words: str = "") -> Kind:
+    """A number has to `be` something; `words`: what the page says in its place."""
+    return Kind(words or be, wrong=lambda value: "" if holds(value) else f"must be {be}, not {value}")
+
+
+def power(least: int, most: int) -> Kind:
+    """A power of two within two others."""
+    return must(f"a power of two from {least} to {most}", lambda n: least <= n <= most and n & (n - 1) == 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Key:
+    """How a field stands in a table: `meaning` is a sentence about it; see `Kind` for its value.
+
+    `without`: what holds where the key is missing; "": the field's default, if it has one. `name`: of the key
+    where it is not the field's; behind a dot, in a table of its own ("roles.code"); BESIDE: the keys of the
+    field's dataclass stand in this table, and its first one says whether it is there. `needed`: files have to
+    have it, though the field has a default.
+    """
+
+    meaning: str
+    without: str = ""
+    name: str = ""
+    needed: bool = False
+
+
+BESIDE = "*"
+Mark = TypeVar("Mark")
+Made = TypeVar("Made")
+Table = dict[str, Any]
+
+
+@cache
+def marked(kind: type, mark: type[Mark]) -> dict[str, Mark]:
+    """The fields of a class, named with the first of their annotations that is a `mark`."""
+    hints = typing.get_type_hints(kind, include_extras=True)
+    found = dict[str, Mark]()
+    for name, hint in hints.items():
+        marks = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, mark)]
+        if marks:
+            found[name] = marks[0]
+    return found
+
+
+class Slot(NamedTuple):
+    """A key of a table: its name there, the field, whose type `hint` is, its default, and its annotations."""
+
+    name: str
+    field: str
+    hint: Any
+    default: Any
+    key: Key
+    kind: Kind
+    is_needed: bool = False
+
+
+@cache
+def slots(kind: type) -> tuple[Slot, ...]:
+    """The keys of a dataclass's table, in the order of its fields; a base's are of another table."""
+    keys, kinds, found = marked(kind, Key), marked(kind, Kind), list[Slot]()
+    made = {f.name for f in dataclasses.fields(kind) if f.default_factory is not dataclasses.MISSING}
+    for name, hint, default in fields_of(kind):
+        if name in keys and name in kind.__annotations__:
+            key = keys[name]
+            given = default is not dataclasses.MISSING or name in made or key.without
+            own = (key.name or name, name, _optional(hint), default, key, kinds.get(name, Kind()))
+            found.append(Slot(*own, not given or key.needed))
+    return tuple(found)
+
+
+def has_names(kind: Any) -> bool:
+    """Whether a dataclass's tables say what they are called; others stand below their names."""
+    return "name" in marked(kind, Key)
+
+
+def key_names(kind: type) -> tuple[str, ...]:
+    """The keys of a dataclass's own table."""
+    names = [
+        inner
+        for slot in slots(kind)
+        for inner in (key_names(slot.hint) if slot.name == BESIDE else (slot.name.partition(".")[0],))
+    ]
+    return tuple(dict.fromkeys(names))
+
+
+def from_table(
+    value: object, kind: type[Made], where: str = "", *, also: Iterable[str] = (), **own: Any
+) -> Made:
+    """The dataclass that a table of a file gives, whose dotted key is `where`; see `Key`.
+
+    `own` are fields that the table does not give, `also` keys that are read elsewhere. Raises Mismatch,
+    which says which key is wrong.
+    """
+    return kind(**own, **values_of(a_table(value, where), kind, where, also=also))
+
+
+def values_of(table: Mapping[str, Any], kind: type, where: str = "", *, also: Iterable[str] = ()) -> Table:
+    """The fields that a table gives to a dataclass, by name; others have their defaults."""
+    before = f"{where}." if where else ""
+    known_keys(table, (*also, *key_names(kind)), before)
+    found, inner = dict[str, Any](), dict[str, Table]()
+    for slot in slots(kind):
+        outer, _, name = slot.name.rpartition(".")
+        place, path = table, before
+        if outer:
+            if outer not in inner:
+                inner[outer] = a_table(needed(table, outer, before), before + outer)
+                named = [s.name for s in slots(kind) if s.name.startswith(f"{outer}.")]
+                known_keys(inner[outer], [one.rpartition(".")[2] for one in named], f"{before}{outer}.")
+            place, path = inner[outer], f"{before}{outer}."
+        if slot.name == BESIDE:
+            own = _beside(table, slot.hint, where)
+            found |= {slot.field: own} if own is not None else {}
+        elif name in place:
+            found[slot.field] = _read(place[name], slot, path + name)
+        elif slot.is_needed:
+            needed(place, name, path)
+    return found
+
+
+def _beside(table: Mapping[str, Any], kind: type, where: str) -> Any:
+    """A dataclass whose keys stand among others; None without the first of them."""
+    first, *others = key_names(kind)
+    if first in table:
+        return from_table({name: table[name] for name in (first, *others) if name in table}, kind, where)
+    for name in others:
+        if name in table:
+            raise Mismatch(f"it says nothing without {first}", f"{where}.{name}", f"write {first} too")
+    return None
+
+
+def _optional(hint: Any) -> Any:
+    """A type without its None."""
+    kinds = [kind for kind in typing.get_args(hint) if kind is not type(None)]
+    return kinds[0] if isinstance(hint, types.UnionType) and len(kinds) == 1 else hint
+
+
+def _read(value: Any, slot: Slot, key: str) -> Any:
+    """The value of a field, by its own reader or that of its type."""
+    found = (slot.kind.read or partial(_typed_value, slot.hint))(value, key)
+    if slot.kind.wrong and (wrong := slot.kind.wrong(found)):
+        raise Mismatch(wrong, key)
+    return found
+
+
+def _typed_value(hint: Any, value: Any, key: str) -> Any:
+    """The value of a field that has no reader of its own."""
+    if typing.get_origin(hint) is tuple:
+        inner = typing.get_args(hint)[0]
+        return _tables(value, inner, key) if dataclasses.is_dataclass(inner) else texts(value, key)
+    if dataclasses.is_dataclass(hint):
+        assert isinstance(hint, type)
+        return from_table(value, hint, key)
+    if issubclass(hint, enum.StrEnum):
+        return choice(value, key, hint)
+    return {int: size, float: positive, str: text}[hint](value, key)
+
+
+def _tables(value: Any, kind: Any, key: str) -> tuple[Any, ...]:
+    """The dataclasses of a list of tables, or of tables that stand below their names."""
+    if not has_names(kind):
+        return tuple(
+            from_table(one, kind, f"{key}.{name}", name=a_name(name, f"{key}.{name}"))
+            for name, one in a_table(value, key).items()
+        )
+    if not isinstance(value, list) or not value:
+        raise Mismatch("must be a list of tables", key, f"write [[{key}]]")
+    return tuple(from_table(one, kind, key) for one in value)
+
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_MOST = 1 << 48  # of any number that people write: bytes, hertz, or either a second
+_MOST_SHOWN = 60  # characters of a wrong value in a message
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+
+
+def shown(value: object) -> str:
+    """A value as a message has it."""
+    try:
+        words = repr(value)
+    except ValueError:  # Python writes no integer of thousands of digits
+        return "a number of thousands of digits"
+    return words if len(words) <= _MOST_SHOWN else f"{words[:_MOST_SHOWN]}..."
+
+
+def parse_size(value: object) -> int | None:
+    """Bytes from a non-negative integer or a string such as "512K"; None if it is neither."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if value >= 0 else None
+    match = re.fullmatch(r"([0-9]{1,18})([KMG]?)", value) if isinstance(value, str) else None
+    return int(match[1]) * _UNITS[match[2]] if match else None
+
+
+def show_size(size: int) -> str:
+    """Bytes in the largest unit that divides them: 524288 -> "512K"."""
+    for unit in ("G", "M", "K"):
+        if size and size % _UNITS[unit] == 0:
+            return f"{size // _UNITS[unit]}{unit}"
+    return str(size)
+
+
+def known_keys(table: Mapping[str, Any], names: Iterable[str], where: str) -> None:
+    """Every key of a table is one of these; `where` ends with a dot, or is empty."""
+    known = tuple(names)
+    for key in table:
+        if key not in known:
+            raise Mismatch(f"unknown key {shown(where + key)}", hint=did_you_mean(key, known), at=where + key)
+
+
+def needed(table: Mapping[str, Any], key: str, where: str) -> Any:
+    """The value of a key that cannot be left out."""
+    if key not in table:
+        raise Mismatch(f"key '{where}{key}' is missing", at=where.rstrip("."))
+    return table[key]
+
+
+def a_table(value: object, key: str) -> Table:
+    """A value that is a table."""
+    if not isinstance(value, dict):
+        raise Mismatch(f"must be a table, not {shown(value)}", key, f"write [{key}]")
+    return value
+
+
+def text(value: object, key: str) -> str:
+    """One line of text that is not empty."""
+    if not isinstance(value, str) or not value:
+        raise Mismatch(f"must be a string that is not empty, not {shown(value)}", key)
+    if not value.isprintable():
+        raise Mismatch(f"must be one line without control characters, not {shown(value)}", key)
+    return value
+
+
+def texts(value: object, key: str) -> tuple[str, ...]:
+    """A list of such texts."""
+    if not isinstance(value, list) or not all(isinstance(v, str) and v for v in value):
+        raise Mismatch(f"must be a list of strings that are not empty, not {shown(value)}", key)
+    return tuple(text(item, key) for item in value)
+
+
+def choice(value: object, key: str, known: type[enum.StrEnum]) -> enum.StrEnum:
+    """One of the words of an enumeration."""
+    word = text(value, key)
+    if word not in list(known):
+        raise Mismatch(f"{shown(word)} is unknown", key, "known: " + ", ".join(known))
+    return known(word)
+
+
+def size(value: object, key: str) -> int:
+    """Bytes, or another whole number from 0 on."""
+    found = parse_size(value)
+    if found is None:
+        hint = 'bytes (65536), or a string with K, M or G ("64K")'
+        raise Mismatch(f"must be a size, not {shown(value)}", key, hint)
+    if found > _MOST:
+        raise Mismatch(f"{shown(value)} is too large: at most {_MOST:,}", key)
+    return found
+
+
+def a_name(name: str, key: str) -> str:
+    """A name that can stand in file names and linker scripts."""
+    if not _NAME.fullmatch(name):
+        hint = "letters, digits, '_', '-' and '.', a letter first"
+        raise Mismatch(f"{shown(name)} is not a name", key, hint)
+    return name
+
+
+def positive(value: object, key: str) -> float:
+    """A number above 0, which is not infinite."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _MOST:
+        raise Mismatch(f"must be a number above 0, not {shown(value)}", key)
+    return value
+
+
+def whole(value: object, key: str) -> int:
+    """A whole number above 0."""
+    found = positive(value, key)
+    if not isinstance(found, int):
+        raise Mismatch(f"must be a whole number, not {shown(found)}", key)
+    return found
+
+
+def words_of(slot: Slot) -> tuple[str, str]:
+    """What the value of a key is, and what holds without it ("": it cannot be left out), for a page."""
+    key, hint = slot.key, slot.hint
+    words = slot.kind.words
+    if not words and typing.get_origin(hint) is tuple:
+        inner = typing.get_args(hint)[0]
+        by_name = dataclasses.is_dataclass(inner) and not has_names(inner)
+        words = "list of texts" if inner is str else "tables by name" if by_name else "list of tables"
+    elif not words:
+        words = "table" if dataclasses.is_dataclass(hint) else _WORDS.get(hint, "")
+    if slot.is_needed:
+        return words, ""
+    plain = type(slot.default) is int or (isinstance(slot.default, str) and slot.default)
+    return words, key.without or (str(slot.default) if plain else "none")
+
+
+_WORDS: Mapping[Any, str] = {int: "size", str: "text", float: "number above 0"}

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from buildtool.emit.packing import loaded
 from buildtool.graph.types import Graph, Op
-from buildtool.target.catalogue import NO_PACKING
-from buildtool.target.types import KernelVariant
+from buildtool.target.types import NO_PACKING, KernelVariant
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from types import ModuleType
 from buildtool.base.errors import BuildtoolError, TargetError, described, did_you_mean, from_exception
 from buildtool.emit.blocks import Packing, aligned
 from buildtool.graph.types import ElementwiseAttrs, Graph, Op, WidenedAttrs
-from buildtool.target.catalogue import NO_PACKING, constants_bytes
+from buildtool.target.catalogue import constants_bytes
 from buildtool.target.kernels import kernels_root
-from buildtool.target.types import KernelVariant
+from buildtool.target.types import NO_PACKING, KernelVariant
 
 _OTHERS = "this is an error in the kernel family, not in the network: please tell whoever ships it"
 

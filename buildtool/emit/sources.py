@@ -26,7 +26,7 @@ from buildtool.graph.secondpass import repeated_ops
 from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Move, Plan, Region, Step
-from buildtool.target.library import source_files
+from buildtool.target.kernels import source_files
 from buildtool.target.types import KernelVariant, Role, Routine, Target
 
 

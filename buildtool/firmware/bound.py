@@ -29,11 +29,12 @@ from buildtool.firmware.footprint import (
 )
 from buildtool.plan.types import Plan
 from buildtool.target import catalogue, registry
-from buildtool.target.arena_in import arena_memories
-from buildtool.target.library import RUNTIME, is_runtime, source_files
+from buildtool.target.choice import arena_memories
+from buildtool.target.hardware import Taken
+from buildtool.target.kernels import RUNTIME, is_runtime, source_files
 from buildtool.target.partitions import boundary, shared_weights
 from buildtool.target.recorded import Recorded, read, recorded
-from buildtool.target.types import Board, Taken, Target
+from buildtool.target.types import Board, Target
 
 if TYPE_CHECKING:
     from buildtool.emit.sources import Sources

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from buildtool.base.errors import ToolError
 from buildtool.base.outfiles import write_whole
+from buildtool.base.scratch import scratch
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, kernel_sources
 from buildtool.firmware.linkmap import MAP_FLAG
@@ -20,10 +21,9 @@ from buildtool.plan.codec import digest
 from buildtool.plan.summary.view import to_json
 from buildtool.plan.types import Plan
 from buildtool.target.debugging import RENAMES
-from buildtool.target.library import kernel_includes
+from buildtool.target.kernels import kernel_includes
 from buildtool.target.link_errors import explain_link_failure
 from buildtool.target.plugin import Exported, Harness, TargetPlugin, VendorBuild
-from buildtool.target.scratch import scratch
 from buildtool.target.types import Target, Toolchain
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from buildtool.base.errors import ToolError
+from buildtool.base.scratch import scratch
 from buildtool.emit.sources import Sources
 from buildtool.firmware.firmware import Objects, compile_firmware, link, map_of
 from buildtool.firmware.footprint import (
@@ -30,9 +31,9 @@ from buildtool.firmware.footprint import (
 from buildtool.firmware.linkmap import Share, contributions
 from buildtool.firmware.sizes import Placed, open_elf, placed_sections
 from buildtool.plan.types import Plan
+from buildtool.target.hardware import Memory
 from buildtool.target.plugin import TargetPlugin
-from buildtool.target.scratch import scratch
-from buildtool.target.types import Board, LinkerScript, Memory, Target, Toolchain
+from buildtool.target.types import Board, LinkerScript, Target, Toolchain
 
 _DATA_LOAD = "__data_load"  # the linker scripts' own: where initial values are stored
 _ARENAS = (".nn_arena", ".nn_second_arena")  # their sections

@@ -16,8 +16,9 @@ from buildtool.firmware.footprint import (
     Part,
     parts_of,
 )
+from buildtool.target.hardware import MemoryKind
 from buildtool.target.partitions import weights_room
-from buildtool.target.types import Board, MemoryKind, Target
+from buildtool.target.types import Board, Target
 
 if TYPE_CHECKING:
     from buildtool.firmware.planned import Planned

@@ -9,7 +9,8 @@ from typing import Any
 
 from buildtool.base.errors import ToolError
 from buildtool.schema.builds import MemorySize
-from buildtool.target.types import Board, Memory
+from buildtool.target.hardware import Memory
+from buildtool.target.types import Board
 
 _LEAST_HEADER = 32  # bytes of a section's or a segment's header: a 32-bit segment's has the least
 _WRITABLE, _ALLOCATED, _EXECUTABLE = 1, 2, 4  # flags of a section

@@ -23,9 +23,9 @@ import numpy.typing as npt
 import tflite
 
 from buildtool.base.errors import ToolError
+from buildtool.base.scratch import scratch
 from buildtool.split import backend
 from buildtool.split.graphs import each_after
-from buildtool.target.scratch import scratch
 
 if TYPE_CHECKING:
     import keras

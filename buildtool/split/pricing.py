@@ -44,9 +44,10 @@ from buildtool.split.types import Block, Choice
 from buildtool.split.wanted import Goals
 from buildtool.target.catalogue import select_all
 from buildtool.target.choice import load_target
+from buildtool.target.hardware import MemoryKind
 from buildtool.target.partitions import weights_room
 from buildtool.target.registry import board_chain
-from buildtool.target.types import MemoryKind, Target
+from buildtool.target.types import Target
 
 if TYPE_CHECKING:
     import keras

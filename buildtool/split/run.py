@@ -16,6 +16,7 @@ import numpy.typing as npt
 from buildtool.api import answered, kept_session
 from buildtool.base import outfiles
 from buildtool.base.errors import BuildtoolError, PlanError
+from buildtool.base.scratch import scratch
 from buildtool.client.files import Located
 from buildtool.fronts.texts.split import text
 from buildtool.plan.choose.choose import chosen
@@ -31,7 +32,6 @@ from buildtool.split.search import CHECKPOINT, Found, Work, search
 from buildtool.split.tables import tables
 from buildtool.split.types import Choice
 from buildtool.split.wanted import KERAS, ORIGINAL, Settings, Wanted
-from buildtool.target.scratch import scratch
 
 if TYPE_CHECKING:
     import keras

@@ -1,6 +1,6 @@
 """What a kernel costs and needs for an operator: its catalogue's expressions, evaluated on the geometry.
 
-The expressions see `catalogue_keys.VARIABLES` (see `features`). Kernels' also see the core's `threads`, and
+The expressions see `geometry.VARIABLES` (see `features`). Kernels' also see the core's `threads`, and
 costs its `vector_bits` (128 if it has none): `for_core` writes the numbers into them. Of a target's kernels
 the first whose `when` holds serves an operator.
 """
@@ -35,14 +35,12 @@ from buildtool.graph.types import (
     Tensor,
     WidenedAttrs,
 )
-from buildtool.target.catalogue_keys import THREADS, VECTOR_BITS
 from buildtool.target.expression import evaluate
-from buildtool.target.taps import taps_met
-from buildtool.target.types import Argument, Contract, Core, KernelVariant, Target, Windows
+from buildtool.target.geometry import MET, THREADS, VECTOR_BITS, Geometry, taps_met
+from buildtool.target.hardware import Core
+from buildtool.target.types import Argument, Contract, KernelVariant, Target, Windows
 
-_MET = ("rows_met", "rows_inside", "columns_met", "columns_inside")
 LEAST_VECTOR_BITS = 128
-NO_PACKING = "none"  # of kernels without constants
 ALIGNMENT = 16  # bytes, of blocks of constants
 VIEWS = ((Argument.IN, 0), (Argument.IN1, 0), (Argument.IN2, 1), (Argument.IN3, 2))  # of which operand
 
@@ -63,18 +61,10 @@ def for_core(variants: Iterable[KernelVariant], core: Core) -> tuple[KernelVaria
 
 
 def features(graph: Graph, op: Op) -> dict[str, int]:
-    """The geometry that catalogue expressions see (`catalogue_keys.VARIABLES`); 0 or 1 where meaningless.
+    """The geometry that catalogue expressions see (`geometry.VARIABLES`); 0 or 1 where meaningless.
 
-    ih iw cin, oh ow cout, batch: of the first input and first output (Tensor.nhwc); kernel (kh kw),
-    stride (sh sw), dilation (dh dw), pad above and left (pt pl); groups of input channels, depth
-    multiplier; inputs and outputs: elements of the first input and of all outputs; operands: how many
-    activations go in; varying: whether one alone decides each byte of the output; macs: as `op_macs`.
-    rows_met: rows of the window that lie in the input, all output rows taken together; rows_inside: output
-    rows whose whole window lies in it; likewise for columns, of which a window inside also lies in memory
-    one after the other. A dense layer's rows are columns of a one-row image. An SVDF and an LSTM
-    have `_RECURRENT`; columns are an LSTM's steps. narrow, below: of an ADD whose second operand lacks
-    channels (`WidenedAttrs`), how many it has, and those of the output that come before them. lines,
-    scattered: see `strided.lines`.
+    A dense layer's rows are columns of a one-row image; columns are an LSTM's steps. A `macs` is as in
+    `op_macs`, lines and scattered as in `strided.lines`, narrow and below of `WidenedAttrs`.
     """
     op = op.as_seen
     first, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
@@ -82,8 +72,8 @@ def features(graph: Graph, op: Op) -> dict[str, int]:
     _, oh, ow, cout = result.nhwc
     found = {
         **dict.fromkeys(("kh", "kw", "sh", "sw", "dh", "dw", "groups", "multiplier"), 1),
-        **{"pt": 0, "pl": 0, "narrow": 0, "below": 0},
-        **_RECURRENT,
+        **{"pt": 0, "pl": 0},
+        **Geometry._field_defaults,
         **{"ih": ih, "iw": iw, "cin": cin, "oh": oh, "ow": ow, "cout": cout, "batch": batch},
         "inputs": first.elements,
         "operands": sum(1 for t in op.inputs if t >= 0 and not graph.tensors[t].is_constant),
@@ -109,13 +99,7 @@ def features(graph: Graph, op: Op) -> dict[str, int]:
         found |= {"batch": 1, "ih": 1, "iw": rows, "cin": inputs, "oh": 1, "ow": rows, "cout": outputs}
     found |= {"pt": pad.top, "pl": pad.left}
     met = (count for axis in AXES for count in taps_met(*(found[name] for name in axis)))
-    return found | dict(zip(_MET, met, strict=True))
-
-
-_RECURRENT = {
-    **dict.fromkeys(("memory", "cells", "gates", "peepholes", "normed", "projected"), 0),
-    "rank": 1,
-}
+    return found | dict(zip(MET, met, strict=True))
 
 
 def _recurrent(graph: Graph, op: Op) -> dict[str, int]:
@@ -284,12 +268,7 @@ def constants_bytes(variant: KernelVariant, graph: Graph, op: Op) -> int:
 
 
 class ChannelBytes(NamedTuple):
-    """How a block of constants is cut at output channels.
-
-    `factors`, `weights`: bytes of a channel. Slices begin at multiples of `step` channels; a block has the
-    bytes of a multiple of `unit`, and `tail` bytes behind them. The factors of `group` channels, a multiple
-    of `unit`, belong together.
-    """
+    """How a block of constants is cut at output channels: what the formulas of its `Layout` are worth."""
 
     factors: int = 0
     weights: int = 0

@@ -1,14 +1,23 @@
-"""From what a user names (a board, a library) to a target with its kernels, and its compiler."""
+"""From what a user names (a board, a library) to a target with its kernels, and its compiler.
+
+Of a board he may name other memories for the arena and for the weights than its file does, and have fewer of
+the core's threads used. What the board reserves for the application stays in the memory that its file names.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from buildtool.base.errors import Hint, UsageError, suggest
 from buildtool.base.files import Named, to_file
 from buildtool.base.session import Session
 from buildtool.options import BOARD_SUFFIXES
 from buildtool.options.values import ANY_WIRE, TargetChoice
+from buildtool.target.hardware import Memory, MemoryKind
 from buildtool.target.types import Board, Target
 
 MOST_BOARD_BYTES = 1 << 20
+MOST_ARENAS = 2
 
 
 def choice(target: TargetChoice | Named) -> TargetChoice:
@@ -52,10 +61,6 @@ def load_target(target: TargetChoice, session: Session | None = None) -> Target:
 
 
 def _board(target: TargetChoice) -> Board:
-    from buildtool.target.arena_in import with_arena_in
-    from buildtool.target.threads import with_threads
-    from buildtool.target.weights_in import with_weights_in
-
     placed = with_arena_in(load_board(target.board), target.arena_in)
     return with_weights_in(with_threads(placed, target.threads), target.weights_in)
 
@@ -66,3 +71,120 @@ def _made(target: TargetChoice, board: Board | None = None) -> Target:
     board = board or _board(target)
     libraries = {"cmsis_nn": target.cmsis_nn} if target.cmsis_nn else {}
     return make_target(board, libraries, target.requantise)
+
+
+def holds_arena(board: Board, memory: Memory) -> bool:
+    """Whether an arena can be in a memory: programs write it, byte by byte, as the board's file knows it."""
+    writes = memory.kind is MemoryKind.RAM and not memory.bandwidth
+    return writes and (not board.arenas or memory.name in board.arenas)
+
+
+def arena_memories(board: Board) -> list[str]:
+    """The memories that can hold an arena, in the order of the board's file."""
+    return [memory.name for memory in board.memories if holds_arena(board, memory)]
+
+
+def with_arena_in(board: Board, names: str | None) -> Board:
+    """The board with its arena in the memories of `names`, one or two, separated by a comma.
+
+    None: as its file says. UsageError for what is no memory of the board, or cannot hold an arena.
+    """
+    if names is None:
+        return board
+    wanted = [name.strip() for name in names.split(",")]
+    for name in wanted:
+        _refuse_unable(board, name)
+    if len(wanted) > MOST_ARENAS or len(set(wanted)) < len(wanted):
+        what = f"names {len(wanted)} memories; one, or two that differ, can hold the arena"
+        raise UsageError(what, option="arena_in", hint=[suggest(arena_in=None)])
+    kept_in = board.reserved_in or board.arena
+    second = wanted[1] if len(wanted) > 1 else ""
+    placed = replace(board, arena=wanted[0], second=second, reserved_in=kept_in)
+    placed = board if placed.holders == board.holders else placed
+    if placed.second and loads(placed):
+        what = "constants that are loaded have their buffers in one memory; this board's come by a loader"
+        raise UsageError(what, option="arena_in", hint=[suggest(arena_in=name) for name in wanted])
+    return placed
+
+
+def roomier(board: Board, size: int, state: int = 0) -> list[Hint]:
+    """The settings that put an arena of so many bytes into another memory, which has room for it.
+
+    `state`: bytes of the network's state, which does not move with it.
+    """
+    found = []
+    for placed in (with_arena_in(board, name) for name in arena_memories(board)):
+        room = placed.room(placed.arena, state)
+        if room >= size and placed.holders != board.holders:
+            found.append(suggest(f"{room} bytes are available there", arena_in=placed.arena))
+    return found
+
+
+def loads(board: Board) -> bool:
+    """Whether constants are brought into the arena by a loader."""
+    return board.memory(board.weights).bandwidth > 0
+
+
+def _refuse_unable(board: Board, name: str) -> None:
+    """UsageError unless the board has the memory, and an arena can be in it."""
+    known = arena_memories(board)
+    if name in known:
+        return
+    memory = next((memory for memory in board.memories if memory.name == name), None)
+    if memory is None:
+        why = f"is none of board '{board.name}'"
+    elif memory.kind is not MemoryKind.RAM:
+        why = "cannot hold the arena: programs do not write it"
+    elif memory.bandwidth:
+        why = "cannot hold the arena: it is reached by a loader, and not written in place"
+    else:
+        why = "cannot hold the arena: the board's file does not name it among its 'arenas'"
+    hint = [*(suggest(arena_in=other) for other in known if other != board.arena), suggest(arena_in=None)]
+    raise UsageError(f"memory '{name}' {why}", option="arena_in", hint=hint)
+
+
+def holds_weights(board: Board, memory: Memory) -> bool:
+    """Whether weights can be in a memory: it keeps its contents, or they are brought from it by a loader."""
+    return memory.name not in board.holders and (memory.kind is MemoryKind.ROM or memory.bandwidth > 0)
+
+
+def with_weights_in(board: Board, name: str | None) -> Board:
+    """The board with its weights in another of its memories (None: as its file says); UsageError for a memory
+    that it does not have, or that cannot hold them.
+    """
+    if name is None or name == board.weights:
+        return board
+    known = [memory.name for memory in board.memories if holds_weights(board, memory)]
+    if name not in known:
+        there = any(memory.name == name for memory in board.memories)
+        why = "cannot hold them" if there else f"is none of board '{board.name}'"
+        others = [suggest(weights_in=other) for other in known if other != board.weights]
+        raise UsageError(
+            f"memory '{name}' {why}", option="weights_in", hint=[*others, suggest(weights_in=None)]
+        )
+    return replace(board, weights=name)
+
+
+def with_threads(board: Board, threads: int | None) -> Board:
+    """The board with `threads` of its threads at work (None: all); UsageError if it has fewer or just one."""
+    most = board.core.threads
+    if threads is None:
+        return board
+    if most == 1:
+        raise UsageError(
+            f"it has no effect on board '{board.name}', whose core has one thread",
+            option="threads",
+            hint=suggest(threads=None),
+        )
+    if threads > most:
+        raise UsageError(
+            f"{threads} threads are asked for, and board '{board.name}' has {most}",
+            option="threads",
+            hint=suggest(threads=most),
+        )
+    estimate = board.estimate
+    if estimate is not None and threads < most:
+        rate = estimate.macs_per_second * threads // most
+        source = f"{estimate.source}, {threads} of {most} threads"
+        estimate = replace(estimate, macs_per_second=rate, source=source)
+    return replace(board, core=board.core.threaded(threads), estimate=estimate)

@@ -19,68 +19,17 @@ cycles where there are formulas for the core (see `cycle_costs`). The cost of ea
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
-from buildtool.base.errors import TargetError, did_you_mean
 from buildtool.graph.types import Graph, Op
 from buildtool.target.catalogue import features
-from buildtool.target.expression import Formula, check, compiled, evaluate
-from buildtool.target.taps import taps_met
+from buildtool.target.expression import Formula, compiled, evaluate
+from buildtool.target.geometry import Geometry, taps_met
 from buildtool.target.types import Costs, KernelVariant
 
 COST_UNITS = 16  # a cost is a whole number of sixteenths
-BYTES = frozenset({"bytes"})
-PART = frozenset({"oh", "ow", "cin"})  # of a pooling's input: rows and columns of the part, channels
-_NAMES = {
-    "call": frozenset[str](),
-    "row": BYTES,
-    "move": BYTES,
-    "load": BYTES,
-    "sums": PART,
-    "sums_end": PART,
-}
-
-
-class Geometry(NamedTuple):
-    """What an operator's cost depends on: its features (see `catalogue.features`), without the window's."""
-
-    kh: int
-    kw: int
-    sh: int
-    sw: int
-    dh: int
-    dw: int
-    pt: int
-    pl: int
-    ih: int
-    iw: int
-    cin: int
-    oh: int
-    ow: int
-    cout: int
-    batch: int
-    groups: int
-    multiplier: int
-    inputs: int
-    operands: int
-    outputs: int
-    macs: int
-    varying: int = 0
-    memory: int = 0
-    rank: int = 1
-    cells: int = 0
-    gates: int = 0
-    peepholes: int = 0
-    normed: int = 0
-    projected: int = 0
-    narrow: int = 0
-    below: int = 0
-    lines: int = 0
-    scattered: int = 0
 
 
 class Part(NamedTuple):
@@ -265,34 +214,6 @@ def once(pricer: Pricer, kernel: KernelVariant, graph: Graph, op: Op) -> float:
     """One call of a kernel that makes the whole output of `op`."""
     of = geometry(graph, op)
     return pricer.cost(kernel, of, *whole(of))
-
-
-def load_costs(path: Path) -> dict[str, str]:
-    """The table [costs] of a catalogue.toml; raises TargetError naming file and key."""
-    text = path.read_text(encoding="utf-8")
-    return costs_of(text, tomllib.loads(text), path)
-
-
-def costs_of(text: str, table: Mapping[str, object], path: Path) -> dict[str, str]:
-    """The table [costs] of a file: its text, what that says, and its path; TargetError as `load_costs`."""
-    stated = table.get("costs", {})
-    if not isinstance(stated, dict):
-        raise TargetError("'costs' must be a table: [costs]", path=str(path))
-    found = {}
-    for name, value in stated.items():
-        try:
-            if name not in _NAMES:
-                raise TargetError("unknown key", hint=did_you_mean(name, _NAMES))
-            if not isinstance(value, str) or not value:
-                raise TargetError(f"must be a string that is not empty, not {value!r}")
-            check(value, _NAMES[name])
-        except TargetError as error:
-            from buildtool.target.toml_places import place  # of mistakes alone: it costs start-up time
-
-            line, column = place(text, f"costs.{name}")
-            raise error.at(path=str(path), line=line, column=column, operator=f"costs.{name}") from None
-        found[name] = value
-    return found
 
 
 def merged(tables: Sequence[Mapping[str, str]]) -> Costs:

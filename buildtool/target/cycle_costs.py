@@ -22,37 +22,55 @@ converted by that family's ratio, or, of a family without a file, by that of the
 from __future__ import annotations
 
 import dataclasses
-import math
-import tomllib
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath
+from typing import Annotated
 
-from buildtool.base.errors import TargetError, did_you_mean
-from buildtool.target import catalogue_keys as keys
-from buildtool.target.costs import costs_of
-from buildtool.target.expression import check
-from buildtool.target.keys import names, needed
-from buildtool.target.speeds import Pipeline
-from buildtool.target.types import Costs, KernelVariant
+from buildtool.base.errors import did_you_mean
+from buildtool.base.plain import Key, Mismatch, from_table
+from buildtool.base.toml import read_toml
+from buildtool.target.family import costs_of, formula_of, placed_mistake
+from buildtool.target.readers import Count, Formulas, Stated
+from buildtool.target.speeds import Pipeline, streamed
+from buildtool.target.types import COST, Board, Costs, KernelVariant
 
 FOLDER = "costs"  # of a family
 RATIO = "cycles_per_instruction"
 FIGURES = ("taken_branch_cycles", "words_per_cycle")  # of Pipeline, which the formulas contain
-_SEEN = frozenset(keys.VARIABLES) | {keys.THREADS, keys.VECTOR_BITS}
+BY_RATIO = "the catalogue's, times the ratio"
 
 
 @dataclass(frozen=True)
 class CycleCosts:
-    """What a file says: formulas of kernels and of what is beside them, and the ratio for the rest.
+    """What a file says: formulas of kernels and of what is beside them, and the ratio for the rest."""
 
-    `figures`: those of FIGURES, with which the formulas were fitted.
-    """
+    ratio: Annotated[
+        float, Key("What has no formula here: its formula in instructions, times this.", name=RATIO)
+    ]
+    taken_branch_cycles: Annotated[
+        Count,
+        Key(
+            "That of the boards whose cycles were fitted ([pipeline]); boards that say another are not "
+            "served."
+        ),
+    ] = 0
+    words_per_cycle: Annotated[Count, Key("Likewise.")] = 0
+    costs: Annotated[Stated, Key("As the catalogue's table, in cycles.", BY_RATIO)] = field(
+        default_factory=dict
+    )
+    kernels: Annotated[
+        Formulas,
+        Key(
+            "What calls of the family's kernels cost, in cycles. They see the names of the kernel's `let`.",
+            BY_RATIO,
+        ),
+    ] = field(default_factory=dict)
 
-    ratio: float
-    kernels: Mapping[str, str]
-    costs: Mapping[str, str]
-    figures: tuple[int, ...] = (0, 0)
+    @property
+    def figures(self) -> tuple[int, ...]:
+        """Those of FIGURES, with which the formulas were fitted."""
+        return tuple(getattr(self, name) for name in FIGURES)
 
 
 @dataclass(frozen=True)
@@ -90,14 +108,15 @@ class Converter:
         return Costs(**found)
 
 
-def converter(
-    pipeline: Pipeline | None, families: Sequence[tuple[str, Path, Collection[str]]]
-) -> Converter | None:
+Names = Mapping[str, Mapping[str, str]]  # of a family's formulas, by kernel
+
+
+def converter(pipeline: Pipeline | None, families: Sequence[tuple[str, Path, Names]]) -> Converter | None:
     """What has costs in cycles; None where no family has a file for the pipeline. TargetError as `load`.
 
     A file that was fitted with other figures than the board's is none for it: what `profile` estimates by the
-    one is not what a plan would cost by the other. `families`: name, folder, and names of the kernels, in the
-    order in which they are preferred.
+    one is not what a plan would cost by the other. `families`: name, folder, and the kernels, in the order in
+    which they are preferred.
     """
     found = {}
     if pipeline is None or PurePath(model := pipeline.model).name != model:  # a path, or nothing
@@ -110,43 +129,54 @@ def converter(
     return Converter(found) if found else None
 
 
-def load(path: Path, kernels: Collection[str]) -> CycleCosts:
+def load(path: Path, kernels: Names) -> CycleCosts:
     """A file of costs in cycles; TargetError names file, line and key."""
-    text = path.read_text(encoding="utf-8")
-    at = ""
-    try:
-        table = tomllib.loads(text)
-        for at in table:
-            if at not in names(keys.CYCLES):
-                raise TargetError("unknown key", hint=did_you_mean(at, names(keys.CYCLES)))
-        for at in needed(keys.CYCLES):
-            if at not in table:
-                raise TargetError("it is missing")
-        at, ratio = RATIO, table[RATIO]
-        if isinstance(ratio, bool) or not isinstance(ratio, int | float) or not 0 < ratio < math.inf:
-            raise TargetError(f"must be a number above 0, not {ratio!r}")
-        figures = []
-        for at in FIGURES:
-            number = table.get(at, 0)
-            if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-                raise TargetError(f"must be a whole number, not {number!r}")
-            figures.append(number)
-        at, stated, formulas = "kernels", table.get("kernels", {}), {}
-        if not isinstance(stated, dict):
-            raise TargetError("must be a table: [kernels]")
-        for name, formula in stated.items():
-            at = f"kernels.{name}"
+    table = read_toml(path, "file of costs")
+    with placed_mistake(path):
+        file, formulas = from_table(table, CycleCosts), {}
+        for name, formula in file.kernels.items():
+            key = f"kernels.{name}"
             if name not in kernels:
-                raise TargetError("the family has no such kernel", hint=did_you_mean(name, kernels))
-            if not isinstance(formula, str) or not formula:
-                raise TargetError(f"must be a string that is not empty, not {formula!r}")
-            check(formula, _SEEN)
-            formulas[name] = formula
-    except tomllib.TOMLDecodeError as error:
-        raise TargetError(f"not a TOML file: {error}", path=str(path)) from None
-    except TargetError as error:
-        from buildtool.target.toml_places import place  # of mistakes alone: it costs start-up time
+                raise Mismatch("the family has no such kernel", key, did_you_mean(name, kernels))
+            formulas[name] = formula_of(formula, key, kernels[name], COST.sees)
+    return dataclasses.replace(file, kernels=formulas, costs=costs_of(file.costs, path, {}))
 
-        line, column = place(text, at)
-        raise error.at(path=str(path), line=line, column=column, operator=at) from None
-    return CycleCosts(float(ratio), formulas, costs_of(text, table, path), tuple(figures))
+
+def loading(costs: Costs, board: Board) -> Costs:
+    """The costs with what the weights' memory takes to deliver a byte, in the unit of the kernels' costs.
+
+    A memory with a bandwidth is not read in place: its weights are brought into the arena, which takes the
+    core's clock so many cycles a byte. Costs of a board with a vector unit are issues, each of some cycles.
+    """
+    bandwidth = next((m.bandwidth for m in board.memories if m.name == board.weights), 0)
+    if not bandwidth or not board.clock_hz:
+        return costs
+    unit = board.vector_unit.cycles if board.vector_unit else 1
+    return dataclasses.replace(costs, load=f"{costs.load} + {board.clock_hz / bandwidth / unit:.4g} * bytes")
+
+
+def waiting(kernels: Iterable[KernelVariant], board: Board) -> tuple[KernelVariant, ...]:
+    """The kernels, whose costs are cycles, with what the core waits for constants that are read in place.
+
+    A call brings its constants once where the cache keeps them all, else with every pass over them. What the
+    cache still has of an earlier call, and what code waits for, is not counted.
+    """
+    memory = board.memory(board.weights)
+    cycles = streamed(memory.speed, board.cache_of(memory)) if not memory.bandwidth else 0.0
+    if not cycles:
+        return tuple(kernels)
+    cache = board.cache_of(memory)
+    kept = cache.data_bytes if cache else 0
+    return tuple(
+        kernel
+        if kernel.constants == "0"
+        else dataclasses.replace(kernel, cost=f"{kernel.cost} + {cycles:.4g} * {_brought(kernel, kept)}")
+        for kernel in kernels
+    )
+
+
+def _brought(kernel: KernelVariant, kept: int) -> str:
+    """A formula: the bytes of constants that a call brings through a cache that keeps so many."""
+    if kernel.passes == "1":
+        return f"({kernel.constants})"
+    return f"({kernel.constants}) * (1 if ({kernel.constants}) <= {kept} else {kernel.passes})"

@@ -12,23 +12,13 @@ from functools import partial
 
 import msgpack
 
-from buildtool.base.plain import to_plain
+from buildtool.base.plain import marked, to_plain
 from buildtool.target.recorded import recorded
 from buildtool.target.speeds import streamed
-from buildtool.target.types import BYTES, Board, KernelVariant, Routine, Target
+from buildtool.target.types import BYTES, Board, KernelVariant, Routine, Step, Target
 
 SCHEMA = 2
 _plain = partial(to_plain, named=True)
-
-# What is read of a kernel, by step.
-_PLANNED = (
-    *("op", "name", "call", "windows", "when", "scratch", "asks", "overlap", "cost"),
-    *("constants", "slices", "channel_factors", "channel_weights", "channel_step", "channel_unit"),
-    *("channel_group", "channel_tail"),
-)
-_EMITTED = ("op", "name", "symbol", "call", "headers")
-_PACKED = ("op", "name", "call", "packing", "constants")
-_COMPILED = ("op", "name", "sources", "headers")
 
 
 def planning_digest(target: Target) -> str:
@@ -39,7 +29,7 @@ def planning_digest(target: Target) -> str:
     if "plan" not in target.digests:
         answers = [[library.name, library.digest] for library in target.libraries]
         board = _planned_board(target.board) | {"cost_unit": target.cost_unit}
-        planned = (board, target.costs, _kernels(target, _PLANNED), answers)
+        planned = (board, target.costs, _kernels(target, Step.PLAN), answers)
         target.digests["plan"] = _digest("plan", *planned)
     return target.digests["plan"]
 
@@ -47,20 +37,18 @@ def planning_digest(target: Target) -> str:
 def emitting_digest(target: Target) -> str:
     """Of what the emitted C depends on beside the plan: symbols, arguments, headers, and recorded stacks."""
     stacks = [_plain(entry) for entry in recorded(target.board.core)]
-    routines = _routines(target, ("role", "op", "packing", *_EMITTED[2:]))
-    return _digest("emit", _kernels(target, _EMITTED), routines, stacks)
+    return _digest("emit", *_both(target, Step.EMIT), stacks)
 
 
 def packing_digest(target: Target) -> str:
     """Of what the weight image depends on beside the network: which layout each kernel reads."""
-    return _digest("pack", _kernels(target, _PACKED))
+    return _digest("pack", _kernels(target, Step.PACK))
 
 
 def compiling_digest(target: Target) -> str:
     """Of what objects depend on beside files' contents and the compiler: sources, and the core's flags."""
     core = target.board.core
-    sources = _routines(target, ("role", "op", "sources", "headers"))
-    return _digest("compile", [*core.cflags], [*core.defines], _kernels(target, _COMPILED), sources)
+    return _digest("compile", [*core.cflags], [*core.defines], *_both(target, Step.COMPILE))
 
 
 def _planned_board(board: Board) -> dict[str, object]:
@@ -91,18 +79,23 @@ def _second(board: Board) -> dict[str, object]:
     }
 
 
-def _kernels(target: Target, names: Sequence[str]) -> list[object]:
-    return [_fields(kernel, names) for kernel in target.kernels]
+def _both(target: Target, step: Step) -> tuple[list[object], list[object]]:
+    return _kernels(target, step), _callees(Routine, target.routines, step)
 
 
-def _routines(target: Target, names: Sequence[str]) -> list[object]:
-    return [_fields(routine, names) for routine in target.routines]
+def _kernels(target: Target, step: Step) -> list[object]:
+    return _callees(KernelVariant, target.kernels, step)
 
 
-def _fields(value: KernelVariant | Routine, names: Sequence[str]) -> dict[str, object]:
-    wide = {} if value.types == BYTES else {"types": _plain(value.types)}
-    wide |= {"form": value.form} if value.form else {}
-    return {name: _plain(getattr(value, name)) for name in sorted(names)} | wide
+def _callees(kind: type, callees: Sequence[KernelVariant | Routine], step: Step) -> list[object]:
+    """What a step reads of kernels or routines (`ReadBy`), and types and form where they are not usual."""
+    names = sorted(name for name, steps in marked(kind, frozenset).items() if step in steps)
+    return [
+        {name: _plain(getattr(callee, name)) for name in names}
+        | ({} if callee.types == BYTES else {"types": _plain(callee.types)})
+        | ({"form": callee.form} if callee.form else {})
+        for callee in callees
+    ]
 
 
 def _digest(step: str, *parts: object) -> str:

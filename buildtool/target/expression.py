@@ -33,7 +33,7 @@ def _align(a: Value, to: Value) -> Value:
 
 
 # name -> (function, fewest arguments, most arguments)
-_FUNCTIONS: dict[str, tuple[Callable[..., Value], int, int]] = {
+FUNCTIONS: dict[str, tuple[Callable[..., Value], int, int]] = {
     "min": (min, 2, 8),
     "max": (max, 2, 8),
     "abs": (abs, 1, 1),
@@ -62,11 +62,16 @@ def evaluate(expression: str, variables: Mapping[str, int]) -> Value:
     return value
 
 
-def check(expression: str, names: frozenset[str]) -> None:
-    """Raises TargetError unless `expression` is well formed and uses only `names`."""
-    for node in ast.walk(_parse(expression)):
-        if isinstance(node, ast.Name) and node.id not in names and node.id not in _FUNCTIONS:
+def check(expression: str, names: frozenset[str]) -> bool:
+    """Raises TargetError unless `expression` is well formed and uses only `names`.
+
+    Whether it can stand in another one without parentheses: a name, a number or a call.
+    """
+    tree = _parse(expression)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id not in names and node.id not in FUNCTIONS:
             _refuse(expression, f"unknown name '{node.id}'", did_you_mean(node.id, names))
+    return isinstance(tree, ast.Name | ast.Constant | ast.Call)
 
 
 def _refuse(expression: str, why: str, hint: str = "") -> NoReturn:
@@ -107,13 +112,13 @@ def _check_node(node: ast.AST, expression: str, depth: int) -> None:
             children = [left, *others]
         case ast.IfExp(test=test, body=body, orelse=orelse):
             children = [test, body, orelse]
-        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
-            _, fewest, most = _FUNCTIONS[name]
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
+            _, fewest, most = FUNCTIONS[name]
             if not fewest <= len(args) <= most:
                 _refuse(expression, f"{name}() takes {fewest} to {most} arguments, not {len(args)}")
             children = args
         case ast.Call(func=ast.Name(id=name)):
-            _refuse(expression, f"unknown function '{name}'", did_you_mean(name, _FUNCTIONS))
+            _refuse(expression, f"unknown function '{name}'", did_you_mean(name, FUNCTIONS))
         case _:
             _refuse(expression, f"{type(node).__name__} is not allowed here")
     for child in children:
@@ -131,7 +136,7 @@ def compiled(expression: str) -> Formula:
     """
     tree = _Repeated(_parse(expression)).function()
     space: dict[str, object] = {"__builtins__": {}, "bool": bool}
-    space.update((name, function) for name, (function, _, _) in _FUNCTIONS.items())
+    space.update((name, function) for name, (function, _, _) in FUNCTIONS.items())
     exec(compile(ast.fix_missing_locations(tree), "<expression>", "exec"), space)  # of checked nodes alone
     return cast(Formula, space["formula"])
 

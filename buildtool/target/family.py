@@ -14,86 +14,112 @@
     packing = "conv_pairs"
     when = "groups == 1 and kh == 1"
     scratch = "2 * kh * kw * cin"
-    cost = "20 * outputs + 8 * macs"
+    let.quads = "ceil_div(cout, 4)"
+    cost = "20 * outputs + 8 * oh * ow * quads * cin"
 
-`catalogue_keys` lists every key and every word of their values with its meaning, and
-docs/target-reference.md is made from these lists.
+The fields of `KernelVariant`, `Routine`, `Costs`, `Layout` and `Catalogue` say which keys there are, and
+docs/target-reference.md is made from them. `let` gives expressions names: those of a kernel's entry hold in
+its formulas, those of the table [let] in all of the file. A name becomes what it stands for as it is read.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+import keyword
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
 
 from buildtool.base.errors import TargetError, did_you_mean
-from buildtool.graph.ops import CLASSES
-from buildtool.graph.types import DType, OpKind
-from buildtool.target import catalogue_keys as keys
-from buildtool.target.catalogue import NO_PACKING
-from buildtool.target.costs import load_costs
-from buildtool.target.expression import check
-from buildtool.target.keys import Key, names, needed
+from buildtool.base.plain import Key, Kind, Mismatch, a_table, slots, values_of
+from buildtool.base.toml import placed, read_toml
+from buildtool.target import readers
+from buildtool.target.expression import FUNCTIONS, check
+from buildtool.target.readers import Formulas, Headers, Stated
 from buildtool.target.types import (
-    BYTES,
+    COST,
+    NO_PACKING,
     Argument,
-    Contract,
+    Costs,
+    Formula,
     KernelFamily,
     KernelVariant,
-    Role,
+    Layout,
     Routine,
-    Windows,
 )
 
 CATALOGUE, PACKER = "catalogue.toml", "packing.py"
-_VARIABLES = frozenset(keys.VARIABLES)
-_SEEN = {  # what is of the core; the layout of constants must not depend on it
-    "when": _VARIABLES | {keys.THREADS},
-    "scratch": _VARIABLES | {keys.THREADS},
-    "cost": _VARIABLES | {keys.THREADS, keys.VECTOR_BITS},
-}
-# Keys whose values are formulas, with what holds without them.
-_EXPRESSIONS = {"when": "True", "scratch": "0", "slices": "False", "cost": "macs", "passes": "1"}
+WHAT = "kernel catalogue"
+_TAKEN = frozenset({*COST.sees, *FUNCTIONS, *keyword.kwlist})
+LET = Key("Names for expressions that its formulas repeat; each may use those before it.")
+Let = Annotated[Mapping[str, str], Kind("expressions by names", readers.formulas)]
 
 
-@dataclass(frozen=True)
-class Layout:
-    """A packing: who makes it, and expressions for the bytes of a block and of each channel in it."""
+def _tables(value: object, key: str) -> list[dict[str, Any]]:
+    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+        raise Mismatch(f"'{key}' must be an array of tables: [[{key}]]", at=key)
+    return value
 
-    packer: Path
-    bytes: str
-    channel_factors: str = "0"
-    channel_weights: str = "0"
-    channel_step: str = "1"
-    channel_unit: str = "1"
-    channel_group: str = "1"
-    channel_tail: str = "0"
+
+def _layouts(value: object, key: str) -> dict[str, Any]:
+    if not isinstance(value, dict) or not all(isinstance(entry, dict) for entry in value.values()):
+        raise Mismatch(f"'{key}' must be tables: [{key}.NAME]", at=key)
+    return value
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """What a family's folder says; its kernels' packings are not looked up yet (see `resolved`)."""
+    """What a family's folder says; its kernels' packings are not looked up yet (see `resolved`).
+
+    `names`: what [let] and a kernel's own `let` define for its formulas, by the kernel's name.
+    """
 
     family: KernelFamily
-    uses: tuple[str, ...]
-    packings: Mapping[str, Layout]
-    kernels: tuple[KernelVariant, ...]
-    routines: tuple[Routine, ...]
-    costs: Mapping[str, str]
-    portable: Mapping[str, str]
+    headers: Annotated[
+        Headers, Key("Headers of the folder, or of kernels/include, that declare the symbols.")
+    ] = ()
+    uses: Annotated[
+        tuple[str, ...],
+        Kind("list of families", readers.words),
+        Key("Other families whose sources and packings this one needs."),
+    ] = ()
+    let: Annotated[Let, LET] = field(default_factory=dict)
+    costs: Annotated[
+        Stated, Key("What calls cost beside their kernels.", "those of the core's next family")
+    ] = field(default_factory=dict)
+    portable: Annotated[
+        Formulas,
+        Key(
+            "What kernels of portable families cost in this core's code, in the place of their own formulas."
+        ),
+    ] = field(default_factory=dict)
+    packings: Annotated[
+        Mapping[str, Layout],
+        Kind("tables by name", _layouts),
+        Key("Layouts of constants, which the folder's packing.py makes.", name="packing"),
+    ] = field(default_factory=dict)
+    kernels: Annotated[
+        tuple[KernelVariant, ...],
+        Kind("array of tables", _tables),
+        Key("The kernels. Earlier ones are preferred to later ones.", name="kernel"),
+    ] = ()
+    routines: Annotated[
+        tuple[Routine, ...],
+        Kind("array of tables", _tables),
+        Key("What emitted code calls beside kernels.", name="routine"),
+    ] = ()
+    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def load_family(folder: Path) -> Catalogue:
     """The catalogue of a family's folder; raises TargetError naming file and key."""
     path = folder / CATALOGUE
-    table = _read(path)
-    try:
+    table = read_toml(path, WHAT)
+    with mistake(path):
         return _Reader(KernelFamily(folder.name, folder)).catalogue(table)
-    except TargetError as error:
-        raise error.at(path=str(path)) from None
 
 
 def resolved(catalogue: Catalogue, others: Sequence[Catalogue] = ()) -> tuple[KernelVariant, ...]:
@@ -120,146 +146,161 @@ def _with_layout(variant: KernelVariant, known: Mapping[str, Layout], path: str)
             operator=variant.name,
             hint=f"write channel_factors and channel_weights into [packing.{variant.packing}]",
         )
-    return dataclasses.replace(
-        variant,
-        packer=layout.packer,
-        constants=layout.bytes,
-        channel_factors=layout.channel_factors,
-        channel_weights=layout.channel_weights,
-        channel_step=layout.channel_step,
-        channel_unit=layout.channel_unit,
-        channel_group=layout.channel_group,
-        channel_tail=layout.channel_tail,
-    )
+    return dataclasses.replace(variant, **vars(layout))
 
 
-def _read(path: Path) -> dict[str, object]:
+@contextlib.contextmanager
+def mistake(path: Path, operator: object = "") -> Iterator[None]:
+    """Tells what is wrong in an entry of a catalogue, with the entry's name."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise TargetError(f"cannot read the kernel catalogue: {error.strerror}", path=str(path)) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise TargetError(f"not a TOML file: {error}", path=str(path)) from None
+        yield
+    except Mismatch as error:
+        what = error.what
+        if error.key:
+            quoted, joint = f"'{error.key}'", ": " if what.startswith("expression") else " "
+            unknown = what.endswith("is unknown")
+            what = f"{error.key if unknown else quoted}{joint}{what}"
+        raise TargetError(what, path=str(path), operator=str(operator), hint=error.hint) from None
+    except TargetError as error:
+        raise error.at(path=str(path), operator=str(operator)) from None
+
+
+@contextlib.contextmanager
+def placed_mistake(path: Path) -> Iterator[None]:
+    """Tells what is wrong in a file whose keys stand there once, with the key and its line."""
+    try:
+        yield
+    except Mismatch as error:
+        told = TargetError(error.what, path=str(path), operator=error.at, hint=error.hint)
+        raise placed(told, error.at) from None
 
 
 class _Reader:
     """Takes one catalogue's tables apart."""
 
     def __init__(self, family: KernelFamily) -> None:
-        self.family = family
+        self.family, self.path = family, family.folder / CATALOGUE
         self.headers: tuple[str, ...] = ()
+        self.names: Mapping[str, str] = {}
 
-    def catalogue(self, table: dict[str, object]) -> Catalogue:
-        _known(table, keys.TOP)
-        self.headers = _optional(table, "headers")
+    def catalogue(self, table: dict[str, Any]) -> Catalogue:
+        """The whole file."""
+        values = values_of(table, Catalogue)
+        self.headers = values.get("headers", ())
+        self.names = defined(values.get("let", {}))
+        entries, names = values.get("kernels", []), dict[str, Mapping[str, str]]()
         kernels: list[KernelVariant] = []
-        for i, entry in enumerate(_tables(table, "kernel")):
-            with self.place(entry.get("name", f"kernel[{i}]")):
-                kernels += self.variants(entry)
+        for i, entry in enumerate(entries):
+            with mistake(self.path, entry.get("name", f"kernel[{i}]")):
+                own, local = self.variants(entry)
+                kernels += own
+                names |= {kernel.name: local for kernel in own}
         routines: list[Routine] = []
-        for i, entry in enumerate(_tables(table, "routine")):
-            with self.place(entry.get("symbol", f"routine[{i}]")):
+        for i, entry in enumerate(values.get("routines", [])):
+            with mistake(self.path, entry.get("symbol", f"routine[{i}]")):
                 routines += self.routines(entry)
-        packings = self.packings(table.get("packing", {}))
+        packings = {name: self.layout(entry, name) for name, entry in values.get("packings", {}).items()}
         _refuse_twins(kernels)
-        uses, costs = _optional(table, "uses"), load_costs(self.family.folder / CATALOGUE)
-        portable = self.formulas(table.get("portable", {}))
-        return Catalogue(self.family, uses, packings, tuple(kernels), tuple(routines), costs, portable)
+        made: dict[str, Any] = {
+            "kernels": tuple(kernels),
+            "routines": tuple(routines),
+            "packings": packings,
+            "costs": costs_of(table.get("costs", {}), self.path, self.names),
+            "portable": self.portable(values.get("portable", {})),
+            "names": names,
+        }
+        return Catalogue(self.family, **(values | made))
 
-    @contextlib.contextmanager
-    def place(self, name: object) -> Iterator[None]:
-        """Adds the file and the entry's name to an error."""
-        try:
-            yield
-        except TargetError as error:
-            raise error.at(path=str(self.family.folder / CATALOGUE), operator=str(name)) from None
-
-    def variants(self, entry: dict[str, object]) -> list[KernelVariant]:
-        """One [[kernel]] table; one variant each operator kind it serves."""
-        _known(entry, keys.KERNEL)
-        when, scratch, slices, cost, passes = (
-            _expression(entry, key) if key in entry else default for key, default in _EXPRESSIONS.items()
-        )
-        call, asks = _call(entry), _string(entry, "asks") if "asks" in entry else ""
+    def variants(self, entry: dict[str, Any]) -> tuple[list[KernelVariant], Mapping[str, str]]:
+        """One [[kernel]] table: a variant each operator kind it serves, and the names of its formulas."""
+        values = self.entry(entry, KernelVariant)
+        call, asks, slices = values["call"], values.get("asks", ""), values.get("slices", "False")
+        names = defined(readers.formulas(entry.get("let", {}), "let"), self.names)
+        values |= expanded(values, KernelVariant, names)
         if asks and "scratch" in entry:
             raise TargetError("a kernel has 'scratch' or 'asks', never both")
         if slices != "False" and (Argument.WINDOW not in call or asks):
             raise TargetError("'slices' needs a kernel that computes windows, with a formula of scratch")
-        return [
-            KernelVariant(
-                op=kind,
-                name=_string(entry, "name"),
-                symbol=_string(entry, "symbol"),
-                sources=self.sources(entry),
-                packing=_packing(entry),
-                overlap=Contract(_choice(entry, "overlap", list(Contract), Contract.NONE)),
-                call=call,
-                headers=self.declared(entry),
-                windows=Windows(_choice(entry, "windows", list(Windows), Windows.ANY)),
-                when=when,
-                scratch=scratch,
-                slices=slices,
-                cost=cost,
-                passes=passes,
-                asks=asks,
-                types=_types(entry),
-                form=_form(entry),
-            )
-            for kind in _kinds(entry)
-        ]
+        return [KernelVariant(**values | {"op": kind}) for kind in values["op"]], names
 
-    def routines(self, entry: dict[str, object]) -> list[Routine]:
+    def routines(self, entry: dict[str, Any]) -> list[Routine]:
         """One [[routine]] table; one routine each operator kind it is for."""
-        _known(entry, keys.ROUTINE)
-        role = Role(_choice(entry, "role", list(Role), ""))
-        sources, call, headers = self.sources(entry), _call(entry), self.declared(entry)
-        symbol, packing = _string(entry, "symbol"), _packing(entry)
-        if (Argument.CONSTANTS in call) != (packing != NO_PACKING):
+        values = self.entry(entry, Routine)
+        packs = values.get("packing", NO_PACKING) != NO_PACKING
+        if (Argument.CONSTANTS in values["call"]) != packs:
             raise TargetError("a routine has 'constants' in its 'call' and a 'packing', or neither")
-        kinds = _kinds(entry) if "op" in entry else [""]
-        types = _types(entry)
-        return [
-            Routine(role, kind, symbol, sources, call, headers, packing, types, _form(entry))
-            for kind in kinds
-        ]
+        return [Routine(**values | {"op": kind}) for kind in values.get("op", ("",))]
 
-    def declared(self, entry: dict[str, object]) -> tuple[str, ...]:
-        """An entry's headers, or those of all the family's."""
-        return tuple(_strings(entry, "headers")) if "headers" in entry else self.headers
+    def entry(self, entry: dict[str, Any], kind: type) -> dict[str, Any]:
+        """The fields of a kernel or a routine; its sources as "family/file", the family's headers."""
+        values = values_of(_in_lines(entry), kind, also=("let",) if kind is KernelVariant else ())
+        named = values.get("sources", (f"{values['symbol']}.c",))
+        sources = (name if "/" in name else f"{self.family.name}/{name}" for name in named)
+        return {"headers": self.headers} | values | {"sources": tuple(sources)}
 
-    def sources(self, entry: dict[str, object]) -> tuple[str, ...]:
-        """Files as "family/file"."""
-        found = []
-        for name in _strings(entry, "sources"):
-            parts = PurePosixPath(name).parts
-            if PurePosixPath(name).is_absolute() or ".." in parts or "\\" in name:
-                raise TargetError(f"source '{name}' is neither a file of the folder nor \"family/file\"")
-            found.append(name if len(parts) > 1 else f"{self.family.name}/{name}")
-        return tuple(found)
+    def layout(self, entry: dict[str, Any], name: str) -> Layout:
+        """A [packing.NAME] table."""
+        with mistake(self.path, f"packing.{name}"):
+            values = values_of(_in_lines(entry), Layout)
+            if ("channel_factors" in entry) != ("channel_weights" in entry):
+                raise TargetError("'channel_factors' and 'channel_weights' come together")
+            return Layout(packer=self.family.folder / PACKER, **values | expanded(values, Layout, self.names))
 
-    def packings(self, tables: object) -> dict[str, Layout]:
-        """The [packing.NAME] tables."""
-        if not isinstance(tables, dict) or not all(isinstance(t, dict) for t in tables.values()):
-            raise TargetError("'packing' must be tables: [packing.NAME]")
-        found = {}
-        for name, entry in tables.items():
-            with self.place(f"packing.{name}"):
-                _known(entry, keys.PACKING)
-                if ("channel_factors" in entry) != ("channel_weights" in entry):
-                    raise TargetError("'channel_factors' and 'channel_weights' come together")
-                packer = self.family.folder / PACKER
-                found[name] = Layout(packer, **{key: _expression(entry, key) for key in entry})
-        return found
-
-    def formulas(self, table: object) -> dict[str, str]:
+    def portable(self, stated: Mapping[str, str]) -> dict[str, str]:
         """The table [portable]: what kernels of portable families cost in this family's code."""
-        if not isinstance(table, dict):
-            raise TargetError("'portable' must be a table: [portable]")
         found = {}
-        for name in table:
-            with self.place(f"portable.{name}"):
-                found[name] = _expression({"cost": table[name]}, "cost")
+        for name, formula in stated.items():
+            with mistake(self.path, f"portable.{name}"):
+                found[name] = formula_of(formula, "cost", self.names, COST.sees)
         return found
+
+
+def defined(stated: Mapping[str, str], outer: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What names of a `let` stand for in a formula, with those of `outer`; each may use those before it."""
+    found = dict(outer or {})
+    for name, expression in stated.items():
+        if not name.isidentifier() or name in _TAKEN:
+            raise Mismatch(
+                f"'{name}' is no name for an expression", at="let", hint="a word without a meaning"
+            )
+        text = formula_of(expression, f"let.{name}", found, COST.sees)
+        found[name] = text if check(text, COST.sees) else f"({text})"
+    return found
+
+
+def formula_of(text: str, key: str, names: Mapping[str, str], sees: Collection[str]) -> str:
+    """A formula with what its names stand for; Mismatch unless it is well formed, and `sees` all it uses."""
+    try:
+        check(text, frozenset({*sees, *names}))
+        if names:
+            text = re.sub(r"\b[A-Za-z_]\w*\b", lambda word: names.get(word[0], word[0]), text)
+            check(text, frozenset(sees))
+    except TargetError as error:
+        raise Mismatch(error.text, key, error.hint) from None
+    return text
+
+
+def expanded(
+    values: Mapping[str, Any], kind: type, names: Mapping[str, str], where: str = ""
+) -> dict[str, str]:
+    """The fields of a table that are formulas, as `formula_of` has them."""
+    return {
+        slot.field: formula_of(values[slot.field], where + slot.name, names, slot.kind.sees)
+        for slot in slots(kind)
+        if isinstance(slot.kind, Formula) and slot.field in values
+    }
+
+
+def costs_of(table: object, path: Path, names: Mapping[str, str]) -> dict[str, str]:
+    """The table [costs] of a file of formulas; TargetError naming file and key."""
+    with placed_mistake(path):
+        values = values_of(_in_lines(a_table(table, "costs")), Costs, "costs")
+        return expanded(values, Costs, names, "costs.")
+
+
+def _in_lines(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """A table with each of its texts in one line."""
+    return {key: " ".join(v.split()) if isinstance(v, str) else v for key, v in entry.items()}
 
 
 def _refuse_twins(kernels: Sequence[KernelVariant]) -> None:
@@ -268,99 +309,3 @@ def _refuse_twins(kernels: Sequence[KernelVariant]) -> None:
         if (variant.op, variant.name) in seen:
             raise TargetError(f"kernel '{variant.name}' appears twice for {variant.op}")
         seen.add((variant.op, variant.name))
-
-
-def _known(entry: dict[str, object], known: tuple[Key, ...]) -> None:
-    for name in entry:
-        if name not in names(known):
-            raise TargetError(f"unknown key '{name}'", hint=did_you_mean(name, names(known)))
-    for name in needed(known):
-        if name not in entry:
-            raise TargetError(f"key '{name}' is missing")
-
-
-def _tables(table: dict[str, object], key: str) -> list[dict[str, object]]:
-    entries = table.get(key, [])
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise TargetError(f"'{key}' must be an array of tables: [[{key}]]")
-    return entries
-
-
-def _kinds(entry: dict[str, object]) -> list[str]:
-    """The operators of "op", a class of them ("@lookup") by its members."""
-    kinds: list[str] = []
-    for name in _strings(entry, "op"):
-        if name not in OpKind.__members__ and name not in CLASSES:
-            known = (*OpKind.__members__, *CLASSES)
-            raise TargetError(f"operator kind '{name}' is unknown", hint=did_you_mean(name, known))
-        kinds += CLASSES.get(name, (name,))
-    return kinds
-
-
-def _types(entry: dict[str, object]) -> tuple[DType, DType]:
-    """The types of a kernel's first input and of its output: "int16", or "int8 -> int16"."""
-    if "types" not in entry:
-        return BYTES
-    words = [word.strip() for word in _string(entry, "types").split("->")]
-    known = [str(dtype) for dtype in DType]
-    if len(words) > 2 or any(word not in known for word in words):
-        raise TargetError(
-            f"types '{entry['types']}' are unknown",
-            hint='one type, or two with an arrow: "int8 -> int16"; known: ' + ", ".join(known),
-        )
-    return DType(words[0]), DType(words[-1])
-
-
-def _form(entry: dict[str, object]) -> str:
-    found = _string(entry, "form") if "form" in entry else ""
-    if found not in ("", "uint8"):
-        raise TargetError(f"form '{found}' is unknown", hint='"uint8", or none')
-    return found
-
-
-def _packing(entry: dict[str, object]) -> str:
-    return _string(entry, "packing") if "packing" in entry else NO_PACKING
-
-
-def _call(entry: dict[str, object]) -> tuple[Argument, ...]:
-    names = [name.strip() for name in _string(entry, "call").split(",")]
-    for name in names:
-        if name not in list(Argument):
-            raise TargetError(f"'call': argument '{name}' is unknown", hint=did_you_mean(name, Argument))
-    return tuple(map(Argument, names))
-
-
-def _choice(entry: dict[str, object], key: str, known: Sequence[str], default: str) -> str:
-    value = _string(entry, key) if key in entry else default
-    if value not in known:
-        raise TargetError(f"{key} '{value}' is unknown", hint="known: " + ", ".join(known))
-    return value
-
-
-def _expression(entry: dict[str, object], key: str) -> str:
-    text = _string(entry, key)
-    try:
-        check(text, _SEEN.get(key, _VARIABLES))
-    except TargetError as error:
-        raise TargetError(f"'{key}': {error.text}", hint=error.hints) from None
-    return text
-
-
-def _string(entry: dict[str, object], key: str) -> str:
-    value = entry[key]
-    if not isinstance(value, str) or not value:
-        raise TargetError(f"'{key}' must be a string that is not empty, not {value!r}")
-    return value
-
-
-def _optional(entry: dict[str, object], key: str) -> tuple[str, ...]:
-    return tuple(_strings(entry, key)) if key in entry else ()
-
-
-def _strings(entry: dict[str, object], key: str) -> list[str]:
-    value = entry[key]
-    items: list[object] = value if isinstance(value, list) else [value]
-    values = [item for item in items if isinstance(item, str) and item]
-    if not values or len(values) != len(items):
-        raise TargetError(f"'{key}' must be a string or a list of strings, not {value!r}")
-    return values

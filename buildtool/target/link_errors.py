@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from buildtool.base.errors import ToolError
+from buildtool.base.plain import show_size
 from buildtool.target.partitions import PARTITION, Region, regions
-from buildtool.target.toml_values import show_size
 from buildtool.target.types import Board
 
 # ld.lld: "section '.text' will not fit in region 'flash': overflowed by 12 bytes"

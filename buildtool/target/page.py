@@ -3,27 +3,106 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import is_dataclass
+from typing import get_args
 
-from buildtool.target import board_keys, catalogue_keys
-from buildtool.target.keys import NEEDED, Key
+from buildtool.base.plain import BESIDE, Key, Kind, Slot, Word, has_names, slots, words_of
+from buildtool.target.board_file import EXTENDS
+from buildtool.target.cycle_costs import FOLDER, CycleCosts
+from buildtool.target.family import LET, Catalogue
+from buildtool.target.geometry import THREADS, VARIABLES, VECTOR_BITS
+from buildtool.target.hardware import Probe, ProbeKey
 from buildtool.target.plugin import INTERFACE
+from buildtool.target.types import (
+    Argument,
+    Board,
+    Contract,
+    Costs,
+    KernelVariant,
+    Layout,
+    Role,
+    Routine,
+    Windows,
+)
 
-Word = TypeVar("Word", bound=str)
 _HEAD = """\
 # Board files and kernel catalogues
 
-This page is made from the lists by which buildtool reads these files (`buildtool/target/board_keys.py` and
-`catalogue_keys.py`): `python -m buildtool.target.page > docs/target-reference.md`. A key that is not here is
+This page is made from the types by which buildtool reads these files (`buildtool/target/types.py` and
+`family.py`): `python -m buildtool.target.page > docs/target-reference.md`. A key that is not here is
 refused. It describes interface {interface} of the plugins. [new-boards.md](new-boards.md) shows how a board,
 a kernel and a plugin come about.
 
 Sizes are bytes, or strings with K, M or G (1024). A formula is an expression over the
 [variables](#variables-of-formulas) with numbers, `+ - * / // %`, comparisons, `and`, `or`, `not`,
 `x if c else y`, and the functions `min`, `max`, `abs`, `ceil_div(a, b)` and `align(a, to)`. Bytes are rounded
-up.
+up. A formula may have several lines, and the names of a `let` in it stand for their expressions.
 """
+_ROLES = Key("Which memory holds what. A memory may have several roles.")
+_BASE = Key("Its keys hold where this file has none.")
+TOP = "The file's own keys."
+Table = tuple[str, str, list[Slot]]  # how it is written in a file, what it is about, its keys
+
+
+def _slot(name: str, key: Key, words: str, *, needed: bool = False) -> Slot:
+    """A key that no field has."""
+    return Slot(name, name, None, None, key, Kind(words), needed)
+
+
+def _own(kind: type) -> list[Slot]:
+    """The keys of a dataclass's table; of those that stand in a table of their own the table, once."""
+    found = list[Slot]()
+    for slot in slots(kind):
+        if slot.name == BESIDE:
+            first, *others = slots(slot.hint)
+            found += [first._replace(is_needed=False), *others]
+        elif "." not in slot.name:
+            found.append(slot)
+        elif found[-1].name != "roles":
+            found.append(_slot("roles", _ROLES, "table", needed=True))
+    return found
+
+
+def _about(kind: type) -> str:
+    return (kind.__doc__ or "").partition("\n")[0]
+
+
+def _inner(slot: Slot, before: str) -> Iterator[Table]:
+    """The tables of a field that is made of dataclasses."""
+    kind, name = (get_args(slot.hint) or (slot.hint,))[0], before + slot.name
+    if slot.name == "roles":
+        named = [s._replace(name=s.name.partition(".")[2]) for s in slots(Board) if "." in s.name]
+        yield f"[{name}]", _ROLES.meaning.partition(".")[0] + ".", named
+    elif kind is Probe:
+        yield f"[{name}]", _about(kind), [_slot(word, Key(word.meaning), word.words) for word in ProbeKey]
+    elif is_dataclass(kind):
+        assert isinstance(kind, type)
+        by_name = kind is not slot.hint and not has_names(kind)
+        written = f"[{name}.NAME]" if by_name else f"[{name}]" if kind is slot.hint else f"[[{name}]]"
+        yield written, _about(kind), _own(kind)
+        for inner in _own(kind):
+            yield from _inner(inner, f"{name}.")
+
+
+def board_tables() -> list[Table]:
+    """The tables of a board file."""
+    extends = _slot(EXTENDS, _BASE, "a known board, or the path of a board file")
+    tables = [("", TOP, [extends, *_own(Board)])]
+    for slot in _own(Board):
+        tables += _inner(slot, "")
+    return tables
+
+
+def catalogue_tables() -> list[Table]:
+    """The tables of a kernel catalogue."""
+    return [
+        ("", TOP, _own(Catalogue)),
+        ("[packing.NAME]", "A layout of constants.", _own(Layout)),
+        ("[[kernel]]", "A kernel.", [*_own(KernelVariant), _slot("let", LET, "expressions by names")]),
+        ("[[routine]]", "What is called beside kernels.", _own(Routine)),
+        ("[costs]", "What calls cost beside their kernels.", _own(Costs)),
+    ]
 
 
 def page() -> str:
@@ -33,50 +112,51 @@ def page() -> str:
 
 def _boards() -> Iterator[str]:
     yield "## Keys of a board file\n"
-    for written, about, keys in board_keys.TABLES:
-        yield from _keys(written, about, keys)
+    for table in board_tables():
+        yield from _keys(*table)
 
 
 def _catalogues() -> Iterator[str]:
     yield "## Keys of a kernel catalogue\n"
-    for written, about, keys in catalogue_keys.TABLES:
-        yield from _keys(written, about, keys)
+    for table in catalogue_tables():
+        yield from _keys(*table)
     yield "## Keys of a file of costs in cycles\n"
-    yield from _keys(
-        "costs/MODEL.toml",
-        "What the family's kernels cost on the cores that LLVM's pipeline model of this name is of",
-        catalogue_keys.CYCLES,
-    )
+    about = "What the family's kernels cost on the cores that LLVM's pipeline model of this name is of."
+    yield from _keys(f"{FOLDER}/MODEL.toml", about, _own(CycleCosts))
     yield "## Variables of formulas\n"
     yield "Of an operator, 0 or 1 where one has no meaning. A dense layer's vectors are columns of a row.\n"
-    yield from _words("variable", catalogue_keys.VARIABLES)
-    bits = catalogue_keys.VECTOR_BITS
-    yield f"`cost` also sees `{bits}`, the bits of the core's vector registers (128 if it says none).\n"
+    yield from _words("variable", VARIABLES)
     yield (
-        f"`when`, `scratch` and `cost` of kernels also see `{catalogue_keys.THREADS}`: how many threads "
+        f"`cost` also sees `{VECTOR_BITS}`, the bits of the core's vector registers (128 if it says none).\n"
+    )
+    yield (
+        f"`when`, `scratch` and `cost` of kernels also see `{THREADS}`: how many threads "
         "share a call ([threads.md](threads.md)).\n"
     )
     yield "## Arguments of a call\n"
-    yield from _words("argument", catalogue_keys.ARGUMENTS)
+    yield from _words("argument", _meanings(Argument))
     yield "## Contracts of overlap\n"
-    yield from _words("contract", catalogue_keys.CONTRACTS)
+    yield from _words("contract", _meanings(Contract))
     yield "## Windows\n"
-    yield from _words("windows", catalogue_keys.WINDOWS)
+    yield from _words("windows", _meanings(Windows))
     yield "## Roles of routines\n"
-    yield from _words("role", catalogue_keys.ROLES)
+    yield from _words("role", _meanings(Role))
 
 
-def _keys(written: str, about: str, keys: Sequence[Key]) -> Iterator[str]:
-    title = f"### `{written}`\n\n{about}.\n" if written else f"### At the top\n\n{about}.\n"
-    yield title
+def _meanings(words: type[Word]) -> dict[str, str]:
+    return {word: word.meaning for word in words}
+
+
+def _keys(written: str, about: str, keys: Iterable[Slot]) -> Iterator[str]:
+    yield f"### {f'`{written}`' if written else 'At the top'}\n\n{about}\n"
     yield "| key | value | without it | what it means |\n| --- | --- | --- | --- |"
-    for key in keys:
-        without = "an error" if key.default == NEEDED else key.default
-        yield f"| `{key.name}` | {key.value} | {without} | {key.meaning} |"
+    for slot in keys:
+        value, without = words_of(slot)
+        yield f"| `{slot.name}` | {value} | {without or 'an error'} | {slot.key.meaning} |"
     yield ""
 
 
-def _words(head: str, meanings: Mapping[Word, str]) -> Iterator[str]:
+def _words(head: str, meanings: Mapping[str, str]) -> Iterator[str]:
     yield f"| {head} | what it is |\n| --- | --- |"
     for word, meaning in meanings.items():
         yield f"| `{word}` | {meaning} |"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from buildtool.target.types import Board, FlashImage, Memory
+from buildtool.target.hardware import FlashImage, Memory
+from buildtool.target.types import Board
 
 PARTITION = "_partition"  # behind the memory's name: the region of weights that share it with the code
 

@@ -27,8 +27,8 @@ from buildtool.base.compiler import (
     passed,
 )
 from buildtool.base.errors import ToolError
+from buildtool.base.scratch import scratch
 from buildtool.base.session import Level, Session, at_work
-from buildtool.target.scratch import scratch
 
 _SHOWN = 2000  # characters of a compiler's complaint
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from buildtool.target.types import Core
+from buildtool.target.hardware import Core
 
 FOLDER = Path(__file__).resolve().parent / "recorded"
 
@@ -61,41 +61,3 @@ def _tables() -> dict[tuple[tuple[str, ...], int], tuple[Path, tuple[Recorded, .
 def read(cflags: Sequence[str], vector_bits: int) -> tuple[Path | None, tuple[Recorded, ...]]:
     """The table of a core with these flags, and its file; (None, ()) where there is none."""
     return _tables().get((tuple(cflags), vector_bits), (None, ()))
-
-
-def merged(old: Sequence[Recorded], made: Recorded) -> tuple[Recorded, ...]:
-    """`old` with an entry of the same compiler replaced; by name and version."""
-    others = [entry for entry in old if entry.compiler != made.compiler]
-    return tuple(sorted((*others, made), key=lambda entry: (entry.toolchain, _version(entry.compiler))))
-
-
-def _version(compiler: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in compiler.rsplit(maxsplit=1)[-1].split(".") if part.isdigit())
-
-
-def written(cflags: Sequence[str], vector_bits: int, entries: Sequence[Recorded]) -> str:
-    """The text of a table."""
-    lines = [
-        "# Written by benchmarks/record_sizes.py: bytes of code and stack, see buildtool/target/recorded.py.",
-        f"cflags = [{', '.join(_quoted(flag) for flag in cflags)}]",
-        f"vector_bits = {vector_bits}",
-    ]
-    for entry in entries:
-        lines += ["", "[[compilers]]"]
-        lines += [f"{key} = {_quoted(getattr(entry, key))}" for key in ("compiler", "toolchain")]
-        lines += [f"{key} = {getattr(entry, key)}" for key in ("firmware", "variables")]
-        for key in ("network", "frame", "code", "stack", "support", "helpers"):
-            lines += ["", f"[compilers.{key}]"]
-            table: Mapping[str, float | Sequence[str]] = getattr(entry, key)
-            lines += [f"{_quoted(name)} = {_value(table[name])}" for name in sorted(table)]
-    return "\n".join(lines) + "\n"
-
-
-def _quoted(text: str) -> str:
-    return f'"{text}"'
-
-
-def _value(value: float | Sequence[str]) -> str:
-    if isinstance(value, int | float):
-        return str(value) if isinstance(value, int) else f"{value:.3f}"
-    return f"[{', '.join(map(_quoted, value))}]"

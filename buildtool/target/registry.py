@@ -115,9 +115,8 @@ def make_target(
     # Imports numpy, which naming the boards need not wait for.
     from buildtool.target.catalogue import for_core
     from buildtool.target.costs import merged
-    from buildtool.target.cycle_costs import converter
+    from buildtool.target.cycle_costs import converter, loading, waiting
     from buildtool.target.family import resolved
-    from buildtool.target.weights_in import loading, waiting
 
     used = tuple(_library(board, name, path) for name, path in (libraries or {}).items())
     offered = _offered(board)
@@ -126,7 +125,9 @@ def make_target(
     named += [*_requantising(board, requantise), *board.core.families]
     wanted = [*(name for name in dict.fromkeys(named) if name not in portable), *portable]
     found = _catalogues(wanted, offered, board)
-    cycles = converter(board.pipeline, [_with_kernels(found[name]) for name in wanted])
+    cycles = converter(
+        board.pipeline, [(name, found[name].family.folder, found[name].names) for name in wanted]
+    )
     stated = _portable_costs(wanted, portable, found)
     by_ratio: set[str] = set()
     kernels: list[KernelVariant] = []
@@ -177,11 +178,6 @@ def _portable_costs(
                 raise TargetError(text, path=path, operator=f"portable.{kernel}", hint=hint)
         stated = {**family.portable, **stated}
     return stated
-
-
-def _with_kernels(catalogue: Catalogue) -> tuple[str, Path, list[str]]:
-    family = catalogue.family
-    return family.name, family.folder, [kernel.name for kernel in catalogue.kernels]
 
 
 def _requantising(board: Board, requantise: Requantise) -> tuple[str, ...]:

@@ -9,36 +9,46 @@ a write buffer that is full.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from buildtool.base.plain import Key, Kind, power
+from buildtool.target.readers import AtLeastZero, Number
 
 WORD = 4  # bytes of an access of the core
 
 
 @dataclass(frozen=True)
 class Cache:
-    """What is kept of slower memories: bytes for data and for code, in lines that are fetched whole.
-
-    `ways`: lines among which one is chosen by its address; 0: a line may lie anywhere.
-    """
+    """What is kept of slower memories, in lines that are fetched whole."""
 
     name: str
-    line_bytes: int
-    data_bytes: int = 0
-    code_bytes: int = 0
-    ways: int = 0
+    line_bytes: Annotated[int, power(4, 1024), Key("What is fetched at once.")]
+    data_bytes: Annotated[int, Key("Bytes that are kept of data.")] = 0
+    code_bytes: Annotated[int, Key("Bytes that are kept of code.")] = 0
+    ways: Annotated[
+        Number, Key("Lines of a set, in which an address has its place.", "0: a line may lie anywhere")
+    ] = 0
 
 
 @dataclass(frozen=True)
 class Speed:
-    """How long a memory lets the core wait, in cycles of the core's clock; the bus has `bus_bits` bits.
+    """How long a memory lets the core wait, in cycles of the core's clock."""
 
-    `wait_cycles`: until the first beat is there, beyond the cycle that every access has. `beat_cycles`: for
-    each further beat. `cache`: the name of the cache between the core and the memory, "" for none.
-    """
-
-    wait_cycles: int
-    bus_bits: int = 32
-    beat_cycles: int = 1
-    cache: str = ""
+    wait_cycles: Annotated[
+        AtLeastZero,
+        Key(
+            "Cycles of the core that an access waits, at `clock_hz`, beyond the cycle that every access "
+            "takes.",
+            "not known: it is taken for ideal",
+        ),
+    ]
+    bus_bits: Annotated[int, power(8, 1024), Key("Bits that one beat brings; needs `wait_cycles`.")] = 32
+    beat_cycles: Annotated[
+        AtLeastZero, Key("Cycles of the core for each further beat of one access; needs `wait_cycles`.")
+    ] = 1
+    cache: Annotated[
+        str, Kind("name of a cache"), Key("The cache that it is read through; needs `wait_cycles`.")
+    ] = ""
 
     def access(self, size: int) -> int:
         """Cycles that the core waits for `size` bytes which lie side by side."""
@@ -48,17 +58,21 @@ class Speed:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """LLVM's model of the core's pipeline, by its name there, and what that leaves out.
+    """LLVM's model of the core's pipeline, and what that leaves out."""
 
-    `taken_branch_cycles`: what a taken branch takes beyond the model, and `source` who says that. Models
-    count a load or store of several words as one of a word: it takes a cycle for every `words_per_cycle` of
-    its words (0: as models have it).
-    """
-
-    model: str
-    taken_branch_cycles: int = 0
-    source: str = ""
-    words_per_cycle: int = 0
+    model: Annotated[str, Key("What LLVM calls its model of the core: the `-mcpu` of `llvm-mca`.")]
+    taken_branch_cycles: Annotated[
+        AtLeastZero,
+        Key("What a taken branch takes beyond the model, which leaves the refill of the pipeline out."),
+    ] = 0
+    source: Annotated[str, Key("Who says that. It stands beside every estimate.", needed=True)] = ""
+    words_per_cycle: Annotated[
+        Number,
+        Key(
+            "Words that a load or store of several of them moves in a cycle.",
+            "0: the model counts them as one word",
+        ),
+    ] = 0
 
     def beyond(self, words: int) -> int:
         """Cycles of a load or store of so many words beyond those of a word."""

@@ -7,129 +7,165 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated
 
-from buildtool.base.errors import TargetError
+from buildtool.base.errors import TargetError, did_you_mean
 from buildtool.base.modes import CostUnit, Level, Requantise
+from buildtool.base.plain import Key, Kind, Mismatch, Word, must, power
 from buildtool.graph.types import DType
+from buildtool.target import readers
 from buildtool.target.blocks import Executed
-from buildtool.target.speeds import Cache, Pipeline, Speed
+from buildtool.target.geometry import THREADS, VARIABLES, VECTOR_BITS
+from buildtool.target.hardware import (
+    Chip,
+    Core,
+    Emulator,
+    Estimate,
+    FlashImage,
+    Memory,
+    Probe,
+    Published,
+    Taken,
+    Uart,
+    VectorUnit,
+    read_probe,
+)
+from buildtool.target.readers import (
+    Files,
+    Form,
+    Headers,
+    MemoryName,
+    Names,
+    Number,
+    Operators,
+    Packing,
+    RamName,
+    Types,
+)
+from buildtool.target.speeds import Cache, Pipeline
 
 KEPT_FOR_GLOBALS = 1024  # bytes
+PLAIN_IMAGE = FlashImage()  # firmware at the start of its memory, weights behind it
 BYTES = (DType.INT8, DType.INT8)  # the types of a kernel that says none
+NO_PACKING = "none"  # of kernels without constants
+OWN_FILE = "`SYMBOL.c` of the folder"
+_UNCUT = "a block cannot be cut"
+NEXT = "the next family's"
 
 
-class MemoryKind(enum.StrEnum):
-    """RAM is read and written by the program; ROM is executed or read in place."""
+class Contract(Word):
+    """How far a kernel's output may lie on its dying input."""
 
-    RAM = "ram"
-    ROM = "rom"
+    NONE = "none", "Input and output share no byte."
+    ROW = (
+        "row",
+        "Output row q is written after every input row that it needs was read. Rows are made in "
+        "ascending order, and rows below the window of row q are never read again.",
+    )
+    PIXEL = "pixel", "Output element i is written after input element i was read, which is never read again."
+    PARTS = (
+        "parts",
+        "Of concatenations: the inputs are copied one after the other, each in ascending order.",
+    )
+
+
+class Argument(Word):
+    """What a kernel can be handed; the catalogue's `call` has them in the order of its parameters.
+
+    IN, IN1, IN2, IN3 and OUT are views, of which WINDOW is computed; IN_DATA and OUT_DATA are addresses.
+    """
+
+    GEOMETRY = "geometry", "the struct of the operator kind, see nn.h"
+    CONSTANTS = "constants", "its block of the weight image"
+    IN = "in", "a view of the operand"
+    IN1 = "in1", "a view of the first operand"
+    IN2 = "in2", "a view of the second operand"
+    IN3 = "in3", "a view of the third operand"
+    OUT = "out", "a view of the output"
+    IN_DATA = "in_data", "the address of the whole operand"
+    OUT_DATA = "out_data", "the address of the whole output"
+    WINDOW = "window", "the rows and columns of the output that the call makes"
+    SCRATCH = "scratch", "memory that is the kernel's while it runs; NULL without any"
+    SCRATCH_BYTES = "scratch_bytes", "how much of it there is"
+    SUMS = "sums", "an int32 for each channel"
+    CHANNELS = "channels", "channels of the input"
+    PIXELS = "pixels", "pixels of the input"
+    CHANNEL = "channel", "the first channel of a part of the output; 0 where it is not a part"
+    BYTES = "bytes", "bytes of the output"
+    STATE = "state", "the address of the operator's state, of an LSTM's last output"
+    STATE2 = "state2", "the address of an LSTM's cells"
+
+
+def read_call(value: object, key: str) -> tuple[Argument, ...]:
+    """The arguments of a function, with commas between them."""
+    names = [name.strip() for name in readers.string(value, key).split(",")]
+    for name in names:
+        if name not in list(Argument):
+            what = f"'{key}': argument '{name}' is unknown"
+            raise Mismatch(what, hint=did_you_mean(name, Argument), at=key)
+    return tuple(map(Argument, names))
+
+
+class Windows(Word):
+    """What a kernel computes in a call. A kernel of WHOLE takes no parts of a wider tensor's channels."""
+
+    ANY = "any", "Any window of its output, from views that may be parts of a wider tensor's channels."
+    WHOLE = "whole", "The whole output from whole inputs; such a kernel is in no streamed region."
+
+
+class Role(Word):
+    """What emitted code needs done beside an operator's kernel."""
+
+    FILL = "fill", "Fills a tensor with one value, before a PAD's input is copied into it."
+    JOIN = "join", "Copies a window of one part of a CONCATENATION to its place."
+    ACCUMULATE = "accumulate", "Adds a window to the sums of a global pooling."
+    FINISH = "finish", "Turns such sums into the pooling's output."
+
+
+class Step(enum.StrEnum):
+    """What reads a field of a kernel or a routine: its results are stale where the field changes."""
+
+    PLAN = "plan"
+    EMIT = "emit"
+    PACK = "pack"
+    COMPILE = "compile"
 
 
 @dataclass(frozen=True)
-class Memory:
-    """An address range; sizes in bytes, bandwidth in bytes a second (0: not a limit).
+class Formula(Kind):
+    """A field is a formula over the variables that it `sees`."""
 
-    `erase`: flash is erased in blocks, from the memory's start so many (count) of so many bytes; the last
-    entry goes on to the end. Empty: what is erased at once is not known. `speed`: how long the core waits for
-    it; None: not known, and it is taken for ideal.
-    """
-
-    name: str
-    kind: MemoryKind
-    base: int
-    size: int
-    bandwidth: int = 0
-    erase: tuple[tuple[int, int], ...] = ()
-    speed: Speed | None = None
+    sees: frozenset[str] = frozenset()
 
 
-class Contract(enum.StrEnum):
-    """How far a kernel's output may lie on its dying input.
-
-    NONE: nowhere. ROW: output row q is written after every input row it needs was read, rows
-    ascending, and rows below the window of row q are never read again. PIXEL: output element i is
-    written after input element i was read, and that is never read again. PARTS (concatenations): the
-    inputs are copied one after the other, in their order, each one in ascending order.
-    """
-
-    NONE = "none"
-    ROW = "row"
-    PIXEL = "pixel"
-    PARTS = "parts"
-
-
-class Argument(enum.StrEnum):
-    """What a kernel can be handed; the catalogue's `call` has them in the order of its parameters.
-
-    GEOMETRY: the struct of the operator kind. CONSTANTS: its block of the weight image. IN, IN1, IN2, IN3,
-    OUT:     views of operands and result, of which WINDOW is computed; IN_DATA, OUT_DATA: addresses of whole
-    tensors. SCRATCH: NULL without any; SCRATCH_BYTES: how much there is. The others are for routines.
-    SUMS: one int32 a channel;
-    CHANNELS, PIXELS: of the input; CHANNEL: the first of a part of the output, or 0; BYTES: of the output.
-    STATE, STATE2: addresses of what the operator keeps from call to call.
-    """
-
-    GEOMETRY = "geometry"
-    CONSTANTS = "constants"
-    IN = "in"
-    IN1 = "in1"
-    IN2 = "in2"
-    IN3 = "in3"
-    OUT = "out"
-    IN_DATA = "in_data"
-    OUT_DATA = "out_data"
-    WINDOW = "window"
-    SCRATCH = "scratch"
-    SCRATCH_BYTES = "scratch_bytes"
-    SUMS = "sums"
-    CHANNELS = "channels"
-    PIXELS = "pixels"
-    CHANNEL = "channel"
-    BYTES = "bytes"
-    STATE = "state"
-    STATE2 = "state2"
-
-
-class Windows(enum.StrEnum):
-    """What a kernel computes in a call: ANY window of its output, or the WHOLE of it from whole inputs.
-
-    A kernel of ANY takes views that are parts of a wider tensor's channels; WHOLE takes none of these.
-    """
-
-    ANY = "any"
-    WHOLE = "whole"
-
-
-class Role(enum.StrEnum):
-    """What emitted code needs done beside an operator's kernel.
-
-    FILL: a tensor with one value, before a PAD's input is copied into it. JOIN: one part of a CONCATENATION
-    by windows. ACCUMULATE: adds a window to the sums of a global pooling, which FINISH turns into its output.
-    """
-
-    FILL = "fill"
-    JOIN = "join"
-    ACCUMULATE = "accumulate"
-    FINISH = "finish"
+ReadBy = frozenset[Step]  # of a field: the steps that read it, see `target.digest`
+ALL, PLAN, EMIT = frozenset(Step), frozenset({Step.PLAN}), frozenset({Step.EMIT})
+PACK, COMPILE = frozenset({Step.PACK}), frozenset({Step.COMPILE})
+DECLARED = EMIT | COMPILE
+SHAPE = Formula("formula", sees=frozenset(VARIABLES))
+SHARED = Formula("formula", sees=SHAPE.sees | {THREADS})  # the layout of constants must not see the core
+COST = Formula("formula", sees=SHARED.sees | {VECTOR_BITS})
+ALONE = Formula("formula")
+OF_BYTES = Formula("formula of `bytes`", sees=frozenset({"bytes"}))
+OF_PART = Formula("formula of `oh`, `ow`, `cin`", sees=frozenset({"oh", "ow", "cin"}))
+Call = Annotated[tuple[Argument, ...], Kind("arguments", read_call)]
 
 
 @dataclass(frozen=True)
 class Routine:
-    """A C function for a role; of operator kind `op` ("": of every one).
+    """A C function for a role; of operator kind `op` ("": of every one)."""
 
-    `packing`: of the constants that it reads, which are the operator's kernel's. `types`: as a kernel's;
-    `form`, too, of what reads constants.
-    """
-
-    role: Role
-    op: str
-    symbol: str
-    sources: tuple[str, ...]
-    call: tuple[Argument, ...]
-    headers: tuple[str, ...] = ()
-    packing: str = "none"
-    types: tuple[DType, DType] = BYTES
-    form: str = ""
+    role: Annotated[Role, Kind("a role"), Key("What it does."), DECLARED]
+    op: Annotated[Operators, Key("The operators that it does it for.", "every kind"), DECLARED]
+    symbol: Annotated[str, Key("The C function."), EMIT]
+    sources: Annotated[Files, Key("As those of a kernel.", OWN_FILE), COMPILE]
+    call: Annotated[Call, Key("The function's arguments in their order."), EMIT]
+    headers: Annotated[Headers, Key("The headers that declare the symbol.", "the family's"), DECLARED] = ()
+    packing: Annotated[
+        Packing, Key("Of the constants that it reads: they are the kernel's.", "no constants"), EMIT
+    ] = NO_PACKING
+    types: Annotated[Types, Key("As those of the kernels that it stands beside.", "`int8`")] = BYTES
+    form: Annotated[Form, Key("As that of the kernel whose constants it reads.", "as int8")] = ""
 
     def serves(self, kernel: KernelVariant) -> bool:
         """Whether it is for the kernel's operator kind and types, and reads constants as it has them."""
@@ -152,198 +188,140 @@ class KernelFamily:
 Asked = Callable[[Mapping[str, int]], int]  # geometry (`catalogue.features`) -> bytes of scratch
 
 
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """A layout of constants: the packing.py that has it, the bytes of a block and of each channel in it."""
+
+    packer: Path | None = field(default=None, compare=False)
+    constants: Annotated[
+        str,
+        SHAPE,
+        Key(
+            "The length of a packed block; every block that is packed is compared with it.",
+            name="bytes",
+            needed=True,
+        ),
+        PLAN | PACK,
+    ] = "0"
+    channel_factors: Annotated[
+        str, SHAPE, PLAN, Key("Bytes of an output channel's factors, behind a head of 16 bytes.", _UNCUT)
+    ] = "0"
+    channel_weights: Annotated[
+        str,
+        SHAPE,
+        PLAN,
+        Key(
+            "Bytes of an output channel's weights, behind the factors. It comes together with "
+            "`channel_factors`.",
+            _UNCUT,
+        ),
+    ] = "0"
+    channel_step: Annotated[
+        str, SHAPE, PLAN, Key("Where a block can be cut: before channels whose number is a multiple of this.")
+    ] = "1"
+    channel_unit: Annotated[
+        str,
+        SHAPE,
+        PLAN,
+        Key("Of how many channels a block has the bytes of a multiple; the last ones are filled up."),
+    ] = "1"
+    channel_group: Annotated[
+        str,
+        SHAPE,
+        PLAN,
+        Key(
+            "Of how many channels the factors belong together, a multiple of `channel_unit`. A slice of "
+            "fewer lies within them and comes with the factors of all; the argument `channel` says where "
+            "it begins.",
+            "`channel_unit`",
+        ),
+    ] = "1"
+    channel_tail: Annotated[
+        str, SHAPE, PLAN, Key("Bytes behind a block's weights that the kernel reads and that say nothing.")
+    ] = "0"
+
+
 @dataclass(frozen=True)
-class KernelVariant:
+class KernelVariant(Layout):
     """One way to compute an operator kind.
 
-    `call` are the arguments of the C function `symbol`, in their order; `headers` declare it.
-    `when`, `scratch`, `constants`, `slices`, `passes` and the cost's terms are expressions (see
-    `expression`) over the operator's geometry. Sources are "family/file".
-    `packing` is the layout of the constants and `packer` the packing.py that has it; `constants` is the
-    length of the packed block in bytes. `slices` says whether the kernel can compute some of the output
-    channels from a block of theirs: a head of 16 bytes, then `channel_factors` bytes of each channel,
-    then `channel_weights` bytes of each, both parts rounded up to 16; all but the last channels are cut at
-    multiples of `channel_step`, and there are bytes for a multiple of `channel_unit` channels and
-    `channel_tail` bytes more. Of fewer channels than `channel_group` there are the factors of all that
-    belong together, and the argument `channel` says which they are.
-    `passes`: how often a call reads its constants from the first to the last.
-    `types`: of the elements of its first input and of its output; INT8 stands for UINT8, too. `form`: the
-    arithmetic, where an operator has several: `uint8`, or "" (see `AsUint8`).
-    `asks` names the question about scratch that the kernel's library answers, instead of a formula
-    ("": none), and `ask` is who answers it.
+    Sources are "family/file". `packing` is the layout of the constants. `slices`: a block is a head of 16
+    bytes, then `channel_factors` bytes of each channel, then `channel_weights` bytes of each, both parts
+    rounded up to 16. `types`: INT8 stands for UINT8, too. `form`: see `AsUint8`. `ask` is who answers the
+    question `asks`.
     """
 
-    op: str
-    name: str
-    symbol: str
-    sources: tuple[str, ...]
-    packing: str = "none"
-    when: str = "True"
-    scratch: str = "0"
-    overlap: Contract = Contract.NONE
-    cost: str = "macs"
-    call: tuple[Argument, ...] = ()
-    headers: tuple[str, ...] = ()
-    windows: Windows = Windows.ANY
-    constants: str = "0"
-    slices: str = "False"
-    channel_factors: str = "0"
-    channel_weights: str = "0"
-    channel_step: str = "1"
-    channel_unit: str = "1"
-    channel_group: str = "1"
-    channel_tail: str = "0"
-    passes: str = "1"
-    packer: Path | None = field(default=None, compare=False)
-    asks: str = ""
+    op: Annotated[
+        Operators,
+        Key(
+            "What it computes, as `buildtool ops` names it; or a class: `@lookup`, all functions of one "
+            "element; `@comparison`; `@pair`, all functions of the elements at one place but sums and "
+            "products."
+        ),
+        ALL,
+    ]
+    name: Annotated[str, Key("The kernel's name in plans; no two families share one."), ALL]
+    symbol: Annotated[str, Key("The C function."), EMIT]
+    sources: Annotated[
+        Files, Key('Of the folder, or "family/file" of a family that is used.', OWN_FILE), COMPILE
+    ]
+    packing: Annotated[
+        Packing, Key("Its own one, of a family that is used, or of a portable one.", "no constants"), PACK
+    ] = NO_PACKING
+    when: Annotated[str, SHARED, Key("The shapes that it serves."), PLAN] = "True"
+    scratch: Annotated[str, SHARED, Key("Bytes of scratch for a call of `ow` columns."), PLAN] = "0"
+    overlap: Annotated[
+        Contract, Kind("a contract"), Key("How far its output may lie on its dying input.", "`none`"), PLAN
+    ] = Contract.NONE
+    cost: Annotated[
+        str, COST, Key("What a call costs in the unit of the target; it also sees `vector_bits`."), PLAN
+    ] = "macs"
+    call: Annotated[
+        Call,
+        Key("The function's arguments in their order, with commas between them.", needed=True),
+        ALL - COMPILE,
+    ] = ()
+    headers: Annotated[Headers, Key("The headers that declare the symbol.", "the family's"), DECLARED] = ()
+    windows: Annotated[
+        Windows, Kind("`any` or `whole`"), Key("What it computes in a call.", "`any`"), PLAN
+    ] = Windows.ANY
+    slices: Annotated[
+        str,
+        SHAPE,
+        Key(
+            "Whether it computes some output channels from a block of theirs. Such a kernel computes "
+            "windows; its formula of scratch holds for each of the parts."
+        ),
+        PLAN,
+    ] = "False"
+    passes: Annotated[
+        str, SHAPE, Key("How often a call reads all of its constants, for memories that let the core wait.")
+    ] = "1"
+    asks: Annotated[
+        str,
+        Key(
+            "For a library's kernel: the question about scratch that the library answers.",
+            "`scratch` is a formula",
+        ),
+        PLAN,
+    ] = ""
     ask: Asked | None = field(default=None, compare=False)
-    types: tuple[DType, DType] = BYTES
-    form: str = ""
-
-
-@dataclass(frozen=True)
-class Core:
-    """A processor core; `families` are the kernel folders it can run, best first.
-
-    `vector_bits`: of a vector register, where cores that run the same code differ in it; 0: they do not.
-    `threads`: how many of the core's threads share a kernel's call (see `threads.threaded`).
-    """
-
-    name: str
-    isa: str
-    families: tuple[str, ...]
-    cflags: tuple[str, ...] = ()  # that select the core, clang and gcc alike
-    defines: tuple[str, ...] = ()
-    vector_bits: int = 0
-    threads: int = 1
-
-
-@dataclass(frozen=True)
-class Emulator:
-    """How to run an image without the board: `machine` as the runner understands it.
-
-    `bases`: memories by name that lie elsewhere in the machine than on the board, with their addresses there.
-    """
-
-    kind: str  # "native" | "qemu-system-arm" | ...
-    machine: str = ""
-    options: tuple[str, ...] = ()
-    bases: tuple[tuple[str, int], ...] = ()
-
-
-@dataclass(frozen=True)
-class ProbeTool:
-    """A program that reaches the board itself (`openocd`, `pyocd`, ...), and its words for this board."""
-
-    name: str
-    options: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Probe:
-    """How programs reach the board: the one that is preferred first."""
-
-    tools: tuple[ProbeTool, ...]
-
-
-@dataclass(frozen=True)
-class Uart:
-    """The serial port by which the board's test firmware answers.
-
-    `driver`: a file of C that has the functions of wire.h, by its name without an ending, or a path; it gets
-    the macros WIRE_BASE, WIRE_CLOCK_HZ (of the port's own clock), WIRE_BAUD and the `settings`.
-    """
-
-    driver: str
-    base: int
-    clock_hz: int
-    baud: int
-    settings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Chip:
-    """What the chip needs after a reset, such as its clock: a file of C by its name, or a path.
-
-    `settings` are macros for it.
-    """
-
-    start: str
-    settings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """How fast a board works where it cannot be measured: multiply-accumulates a second, and by whom."""
-
-    macs_per_second: int
-    source: str
-
-
-@dataclass(frozen=True)
-class Mcuboot:
-    """A slot of the boot loader MCUboot, in bytes, from `FlashImage.code_start` on.
-
-    `header_bytes`: kept for its header, before the code; `align`: what the flash writes at once.
-    """
-
-    slot_bytes: int
-    header_bytes: int = 512
-    align: int = 8
-
-
-@dataclass(frozen=True)
-class FlashImage:
-    """How firmware lies in flash; places in bytes from the start of the memory.
-
-    `code_start`: where the firmware begins, behind a boot loader. `weights_start`: where the partition of the
-    weights does; None: at the first erase block that the firmware leaves free. `slots` images of weights have
-    `slot_bytes` each (0: what is left). `uf2_family`: the chip's number in UF2 files; 0: it has none.
-    """
-
-    uf2_family: int = 0
-    code_start: int = 0
-    weights_start: int | None = None
-    slots: int = 1
-    slot_bytes: int = 0
-    mcuboot: Mcuboot | None = None
-
-
-@dataclass(frozen=True)
-class VectorUnit:
-    """How fast a vector unit can be: `macs` an issue at most, `cycles` of the core from issue to issue."""
-
-    macs: int
-    cycles: int
-
-
-@dataclass(frozen=True)
-class PublishedPart:
-    """A line of a published profile: milliseconds of these operator kinds ("LOAD": loading weights)."""
-
-    name: str
-    operators: tuple[str, ...]
-    milliseconds: float
-
-
-@dataclass(frozen=True)
-class Published:
-    """A profile that somebody published of the board; `macs` of the network, by which it is known again."""
-
-    network: str
-    source: str
-    macs: int
-    milliseconds: float
-    parts: tuple[PublishedPart, ...]
-
-
-@dataclass(frozen=True)
-class Taken:
-    """Bytes of a memory that firmware takes beside its arena, and what for."""
-
-    memory: str
-    what: str
-    bytes: int
+    types: Annotated[
+        Types,
+        Key(
+            "The element type of its first input, and of its output where that is another one: `int16`, or "
+            "`int8 -> int16`. `int8` stands for uint8, too.",
+            "`int8`",
+        ),
+    ] = BYTES
+    form: Annotated[
+        Form,
+        Key(
+            "Which arithmetic it computes, where LiteRT's uint8 kernel has another one than its int8 kernel: "
+            "filters with a zero point, averages whose halves are rounded up.",
+            "as int8",
+        ),
+    ] = ""
 
 
 @dataclass(frozen=True)
@@ -351,31 +329,58 @@ class Board:
     """A board: its core, its memories, and which of them holds what."""
 
     name: str
-    family: str  # the plugin that serves it
-    title: str
-    core: Core
-    memories: tuple[Memory, ...]
-    code: str  # memory of code and constants
-    data: str  # memory of globals and stack
-    arena: str  # memory of the arena
-    weights: str  # memory of the weight image
-    stack_bytes: int
-    reserved_bytes: int = 0  # of the arena's memory, for the application
-    alignment: int = 16  # of buffers in the arena
-    toolchains: tuple[str, ...] = ()  # names, the default first
-    emulator: Emulator | None = None
-    clock_hz: int = 0  # of the core; 0: not known
-    note: str = ""  # what a user has to know of results "for" it
-    estimate: Estimate | None = None
-    probe: Probe | None = None
-    image: FlashImage = FlashImage()
-    uart: Uart | None = None
-    chip: Chip | None = None
-    vector_unit: VectorUnit | None = None
-    published: Published | None = None
-    pipeline: Pipeline | None = None
-    caches: tuple[Cache, ...] = ()
-    arenas: tuple[str, ...] = ()  # memories that may hold an arena; none: every RAM that programs write
+    title: Annotated[str, Key("What the board is.")]
+    family: Annotated[str, Kind("the name of a plugin"), Key("The plugin that serves the board.")]
+    stack_bytes: Annotated[
+        int,
+        must("a multiple of 8, 256 at least", lambda n: n >= 256 and n % 8 == 0, "size, a multiple of 8"),
+        Key("The stack, which lies in the memory of the data."),
+    ]
+    core: Annotated[Core, Key("The processor core.")]
+    memories: Annotated[
+        tuple[Memory, ...],
+        Key("The memories. Their names are those of the linker script's regions.", name="memory"),
+    ]
+    code: Annotated[MemoryName, Key("Code and constants of the program.", name="roles.code")]
+    data: Annotated[RamName, Key("Globals and the stack.", name="roles.data")]
+    arena: Annotated[RamName, Key("The arena.", name="roles.arena")]
+    weights: Annotated[MemoryName, Key("The weight image.", name="roles.weights")]
+    arenas: Annotated[
+        tuple[str, ...],
+        Kind("list of names of RAMs"),
+        Key(
+            "The memories that may hold an arena in its place: those whose bytes can be written one by one.",
+            "every RAM without a bandwidth",
+            "roles.arenas",
+        ),
+    ] = ()
+    reserved_bytes: Annotated[int, Key("What the application needs of the arena's memory.")] = 0
+    alignment: Annotated[int, power(4, 4096), Key("Of buffers in the arena, in bytes.")] = 16
+    toolchains: Annotated[Names, Key("The compilers that build for the board, the default first.")] = ()
+    emulator: Annotated[Emulator | None, Key("What runs an image without the board.")] = None
+    clock_hz: Annotated[Number, Key("The core's clock.", "0: not known")] = 0
+    note: Annotated[
+        str, Kind("text", readers.one_line), Key("What a user has to know of results for this board.")
+    ] = ""
+    estimate: Annotated[Estimate | None, Key("How fast a board is whose speed cannot be measured here.")] = (
+        None
+    )
+    probe: Annotated[
+        Probe | None,
+        Kind("table", read_probe),
+        Key("How programs reach the board: to flash it, and to debug on it."),
+    ] = None
+    image: Annotated[FlashImage, Key("How firmware and weights lie in flash.")] = PLAIN_IMAGE
+    uart: Annotated[Uart | None, Key("The serial port by which test firmware on the board answers.")] = None
+    chip: Annotated[Chip | None, Key("What the chip needs after a reset: clock, wait states, caches.")] = None
+    vector_unit: Annotated[
+        VectorUnit | None, Key("How fast the core's vector unit can be, for counts of its issues.")
+    ] = None
+    published: Annotated[Published | None, Key("A profile that somebody published of the board.")] = None
+    pipeline: Annotated[Pipeline | None, Key("The core's timing, for estimates of cycles.")] = None
+    caches: Annotated[
+        tuple[Cache, ...], Key("Caches between the core and slower memories.", name="cache")
+    ] = ()
     second: str = ""  # memory of a second arena, over which a plan's buffers are spread ("": there is none)
     reserved_in: str = ""  # memory of `reserved_bytes` ("": the arena's)
     firmware: tuple[Taken, ...] = ()  # of the network at hand, as far as that is known before it is linked
@@ -443,7 +448,7 @@ class Board:
             return self
         bases = dict(self.emulator.bases)
         memories = tuple(replace(m, base=bases.get(m.name, m.base), erase=()) for m in self.memories)
-        return replace(self, memories=memories, chip=None, uart=None, image=FlashImage())
+        return replace(self, memories=memories, chip=None, uart=None, image=PLAIN_IMAGE)
 
     def cache_of(self, memory: Memory) -> Cache | None:
         """The cache between the core and a memory; None where there is none, or none is known."""
@@ -612,14 +617,16 @@ class RunResult:
 
 @dataclass(frozen=True)
 class Costs:
-    """What a target's code costs beside the kernels' own formulas; expressions, see `costs`."""
+    """What a target's code costs beside the kernels' own formulas; see `costs`."""
 
-    call: str = "0"
-    row: str = "0"
-    move: str = "0"
-    load: str = "0"
-    sums: str = "0"
-    sums_end: str = "0"
+    call: Annotated[str, ALONE, Key("The emitted loops around one kernel call.", NEXT)] = "0"
+    row: Annotated[str, OF_BYTES, Key("A row of a streamed image that the application delivers.", NEXT)] = "0"
+    move: Annotated[str, OF_BYTES, Key("A tensor that is copied within the arena.", NEXT)] = "0"
+    load: Annotated[str, OF_BYTES, Key("Constants that are brought into the arena.", NEXT)] = "0"
+    sums: Annotated[
+        str, OF_PART, Key("A part of a global pooling's input that is added to its sums.", NEXT)
+    ] = "0"
+    sums_end: Annotated[str, OF_PART, Key("The output of such a pooling, made of its sums.", NEXT)] = "0"
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,25 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import msgpack
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from buildtool.base.plain import Mismatch, from_plain, to_plain, to_tuples
+from buildtool.base.plain import (
+    BESIDE,
+    Key,
+    Mismatch,
+    from_plain,
+    from_table,
+    key_names,
+    power,
+    slots,
+    to_plain,
+    to_tuples,
+)
 
 
 class Colour(enum.StrEnum):
@@ -105,3 +116,63 @@ def test_maps_of_a_typed_dictionary_have_its_keys() -> None:
 def test_an_object_of_another_class_is_no_plain_value() -> None:
     with pytest.raises(TypeError, match="object is no plain value"):
         to_plain((object(),))
+
+
+@dataclass(frozen=True)
+class Bus:
+    width: Annotated[int, power(8, 64), Key("Bits that it brings at once.")]
+    owner: Annotated[str, Key("Whose it is.")] = "core"
+
+
+@dataclass(frozen=True)
+class Part:
+    name: str
+    bytes: Annotated[int, Key("Its size.", name="size")]
+    bus: Annotated[Bus | None, Key("Its bus.", name=BESIDE)] = None
+
+
+@dataclass(frozen=True)
+class Whole:
+    parts: Annotated[tuple[Part, ...], Key("What it has.", name="part")]
+    first: Annotated[str, Key("The first part.", name="roles.first")]
+    last: Annotated[str, Key("The last part.", "the first", "roles.last")] = ""
+    seen: bool = False
+
+
+TABLE = {"part": {"a": {"size": "2K", "width": 8}, "b": {"size": 3}}, "roles": {"first": "a"}}
+
+
+def test_a_table_that_people_write_is_read_by_the_fields_it_is_for():
+    made = from_table(TABLE, Whole, seen=True)
+    assert made == Whole((Part("a", 2048, Bus(8)), Part("b", 3)), "a", seen=True)
+    assert key_names(Whole) == ("part", "roles")
+    assert [slot.is_needed for slot in slots(Whole)] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("change", "says", "at"),
+    [
+        ({"roles": {}}, "key 'roles.first' is missing", "roles"),
+        ({"roles": {"first": "a", "lst": "b"}}, "unknown key 'roles.lst'", "roles.lst"),
+        ({"seen": True}, "unknown key 'seen'", "seen"),
+        ({"part": {"a": {}}}, "key 'part.a.size' is missing", "part.a"),
+        ({"part": {"a": {"size": "2k"}}}, "part.a.size: must be a size, not '2k'", "part.a.size"),
+        (
+            {"part": {"a": {"size": 1, "owner": "x"}}},
+            "part.a.owner: it says nothing without width",
+            "part.a.owner",
+        ),
+        (
+            {"part": {"a": {"size": 1, "width": 9}}},
+            "part.a.width: must be a power of two from 8 to 64, not 9",
+            "part.a.width",
+        ),
+        ({"part": {"1": {"size": 1}}}, "part.1: '1' is not a name", "part.1"),
+        ({"part": [1]}, "part: must be a table, not [1]", "part"),
+    ],
+)
+def test_a_mistake_in_it_names_the_key_and_where_that_stands(change, says, at):
+    with pytest.raises(Mismatch) as caught:
+        from_table(TABLE | change, Whole)
+    assert str(caught.value) == says
+    assert caught.value.at == at

@@ -15,8 +15,8 @@ from buildtool.plan.assemble.constants import HEAD
 from buildtool.target.catalogue import channel_bytes, constants_bytes, features, for_core
 from buildtool.target.expression import evaluate
 from buildtool.target.family import load_family, resolved
+from buildtool.target.hardware import Core
 from buildtool.target.kernels import kernels_root
-from buildtool.target.types import Core
 
 EXAMPLES = settings(max_examples=30, derandomize=True, deadline=None, database=None)
 FOLDERS = sorted(path.parent for path in kernels_root().glob("*/catalogue.toml"))

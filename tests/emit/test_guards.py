@@ -24,7 +24,7 @@ from buildtool.graph.types import Graph, OpKind
 from buildtool.options.values import PlanOptions
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.choose import make_plan
-from buildtool.target.arena_in import with_arena_in
+from buildtool.target.choice import with_arena_in
 
 TWIN = """\
 extends = "host"

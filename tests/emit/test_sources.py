@@ -26,7 +26,7 @@ from buildtool.plan.assemble.layerwise import plan
 from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.types import Group, Region
-from buildtool.target.library import include_folder, kernel_includes
+from buildtool.target.kernels import include_folder, kernel_includes
 from buildtool.target.registry import load_target
 from buildtool.zoo import build
 

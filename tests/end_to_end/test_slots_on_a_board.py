@@ -19,7 +19,7 @@ from buildtool.firmware.firmware import write_files
 from buildtool.graph import reference
 from buildtool.graph.rewrite import rewrite
 from buildtool.plan.assemble.layerwise import plan
-from buildtool.target.library import apart, kernel_includes
+from buildtool.target.kernels import apart, kernel_includes
 from buildtool.target.registry import load_target
 
 pytestmark = pytest.mark.slow

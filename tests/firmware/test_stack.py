@@ -26,7 +26,7 @@ from buildtool.fronts.texts import sizes as report
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.choose import nearest
 from buildtool.plan.models import load_network
-from buildtool.target.library import all_kernel_sources, kernel_includes
+from buildtool.target.kernels import all_kernel_sources, kernel_includes
 from buildtool.target.registry import load_target, plugin, toolchain
 
 # Instructions as disassemblers print them (halves of Thumb, in the order of memory), and bytes of stack.

@@ -25,7 +25,6 @@ from loaded import load_target
 from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.target.catalogue import scratch_bytes, select
 from buildtool.target.registry import load_board, make_target
-from buildtool.target.threads import threaded
 from buildtool.target.types import Argument, Board, Target
 
 TAKES_SCRATCH = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
@@ -90,7 +89,7 @@ def _threaded(board: str, family: str, threads: int) -> Board:
     """The board with this family alone, and with so many threads."""
     found = load_board(board)
     core = dataclasses.replace(found.core, families=(family,))
-    return dataclasses.replace(found, core=threaded(core, threads))
+    return dataclasses.replace(found, core=core.threaded(threads))
 
 
 @contextlib.contextmanager

@@ -33,7 +33,7 @@ from buildtool.options.values import PlanOptions
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.types import Plan
-from buildtool.target.library import kernel_includes
+from buildtool.target.kernels import kernel_includes
 from buildtool.target.registry import plugin
 from buildtool.target.types import Target
 

@@ -6,17 +6,8 @@ from hypothesis import strategies as st
 from zeronet import Net
 
 from buildtool.graph.types import DType, OpKind, Pad
-from buildtool.target.types import (
-    BYTES,
-    Board,
-    Contract,
-    Core,
-    Costs,
-    KernelVariant,
-    Memory,
-    MemoryKind,
-    Target,
-)
+from buildtool.target.hardware import Core, Memory, MemoryKind
+from buildtool.target.types import BYTES, Board, Contract, Costs, KernelVariant, Target
 
 _CONTRACTS = {
     OpKind.CONV_2D: Contract.ROW,

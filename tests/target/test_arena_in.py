@@ -9,8 +9,7 @@ import pytest
 from buildtool.base.errors import TargetError, UsageError
 from buildtool.options.values import TargetChoice
 from buildtool.plan.summary.fit import available_bytes, rooms
-from buildtool.target.arena_in import arena_memories, roomier, with_arena_in
-from buildtool.target.choice import load_target
+from buildtool.target.choice import arena_memories, load_target, roomier, with_arena_in
 from buildtool.target.digest import planning_digest
 from buildtool.target.registry import load_board
 from buildtool.target.types import KEPT_FOR_GLOBALS, Board

@@ -3,9 +3,9 @@ import os
 import pytest
 
 from buildtool.base.errors import TargetError
+from buildtool.base.plain import parse_size, show_size
 from buildtool.target.board_file import merge
 from buildtool.target.registry import load_board
-from buildtool.target.toml_values import parse_size, show_size
 
 WHOLE = """
 title = "A board"

@@ -21,9 +21,9 @@ from buildtool.graph.types import (
     WidenedAttrs,
 )
 from buildtool.target.catalogue import features, scratch_bytes, select
-from buildtool.target.catalogue_keys import VARIABLES
 from buildtool.target.costs import Pricer, once
 from buildtool.target.family import load_family, resolved
+from buildtool.target.geometry import VARIABLES
 from buildtool.target.registry import load_board
 from buildtool.target.types import Contract, Costs, KernelVariant, Target, Windows
 from buildtool.zoo.drawn_state import lstm, svdf
@@ -110,6 +110,53 @@ def test_a_mistake_in_a_catalogue_is_told_with_file_and_key(tmp_path, old, new, 
     assert says in caught.value.text
     assert hint in caught.value.hint
     assert caught.value.path.startswith(str(tmp_path / "catalogue.toml"))
+
+
+def test_names_stand_for_what_formulas_repeat(tmp_path):
+    """Those of the file and of the kernel, one made of another; a sum in a product has its parentheses."""
+    shared = "[let]\nquads = 'ceil_div(cout, 4)'\nmore = 'cin + 1'\n"
+    own = 'let.both = "2 * more"\nwhen = "quads > 1"\ncost = """\n  3 * both\n  + quads * more\n"""'
+    made = load(
+        tmp_path,
+        shared + ENTRY.replace('when = "cin % 4 == 0"', own).replace('cost = "100 + 3 * outputs"\n', ""),
+    )
+    (add, _) = made.kernels
+    assert add.when == "ceil_div(cout, 4) > 1"
+    assert add.cost == "3 * (2 * (cin + 1)) + ceil_div(cout, 4) * (cin + 1)"
+    assert made.names["add_fast"] == {
+        "quads": "ceil_div(cout, 4)",
+        "more": "(cin + 1)",
+        "both": "(2 * (cin + 1))",
+    }
+
+
+@pytest.mark.parametrize(
+    ("let", "scratch", "says"),
+    [
+        ("wide = 'ciin'", "1", "'let.wide': expression 'ciin': unknown name 'ciin'"),
+        ("cin = '2'", "1", "'cin' is no name for an expression"),
+        ("min = '2'", "1", "'min' is no name for an expression"),
+        ("'a b' = '2'", "1", "'a b' is no name for an expression"),
+        ("wide = 2", "1", "must be a string"),
+        ("wide = 'vector_bits'", "wide", "'scratch': expression 'vector_bits': unknown name 'vector_bits'"),
+        ("wide = 'cin'", "wiide", "unknown name 'wiide'"),
+        (
+            f"wide = 'max(1{', 100000' * 7})'\nmore = 'max(1{', wide' * 7})'",
+            " + more" * 6,
+            "longer than 2000",
+        ),
+    ],
+)
+def test_a_name_that_cannot_be_is_refused(tmp_path, let, scratch, says):
+    with pytest.raises(TargetError) as caught:
+        load(tmp_path, f"[let]\n{let}\n" + ENTRY.replace("2 * cin", scratch))
+    assert says in caught.value.text
+    assert caught.value.path.startswith(str(tmp_path / "catalogue.toml"))
+
+
+def test_a_kernel_s_file_is_called_as_its_function_unless_another_is_named(tmp_path):
+    (add, _) = load(tmp_path, ENTRY.replace('sources = ["fast/a.c", "fast/b.c"]\n', "")).kernels
+    assert add.sources == (f"{tmp_path.name}/nn_add_fast.c",)
 
 
 def test_a_class_of_operators_stands_for_its_members(tmp_path):

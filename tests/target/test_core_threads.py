@@ -9,9 +9,9 @@ import pytest
 from buildtool.api import handle
 from buildtool.base.errors import TargetError, UsageError
 from buildtool.target.catalogue import for_core
+from buildtool.target.choice import with_threads
 from buildtool.target.digest import compiling_digest, planning_digest
 from buildtool.target.registry import load_board, make_target
-from buildtool.target.threads import threaded, with_threads
 from buildtool.target.types import KernelVariant
 
 
@@ -64,7 +64,7 @@ def test_formulas_of_kernels_see_the_number() -> None:
     kernel = KernelVariant(
         "ADD", "k", "f", ("x/k.c",), when="threads > 1", scratch="threads * cin", cost="oh // threads"
     )
-    (found,) = for_core([kernel], threaded(load_board("host").core, 4))
+    (found,) = for_core([kernel], load_board("host").core.threaded(4))
     assert (found.when, found.scratch, found.cost) == ("4 > 1", "4 * cin", "oh // 4")
 
 

@@ -12,13 +12,12 @@ from buildtool.base.errors import TargetError, UsageError
 from buildtool.base.modes import CostUnit
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.cost_units import cost_limit
-from buildtool.target.cycle_costs import converter, load
+from buildtool.target.cycle_costs import converter, load, waiting
 from buildtool.target.digest import planning_digest
 from buildtool.target.expression import evaluate
 from buildtool.target.registry import board_names, load_board, load_target, make_target
 from buildtool.target.speeds import Cache, Pipeline, Speed
 from buildtool.target.types import Costs, KernelVariant
-from buildtool.target.weights_in import waiting
 
 FILE = """\
 cycles_per_instruction = 1.5
@@ -42,7 +41,7 @@ def family(folder: Path, text: str = FILE, model: str = "cortex-m4") -> Path:
 
 
 def test_what_has_no_formula_is_converted(tmp_path: Path) -> None:
-    made = converter(PIPELINE, [("fast", family(tmp_path / "fast"), ["add_fast", "mul_fast"])])
+    made = converter(PIPELINE, [("fast", family(tmp_path / "fast"), {"add_fast": {}, "mul_fast": {}})])
     assert made is not None
     assert [kernel.cost for kernel in made.kernels("fast", [ADD, MUL])] == [
         "7 * outputs",
@@ -54,9 +53,9 @@ def test_what_has_no_formula_is_converted(tmp_path: Path) -> None:
 
 
 def test_a_family_without_a_file_has_the_ratio_of_the_first_that_has_one(tmp_path: Path) -> None:
-    folders = [(name, family(tmp_path / name, FILE.replace("1.5", ratio)), ["add_fast"])
+    folders = [(name, family(tmp_path / name, FILE.replace("1.5", ratio)), {"add_fast": {}})
                for name, ratio in (("fast", "2"), ("plain", "4"))]  # fmt: skip
-    made = converter(PIPELINE, [("library", tmp_path, []), *folders])
+    made = converter(PIPELINE, [("library", tmp_path, {}), *folders])
     assert made is not None
     assert [made.ratio(name) for name in ("library", "fast", "plain")] == [2, 2, 4]
     assert [kernel.cost for kernel in made.kernels("library", [MUL])] == ["2 * (3 + outputs)"]
@@ -64,7 +63,7 @@ def test_a_family_without_a_file_has_the_ratio_of_the_first_that_has_one(tmp_pat
 
 @pytest.mark.parametrize("model", ["", "cortex-m7", "../costs/cortex-m4", "nothing/cortex-m4"])
 def test_other_models_have_no_cycles(tmp_path: Path, model: str) -> None:
-    assert converter(Pipeline(model), [("fast", family(tmp_path / "fast"), ["add_fast"])]) is None
+    assert converter(Pipeline(model), [("fast", family(tmp_path / "fast"), {"add_fast": {}})]) is None
 
 
 @pytest.mark.parametrize(
@@ -81,13 +80,13 @@ def test_other_models_have_no_cycles(tmp_path: Path, model: str) -> None:
         (FILE.replace('"7 * outputs"', "7"), "add_fast.*string", 7),
         (FILE.replace("move", "mov"), "mov.*unknown key.*move", 4),
         (FILE.replace("[kernels]", "[kernel]"), "kernel.*unknown key.*kernels", 6),
-        (FILE.replace("[kernels]", "[kernels"), "not a TOML file", 0),
+        (FILE.replace("[kernels]", "[kernels"), "not a TOML file", 6),
     ],
 )
 def test_a_mistake_is_told_with_its_place(tmp_path: Path, text: str, words: str, line: int) -> None:
     folder = family(tmp_path / "fast", text)
     with pytest.raises(TargetError) as told:
-        load(folder / "costs/cortex-m4.toml", ["add_fast"])
+        load(folder / "costs/cortex-m4.toml", {"add_fast": {}})
     message = str(told.value).replace("\n", " ")
     assert re.search(words, message), message
     assert "cortex-m4.toml" in message

@@ -148,7 +148,7 @@ def test_what_a_portable_kernel_costs_is_said_by_the_core_s_own_family(tmp_path,
         ('portable.plan = "outputs"', "no portable family has a kernel 'plan'", "did you mean 'plain'?"),
         ('portable.plain = "outpts"', "unknown name 'outpts'", "did you mean 'outputs'?"),
         ("portable.plain = 3", "must be a string", ""),
-        ("portable = 3", "'portable' must be a table", ""),
+        ("portable = 3", "'portable' must be a table", "write [portable]"),
     ],
 )
 def test_a_cost_of_no_portable_kernel_is_an_error(tmp_path, monkeypatch, line, text, hint):

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from buildtool.target.taps import taps_met
+from buildtool.target.geometry import taps_met
 
 
 def counted(outputs, inputs, kernel, stride, dilation, pad):

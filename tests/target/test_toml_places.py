@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from buildtool.base.errors import TargetError
-from buildtool.target.board_file import read_table
+from buildtool.base.toml import read_toml
+from buildtool.base.toml_places import place
 from buildtool.target.registry import load_board
-from buildtool.target.toml_places import place
 
 TEXT = '''\
 # title = "no"
@@ -105,4 +105,4 @@ def test_a_key_of_a_board_that_is_extended_has_no_line_in_this_one(tmp_path) -> 
     with pytest.raises(TargetError) as caught:
         load_board(str(path))
     assert caught.value.message().startswith(f"{path}: error: stack_bytes: must be a multiple of 8")
-    assert read_table(path) == {"extends": "base.toml"}
+    assert read_toml(path, "file") == {"extends": "base.toml"}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.files import File
-from buildtool.target.scratch import scratch
+from buildtool.base.scratch import scratch
 
 if TYPE_CHECKING:
     from buildtool.api.requests.build import Build
@@ -30,7 +30,7 @@ def emit(request: Emit, session: Session) -> EmitAnswer:
     from buildtool.firmware.needs import notes, refuse_unless_fits
     from buildtool.firmware.planned import planned_or_given
     from buildtool.plan.codec import to_bytes
-    from buildtool.target.library import include_folder, kernel_includes
+    from buildtool.target.kernels import include_folder, kernel_includes
 
     made = planned_or_given(request.model, request.target, request.options, request.lock, session)
     name = request.name or made.model.name

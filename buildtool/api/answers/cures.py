@@ -19,10 +19,8 @@ from buildtool.base.modes import Image, InPlace, Objective, Order, Strategy
 from buildtool.firmware.planned import prepare
 from buildtool.options.values import PlanOptions, TargetChoice
 from buildtool.plan.models import Network
-from buildtool.target.arena_in import arena_memories
-from buildtool.target.choice import load_target
+from buildtool.target.choice import arena_memories, holds_weights, load_target
 from buildtool.target.registry import board_names, load_board
-from buildtool.target.weights_in import holds_weights
 
 if TYPE_CHECKING:
     from buildtool.base.session import Session

@@ -31,7 +31,7 @@ def answer(request: Bundle, session: Session) -> BundleAnswer:
     from buildtool.firmware.needs import refuse_unless_fits
     from buildtool.firmware.planned import planned_or_given
     from buildtool.plan.codec import digest, to_bytes
-    from buildtool.target.library import apart
+    from buildtool.target.kernels import apart
 
     if request.target.cmsis_nn:
         raise UsageError(
@@ -100,7 +100,7 @@ def _kernel_files(
 ) -> tuple[dict[str, Path], dict[str, Path]]:
     """Name in the folder -> file, of the kernels' sources and of all headers that anything includes."""
     from buildtool.firmware.includes import closure
-    from buildtool.target.library import include_folder, kernel_includes
+    from buildtool.target.kernels import include_folder, kernel_includes
 
     homes = {family.folder: family.name for family in target.families}
     homes |= {include_folder(): "include", compiled[0].parent: compiled[0].parent.name}

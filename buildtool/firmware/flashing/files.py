@@ -13,8 +13,9 @@ from buildtool.base.errors import UsageError, suggest
 from buildtool.base.modes import Format
 from buildtool.firmware.flashing.formats import Piece, binary, intel_hex, joined, uf2
 from buildtool.firmware.sizes import open_elf, placed_sections
+from buildtool.target.hardware import MemoryKind
 from buildtool.target.partitions import regions, weights_before_code
-from buildtool.target.types import Board, MemoryKind
+from buildtool.target.types import Board
 
 if TYPE_CHECKING:
     from buildtool.firmware.flashing.signing import Signing

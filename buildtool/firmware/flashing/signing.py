@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from buildtool.base.errors import ToolError
+from buildtool.base.scratch import scratch
 from buildtool.firmware.flashing.formats import Piece, binary
-from buildtool.target.scratch import scratch
 from buildtool.target.types import Board
 
 _MOST_SHOWN = 300  # characters of what imgtool said

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from buildtool.base.errors import ToolError, UsageError, suggest
+from buildtool.base.scratch import scratch
 from buildtool.firmware.firmware import Firmware, build_firmware
 from buildtool.firmware.run.desk import run_on_desk
 from buildtool.firmware.run.identity import MOST_IMAGE_BYTES, check_image
@@ -26,7 +27,6 @@ from buildtool.target.choice import answers_by_files, wire_of
 from buildtool.target.plugin import Harness, ProgramError
 from buildtool.target.registry import asked
 from buildtool.target.registry import plugin as find_plugin
-from buildtool.target.scratch import scratch
 from buildtool.target.types import Issues, Reality, RunRequest, RunResult
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from buildtool.base.errors import ToolError
 from buildtool.firmware.run.execute import Outcome, built, execute
+from buildtool.target.hardware import VectorUnit
 from buildtool.target.registry import plugin
-from buildtool.target.types import Issues, VectorUnit
+from buildtool.target.types import Issues
 
 if TYPE_CHECKING:
     from buildtool.emit.sources import Sources
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
         ProfileLine,
         PublishedProfile,
     )
-    from buildtool.target.types import Board, PublishedPart
+    from buildtool.target.hardware import PublishedPart
+    from buildtool.target.types import Board
 
 SOURCE = "counted in a model of the VPU"
 LOADS = "LOAD"  # among the operator kinds of a published profile: loading weights

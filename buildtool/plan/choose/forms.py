@@ -27,8 +27,8 @@ from buildtool.plan.choose.limits import F_SLACK
 from buildtool.plan.schedule.gates import may_have_gates
 from buildtool.plan.schedule.viewing import possible_views
 from buildtool.plan.types import Plan
-from buildtool.target.arena_in import loads
 from buildtool.target.catalogue import select_all
+from buildtool.target.choice import loads
 from buildtool.target.types import Target
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from buildtool.plan.choose.limits import Limits
 from buildtool.plan.choose.loads import least_arena, least_loading_cost, with_loads, with_loads_at_once
 from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.types import Plan
-from buildtool.target.arena_in import loads
+from buildtool.target.choice import loads
 
 if TYPE_CHECKING:
     from buildtool.plan.search.front import Front, Settings

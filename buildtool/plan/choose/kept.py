@@ -23,7 +23,7 @@ from buildtool.graph.digest import topology_digest
 from buildtool.plan.summary.fit import holds
 from buildtool.plan.types import Plan
 from buildtool.target.digest import planning_digest
-from buildtool.target.types import Taken
+from buildtool.target.hardware import Taken
 
 if TYPE_CHECKING:
     from buildtool.graph.types import Graph

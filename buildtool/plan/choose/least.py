@@ -23,7 +23,7 @@ from buildtool.plan.search.priced import SCALE, priced
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.summary.fit import available_bytes, check_state_fits
 from buildtool.plan.types import Plan
-from buildtool.target.arena_in import roomier
+from buildtool.target.choice import roomier
 from buildtool.target.costs import COST_UNITS
 
 MOST_PRICES = 12  # of work: each is between two plans of the hull, and rarely more than six are needed

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from buildtool.graph.types import Graph
 from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.types import Plan
-from buildtool.target.arena_in import loads
+from buildtool.target.choice import loads
 from buildtool.target.types import Target
 
 if TYPE_CHECKING:

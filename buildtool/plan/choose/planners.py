@@ -24,7 +24,7 @@ from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.summary.fit import holds
 from buildtool.plan.types import Plan
-from buildtool.target.arena_in import loads
+from buildtool.target.choice import loads
 
 REFUSING = PLANNING // 4  # units of work for what a refusal says that another goal would need
 ATTEMPTS = 8  # at keeping a limit together with the constants, by asking for less without them

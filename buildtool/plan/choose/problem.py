@@ -20,8 +20,9 @@ from buildtool.plan.choose import forms
 from buildtool.plan.choose.cost_units import within_cost
 from buildtool.plan.choose.limits import Limits
 from buildtool.plan.summary.fit import available_bytes, excess_bytes
-from buildtool.target.arena_in import loads
-from buildtool.target.types import Taken, Target
+from buildtool.target.choice import loads
+from buildtool.target.hardware import Taken
+from buildtool.target.types import Target
 
 if TYPE_CHECKING:
     from buildtool.graph import order as graph_order

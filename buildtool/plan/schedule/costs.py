@@ -19,7 +19,8 @@ from buildtool.graph.types import Graph
 from buildtool.plan.schedule.calls import Calls, Numbers, Ranges, RegionCalls, region_calls
 from buildtool.plan.schedule.receptive import accumulates
 from buildtool.plan.types import Load, Region
-from buildtool.target.costs import Geometry, Part, Pricer, Rings, along, geometry, part
+from buildtool.target.costs import Part, Pricer, Rings, along, geometry, part
+from buildtool.target.geometry import Geometry
 from buildtool.target.types import Costs, KernelVariant
 
 FEW = 256  # ranges that are faster counted one by one

@@ -11,7 +11,7 @@ from buildtool.plan.assemble.layerwise import IMAGES
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.types import Plan
-from buildtool.target.arena_in import roomier
+from buildtool.target.choice import roomier
 from buildtool.target.types import Board, Target
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from buildtool.target import partitions
-from buildtool.target.types import Board, MemoryKind
+from buildtool.target.hardware import MemoryKind
+from buildtool.target.types import Board
 
 STACK_GUARD_BYTES = 256  # below the stack; the Cortex-M start-up code knows the size
 

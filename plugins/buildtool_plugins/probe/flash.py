@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from buildtool.base.errors import UsageError, did_you_mean
-from buildtool.target.types import Board, Flashing, ProbeTool
+from buildtool.target.hardware import ProbeTool
+from buildtool.target.types import Board, Flashing
 
 Words = Callable[[tuple[str, ...], Path], tuple[str, ...]]
 _LINES = """[probe]

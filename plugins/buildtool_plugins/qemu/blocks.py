@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from buildtool.base.errors import ToolError
 from buildtool.target.blocks import Executed, Ran, Waited, Work
+from buildtool.target.hardware import Memory
 from buildtool.target.speeds import WORD
-from buildtool.target.types import Board, Memory
+from buildtool.target.types import Board
 
 LINES = ("block", "ran", "reads")  # what the plugin's own lines begin with
 _SIZES = (1, 2, 4, 8, 16)  # bytes of an access past a cache

@@ -6,7 +6,8 @@ import shutil
 from pathlib import Path
 
 from buildtool.base.errors import Hint, TargetError, ToolError
-from buildtool.target.types import Board, DebugServer, Probe, ProbeTool
+from buildtool.target.hardware import Probe, ProbeTool
+from buildtool.target.types import Board, DebugServer
 from buildtool_plugins.qemu.runner import command
 
 HERE = "127.0.0.1"  # nobody else may connect

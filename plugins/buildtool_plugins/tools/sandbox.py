@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from buildtool.base.errors import ToolError
+from buildtool.base.scratch import scratch
 from buildtool.target.plugin import ProgramError
-from buildtool.target.scratch import scratch
 from buildtool.target.types import RunRequest
 
 LOOK_SECONDS = 0.5  # between two looks at how far a program has come

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from buildtool.base.errors import Hint, ToolError, suggest
 from buildtool.base.modes import Level
-from buildtool.target.types import Board, Desk, MemoryKind, Reality, RunRequest, RunResult
+from buildtool.target.hardware import MemoryKind
+from buildtool.target.types import Board, Desk, Reality, RunRequest, RunResult
 from buildtool_plugins.tools.sandbox import end_with_parent
 from buildtool_plugins.wire import talk
 from buildtool_plugins.wire.counted import why_no_cycles

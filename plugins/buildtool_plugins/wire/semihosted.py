@@ -13,8 +13,8 @@ from pathlib import Path
 
 from buildtool.base.errors import ToolError, UsageError
 from buildtool.base.modes import Level
+from buildtool.base.scratch import scratch
 from buildtool.target.plugin import ProgramError
-from buildtool.target.scratch import scratch
 from buildtool.target.types import Board, Desk, Reality, RunRequest, RunResult
 from buildtool_plugins.tools.sandbox import end_with_parent
 from buildtool_plugins.wire.counted import reason, why_no_cycles

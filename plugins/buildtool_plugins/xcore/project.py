@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from buildtool.target.hardware import MemoryKind
 from buildtool.target.plugin import Exported
-from buildtool.target.types import MemoryKind
 from buildtool_plugins.xcore.container import Entry, pack
 
 ROOT = Path(__file__).resolve().parent / "xtc"

@@ -16,7 +16,7 @@ from buildtool.plan.locked import Locked, from_text, to_text
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.types import Buffer, BufferKind, Move
-from buildtool.target.arena_in import with_arena_in
+from buildtool.target.choice import with_arena_in
 
 
 def two_memories(scratch="7"):

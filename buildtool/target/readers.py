@@ -1,0 +1,211 @@
+"""Values of board files and catalogues that are more than a number or a text; see `plain.Key`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Annotated, Any
+
+from buildtool.base.errors import did_you_mean
+from buildtool.base.modes import MOST_THREADS
+from buildtool.base.plain import (
+    Kind,
+    Mismatch,
+    a_name,
+    a_table,
+    parse_size,
+    show_size,
+    shown,
+    size,
+    text,
+    texts,
+    whole,
+)
+from buildtool.graph.types import DType, OpKind
+
+ADDRESS_END = 1 << 32
+THREADS_MACRO = "NN_THREADS"
+# Flags with which a compiler prints something, or stops, in place of making an object.
+_NO_OBJECT = frozenset(
+    (
+        *("-E", "-S", "-M", "-MM", "-c", "-o", "-###", "-fsyntax-only"),
+        *("--version", "--help", "-help", "-emit-llvm"),
+    )
+)
+_PRINTS = ("-print-", "--print-", "-dumpversion", "-dumpmachine", "-dumpspecs", "--analyze", "-cc1")
+_BLOCKS = re.compile(r"(?:([1-9][0-9]{0,5})x)?([0-9]{1,9}[KM]?)")
+
+_ABOVE = "number above 0"
+_AT_LEAST_0 = "number, 0 or above"
+
+
+def names(value: object, key: str) -> tuple[str, ...]:
+    """A list of names."""
+    return tuple(a_name(name, key) for name in texts(value, key))
+
+
+def flags(value: object, key: str) -> tuple[str, ...]:
+    """Flags of a compiler that makes an object by them."""
+    found = texts(value, key)
+    for flag in found:
+        if flag in _NO_OBJECT or flag.startswith(_PRINTS):
+            hint = "leave it out: these flags are for making objects and images"
+            raise Mismatch(f"with '{flag}' the compiler makes no object", key, hint)
+    return found
+
+
+def macros(value: object, key: str) -> tuple[str, ...]:
+    """A list of macros, but for the one that says how many threads there are."""
+    found = texts(value, key)
+    if any(define.partition("=")[0] == THREADS_MACRO for define in found):
+        raise Mismatch(f"{THREADS_MACRO} is buildtool's own macro", key, "write threads under [core]")
+    return found
+
+
+def threads(value: object, key: str) -> int:
+    """How many threads share a call."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_THREADS:
+        raise Mismatch(f"must be a whole number from 1 to {MOST_THREADS}, not {shown(value)}", key)
+    return value
+
+
+def one_line(value: object, key: str) -> str:
+    """Text of one or more lines, as one line."""
+    return text(" ".join(value.split()) if isinstance(value, str) else value, key)
+
+
+def text_or_none(value: object, key: str) -> str:
+    """Text that may be empty."""
+    return "" if value == "" else text(value, key)
+
+
+def sizes_by_name(value: object, key: str) -> tuple[tuple[str, int], ...]:
+    """A table of numbers."""
+    return tuple((name, size(number, f"{key}.{name}")) for name, number in a_table(value, key).items())
+
+
+def source(value: object, key: str) -> str:
+    """The name of a file that comes with a plugin, or the path of one of the user's own, from his file on."""
+    found = text(value, key)
+    return found if found.endswith(".c") else a_name(found, key)
+
+
+def erase_blocks(value: object, key: str) -> tuple[tuple[int, int], ...]:
+    """Blocks such as ["4x16K", "64K", "128K"]: each begins at a multiple of its size."""
+    found, at = list[tuple[int, int]](), 0
+    if not isinstance(value, list) or not value:
+        hint = 'such as ["4x16K", "64K", "128K"]'
+        raise Mismatch(f"must be a list of blocks, not {shown(value)}", key, hint)
+    for item in value:
+        match = _BLOCKS.fullmatch(item) if isinstance(item, str) else None
+        if match is None:
+            hint = 'a size, such as "4K", or "4x16K" for four of 16K'
+            raise Mismatch(f"{shown(item)} is no block", key, hint)
+        count, block = int(match[1] or 1), parse_size(match[2]) or 0
+        if block < 16 or block & (block - 1) or at % block:
+            what = f"{shown(item)} at {show_size(at)}: blocks are powers of two, at multiples of their size"
+            raise Mismatch(what, key)
+        found.append((count, block))
+        at += count * block
+    return tuple(found)
+
+
+def string(value: object, key: str) -> str:
+    """Text of a catalogue, in one line; a long formula may have several."""
+    if not isinstance(value, str) or not value.strip():
+        raise Mismatch(f"must be a string that is not empty, not {shown(value)}", key)
+    return " ".join(value.split())
+
+
+def words(value: object, key: str) -> tuple[str, ...]:
+    """One text of a catalogue, or a list of them."""
+    items = value if isinstance(value, list) else [value]
+    found = tuple(item for item in items if isinstance(item, str) and item)
+    if not found or len(found) != len(items):
+        raise Mismatch(f"must be a string or a list of strings, not {shown(value)}", key)
+    return found
+
+
+def formulas(value: object, key: str) -> Mapping[str, str]:
+    """A table of formulas."""
+    return {name: string(formula, f"{key}.{name}") for name, formula in a_table(value, key).items()}
+
+
+def count(value: object, key: str) -> int:
+    """A whole number, 0 or above."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise Mismatch(f"must be a whole number, not {shown(value)}", key)
+    return value
+
+
+def files(value: object, key: str) -> tuple[str, ...]:
+    """Files of a family's folder, or "family/file"."""
+    found = words(value, key)
+    for name in found:
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or "\\" in name:
+            raise Mismatch(f"source '{name}' is neither a file of the folder nor \"family/file\"", at=key)
+    return found
+
+
+def kinds(value: object, key: str) -> tuple[str, ...]:
+    """Operator kinds; a class of them ("@lookup") by its members."""
+    from buildtool.graph.ops import CLASSES  # what names boards alone need not wait for it
+
+    found: list[str] = []
+    for name in words(value, key):
+        if name not in OpKind.__members__ and name not in CLASSES:
+            hint = did_you_mean(name, (*OpKind.__members__, *CLASSES))
+            raise Mismatch(f"operator kind '{name}' is unknown", hint=hint, at=key)
+        found += CLASSES.get(name, (name,))
+    return tuple(found)
+
+
+def types(value: object, key: str) -> tuple[DType, DType]:
+    """The types of a kernel's first input and of its output: "int16", or "int8 -> int16"."""
+    named = [word.strip() for word in string(value, key).split("->")]
+    known = [str(dtype) for dtype in DType]
+    if len(named) > 2 or any(word not in known for word in named):
+        hint = 'one type, or two with an arrow: "int8 -> int16"; known: ' + ", ".join(known)
+        raise Mismatch(f"types '{value}' are unknown", hint=hint, at=key)
+    return DType(named[0]), DType(named[-1])
+
+
+def form(value: object, key: str) -> str:
+    """The arithmetic of a kernel."""
+    if value != "uint8":
+        raise Mismatch(f"form '{string(value, key)}' is unknown", hint='"uint8", or none', at=key)
+    return "uint8"
+
+
+# Types of fields, by what files have for them.
+Number = Annotated[int, Kind("number")]
+AboveZero = Annotated[int, Kind(_ABOVE)]
+AtLeastZero = Annotated[int, Kind(_AT_LEAST_0)]
+Whole = Annotated[int, Kind(_ABOVE, whole)]
+Rate = Annotated[int, Kind(_ABOVE, wrong=lambda number: "" if number else "must be above 0")]
+Address = Annotated[
+    int, Kind("number", wrong=lambda at: "" if at < ADDRESS_END else f"{at:#x} is no 32-bit address")
+]
+Bits32 = Annotated[
+    int,
+    Kind("number", wrong=lambda value: "" if value < ADDRESS_END else f"{value:#x} has more than 32 bits"),
+]
+Count = Annotated[int, Kind("whole number", count)]
+MemoryName = Annotated[str, Kind("name of a memory")]
+RamName = Annotated[str, Kind("name of a RAM")]
+Source = Annotated[str, Kind("name, or path of a .c file", source)]
+Settings = Annotated[tuple[str, ...], Kind("list of macros")]
+Blocks = Annotated[
+    tuple[tuple[int, int], ...], Kind('list of sizes, such as `["4x16K", "64K", "128K"]`', erase_blocks)
+]
+Names = Annotated[tuple[str, ...], Kind("list of names")]
+Files = Annotated[tuple[str, ...], Kind("list of files", files)]
+Headers = Annotated[tuple[str, ...], Kind("list of files", words)]
+Formulas = Annotated[Mapping[str, str], Kind("formulas by the names of kernels", formulas)]
+Stated = Annotated[Mapping[str, Any], Kind("table", a_table)]
+Types = Annotated[tuple[DType, DType], Kind("element types", types)]
+Form = Annotated[str, Kind("`uint8`", form)]
+Operators = Annotated[str, Kind("operator kind, or a list", kinds)]
+Packing = Annotated[str, Kind("name of a packing")]
