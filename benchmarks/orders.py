@@ -11,8 +11,7 @@ import sys
 from pathlib import Path
 
 from buildtool.graph.flow import flow_of
-from buildtool.graph.order import in_order, reorder
-from buildtool.graph.orderchains import least_peak_of_chains
+from buildtool.graph.order import in_order, least_peak_of_chains, reorder
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.layerwise import plan as layerwise

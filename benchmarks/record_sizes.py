@@ -1,8 +1,9 @@
-"""Records what code takes: python benchmarks/record_sizes.py [--toolchain NAME] BOARD...
+"""Records what code takes: python benchmarks/record_sizes.py [--toolchain NAME] [--kernels] BOARD...
 
 Writes buildtool/target/recorded/CORE.toml for each board's core, and the compiler that is found for it:
 bytes of every kernel, of the firmware around a network, and what bounds a network's own code; the stack that
-each kernel needs. An entry of another compiler stays. BUILDTOOL_CLANG and BUILDTOOL_GCC choose compilers.
+each kernel needs. An entry of another compiler stays; with `--kernels`, after a kernel was added, so
+does what was found of firmware and networks. BUILDTOOL_CLANG and BUILDTOOL_GCC choose compilers.
 
 Kernels are linked all at once: functions lie as far apart there as they ever will, so that no call is shorter
 in another image. Networks: the zoo as the board plans it, some in the least memory, some streamed.
@@ -14,7 +15,7 @@ import argparse
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -213,11 +214,22 @@ def line(xs: Sequence[int], ys: Sequence[int]) -> tuple[float, float]:
     return float(starts[best]), float(slopes[best])
 
 
-def record(board: str, name: str) -> Recorded:
-    """What is recorded of a board's core and a compiler."""
+def record(board: str, name: str, old: Sequence[Recorded]) -> Recorded:
+    """What is recorded of a board's core and a compiler; `old`: of which all but kernels stays."""
     target = load_target(board)
     tools = toolchain(target, name)
     known = kernels(target, tools)
+    helpers = {symbol: list(names) for symbol, names in known.helpers.items() if names}
+    for entry in old:
+        if entry.compiler == tools.identity:
+            kept = {"": entry.helpers[""]}
+            return replace(
+                entry,
+                code=known.code,
+                stack=known.stack,
+                support=known.support,
+                helpers=kept | helpers,
+            )
     found = list(samples(target, tools, known))
     network = bound([s.features for s in found], [s.code for s in found])
     frame = line([s.frames[1] - 1 for s in found], [s.stack for s in found])  # without the spare view
@@ -228,7 +240,7 @@ def record(board: str, name: str) -> Recorded:
         code=known.code,
         stack=known.stack,
         support=known.support,
-        helpers={"": base} | {symbol: list(names) for symbol, names in known.helpers.items() if names},
+        helpers={"": base} | helpers,
         firmware=max(s.others for s in found),
         variables=max(s.variables for s in found) + max(s.other_variables for s in found),
         network=dict(zip(FEATURES, (round(w, 3) + 0.001 for w in network), strict=True)),
@@ -243,6 +255,7 @@ def main() -> None:
     )
     parser.add_argument("boards", nargs="+", metavar="BOARD")
     parser.add_argument("--toolchain", default="")
+    parser.add_argument("--kernels", action="store_true")
     given = parser.parse_args()
     for board in given.boards:
         core = load_target(board).board.core
@@ -251,7 +264,7 @@ def main() -> None:
         if not old and path.exists():
             path = FOLDER / f"{board}.toml"  # another board has a core of that name and other flags
         path.parent.mkdir(exist_ok=True)
-        made = record(board, given.toolchain)
+        made = record(board, given.toolchain, old if given.kernels else ())
         path.write_text(written(core.cflags, core.vector_bits, merged(old, made)), encoding="utf-8")
         print(f"{board}: {made.compiler} -> {path.name}", flush=True)
 

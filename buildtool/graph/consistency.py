@@ -11,8 +11,8 @@ from buildtool.graph.fixedpoint import RANGES
 from buildtool.graph.geometry import GeometryError
 from buildtool.graph.limits import MAX_ACTIVATION, check_limits
 from buildtool.graph.ops import DEFS
-from buildtool.graph.quantrules import QuantError, check_tensor
-from buildtool.graph.recurrent import RECURRENT, check_recurrent
+from buildtool.graph.ops.types import load
+from buildtool.graph.quantrules import QuantError, check_tensor, fixed_output
 from buildtool.graph.states import check_states
 from buildtool.graph.types import (
     DType,
@@ -44,8 +44,8 @@ def check_op(graph: Graph, op: Op) -> None:
     """Raises ModelError or UnsupportedError unless `op`'s tensors and attributes fit together."""
     try:
         _check_arity(op)
-        if op.kind in RECURRENT:
-            check_recurrent(graph, op)
+        if DEFS[op.kind].whole:
+            load("graph", DEFS[op.kind].whole)(graph, op)
         else:
             _check_shapes(graph, op)
             _check_quantization(graph, op)
@@ -74,6 +74,8 @@ def _check_quantization(graph: Graph, op: Op) -> None:
     """The types, then the scales; each tensor by itself was checked by `check_tensor`."""
     found = DEFS[op.kind]
     found.types(graph, op)
+    if found.output is not None:
+        fixed_output(graph, op, found.output)
     if found.quant is not None:
         found.quant(graph, op)
 

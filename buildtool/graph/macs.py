@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from buildtool.graph.secondpass import repeated_ops
-from buildtool.graph.types import Graph, LstmInput, MatmulAttrs, Op, OpKind
+from buildtool.graph.types import (
+    ConvAttrs,
+    FullyConnectedAttrs,
+    Graph,
+    LstmAttrs,
+    LstmInput,
+    MatmulAttrs,
+    Op,
+    OpKind,
+    SvdfAttrs,
+)
 
 
 def op_macs(graph: Graph, op: Op) -> int:
@@ -12,13 +22,13 @@ def op_macs(graph: Graph, op: Op) -> int:
     A convolution of grouped channels counts the channels of one group, a depthwise one counts 1;
     a transpose convolution counts every tap of every input pixel, as it scatters.
     """
-    if op.kind not in _COUNTED:
+    if not isinstance(op.attrs, _COUNTED):
         return 0
     weights = graph.tensors[op.inputs[1]].shape
     if op.kind is OpKind.TRANSPOSE_CONV:  # filter OHWI
         batch, rows, columns, _ = graph.tensors[op.inputs[0]].nhwc
         return batch * rows * columns * weights[0] * weights[1] * weights[2] * weights[3]
-    if op.kind in _RECURRENT:
+    if isinstance(op.attrs, SvdfAttrs | LstmAttrs):
         return _recurrent_macs(graph, op)
     outputs = graph.tensors[op.outputs[0]].elements
     if isinstance(op.attrs, MatmulAttrs):
@@ -42,16 +52,7 @@ def _recurrent_macs(graph: Graph, op: Op) -> int:
     return x[0] * x[1] * sum(graph.tensors[t].elements for t in matrices if t >= 0)
 
 
-_RECURRENT = frozenset({OpKind.SVDF, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM})
-_COUNTED = _RECURRENT | frozenset(
-    {
-        OpKind.CONV_2D,
-        OpKind.DEPTHWISE_CONV_2D,
-        OpKind.TRANSPOSE_CONV,
-        OpKind.FULLY_CONNECTED,
-        OpKind.BATCH_MATMUL,
-    }
-)
+_COUNTED = ConvAttrs | FullyConnectedAttrs | MatmulAttrs | SvdfAttrs | LstmAttrs
 
 
 def pixel_macs(graph: Graph, op: Op, pixels: int) -> int:

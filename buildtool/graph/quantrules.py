@@ -7,7 +7,6 @@ to be, `check_tensor` says.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from buildtool.graph.types import (
     DType,
@@ -159,23 +158,19 @@ def unchanged(graph: Graph, op: Op) -> None:
         raise QuantError(text, graph.tensors[op.outputs[0]])
 
 
-def fixed_output(scale: float, zero_point: int) -> Callable[[Graph, Op], None]:
-    """The rule of an operator whose int8 output has always this quantisation; int16 ends at 1."""
-
-    def rule(graph: Graph, op: Op) -> None:
-        (a,), out = quants(graph, op)
-        tensor = graph.tensors[op.outputs[0]]
-        if is_share(tensor):  # checked
-            wanted, zero = out.scale, out.zero_point
-        elif tensor.dtype is DType.INT16:  # all of them end at 1
-            wanted, zero = 1.0 / 32768.0, 0
-        else:
-            wanted, zero = scale, zero_point
-        if out.zero_point != zero or abs(out.scale - wanted) > 0.001 * wanted:
-            raise QuantError(f"the output's scale must be {wanted:g}, its zero point {zero}", tensor)
-        ratio(a.scale, tensor)
-        beta = getattr(op.attrs, "beta", 1.0)
-        if not abs(beta) < _FLOAT32_ENDS:
-            raise QuantError(f"beta is {beta}")
-
-    return rule
+def fixed_output(graph: Graph, op: Op, int8: Quantization) -> None:
+    """An operator whose int8 output has always the quantisation `int8`; int16 ends at 1."""
+    (a,), out = quants(graph, op)
+    tensor = graph.tensors[op.outputs[0]]
+    if is_share(tensor):  # checked
+        wanted, zero = out.scale, out.zero_point
+    elif tensor.dtype is DType.INT16:  # all of them end at 1
+        wanted, zero = 1.0 / 32768.0, 0
+    else:
+        wanted, zero = int8.scale, int8.zero_point
+    if out.zero_point != zero or abs(out.scale - wanted) > 0.001 * wanted:
+        raise QuantError(f"the output's scale must be {wanted:g}, its zero point {zero}", tensor)
+    ratio(a.scale, tensor)
+    beta = getattr(op.attrs, "beta", 1.0)
+    if not abs(beta) < _FLOAT32_ENDS:
+        raise QuantError(f"beta is {beta}")

@@ -6,7 +6,7 @@ factors that fit no int32, is refused here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from buildtool.graph.limits import MAX_TAPS
 from buildtool.graph.quantrules import QuantError
 from buildtool.graph.reference.lstm import GATES, Lstm, Product, cell_bits, gate_scale, lstm_of
 from buildtool.graph.reference.svdf import svdf_scales
-from buildtool.graph.types import DType, Graph, LstmAttrs, LstmInput, Op, OpKind, SvdfAttrs, Tensor
+from buildtool.graph.types import DType, Graph, LstmAttrs, LstmInput, Op, SvdfAttrs, Tensor
 
 Shape = tuple[int, ...]
 LEAST_CELL_BITS, MOST_CELL_BITS = 9, 15  # a tanh of 6 to 0 integer bits
@@ -24,11 +24,10 @@ _HALF = 0.5  # factors of sums that may have all 32 bits
 _GATED = ("INPUT_TO", "RECURRENT_TO", "CELL_TO", "BIAS", "NORM")
 
 
-def check_recurrent(graph: Graph, op: Op) -> None:
-    """Raises GeometryError or QuantError unless the operator's tensors fit together."""
+def _ends(graph: Graph, op: Op) -> None:
+    """Demands an int8 input and output, each of one scale."""
     for t in (op.inputs[0], op.outputs[0]):
         _activation(graph.tensors[t])
-    _CHECKS[op.kind](graph, op)
 
 
 def _activation(tensor: Tensor) -> None:
@@ -96,7 +95,9 @@ def _factor(value: float, limit: float, what: str, tensor: Tensor) -> None:
 # ---- SVDF --------------------------------------------------------------------------------------
 
 
-def _svdf(graph: Graph, op: Op) -> None:
+def svdf(graph: Graph, op: Op) -> None:
+    """Raises GeometryError or QuantError unless an SVDF's tensors fit together."""
+    _ends(graph, op)
     attrs = op.attrs
     demand(isinstance(attrs, SvdfAttrs), "attributes must be SvdfAttrs")
     assert isinstance(attrs, SvdfAttrs)
@@ -133,7 +134,9 @@ def _largest(weights: Tensor, x: Tensor) -> float:
 # ---- LSTM --------------------------------------------------------------------------------------
 
 
-def _lstm(graph: Graph, op: Op) -> None:
+def lstm(graph: Graph, op: Op) -> None:
+    """Raises GeometryError or QuantError unless an LSTM's tensors fit together."""
+    _ends(graph, op)
     attrs = op.attrs
     demand(isinstance(attrs, LstmAttrs), "attributes must be LstmAttrs")
     assert isinstance(attrs, LstmAttrs)
@@ -276,10 +279,3 @@ def _check_peepholes(graph: Graph, op: Op, attrs: LstmAttrs) -> None:
             assert quant is not None
             real = 2.0 ** -cell_bits(graph, op) * quant.scale / float(gate_scale(attrs, number, normalised))
             _factor(real, _HALF, "a peephole", graph.tensors[index])
-
-
-_CHECKS: dict[OpKind, Callable[[Graph, Op], None]] = {
-    OpKind.SVDF: _svdf,
-    OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM: _lstm,
-}
-RECURRENT = frozenset(_CHECKS)

@@ -113,6 +113,7 @@ class OpKind(enum.StrEnum):
     SPACE_TO_BATCH_ND = "SPACE_TO_BATCH_ND"
     REDUCE_MAX = "REDUCE_MAX"
     REDUCE_MIN = "REDUCE_MIN"
+    REDUCE_PROD = "REDUCE_PROD"
     ARG_MAX = "ARG_MAX"
     ARG_MIN = "ARG_MIN"
     BATCH_MATMUL = "BATCH_MATMUL"
@@ -264,7 +265,7 @@ class PadAttrs(Attrs):
 
 @dataclass(frozen=True)
 class MeanAttrs(Attrs):
-    """MEAN, REDUCE_MAX, REDUCE_MIN; axes non-negative, ascending, without repetition."""
+    """MEAN, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD; axes non-negative, ascending, without repetition."""
 
     axes: tuple[int, ...]
     keep_dims: bool = False

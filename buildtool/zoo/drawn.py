@@ -19,6 +19,7 @@ import numpy as np
 from buildtool.graph import types as g
 from buildtool.graph.builder import GraphBuilder, window_shape
 from buildtool.graph.geometry import dilated, same_padding
+from buildtool.graph.ops import DEFS
 from buildtool.graph.types import Activation, DType, Op, OpKind, Quantization
 
 
@@ -228,7 +229,7 @@ class NetBuilder(GraphBuilder):
 
     def normalised(self, kind: OpKind, x: int) -> int:
         """L2_NORMALIZATION or LOG_SOFTMAX over the last dimension."""
-        q = quant(1 / 128, 0) if kind is OpKind.L2_NORMALIZATION else quant(1 / 16, 127)
+        q = DEFS[kind].output
         return self.op(kind, (x,), self.shape(x), g.Attrs(), q)
 
     def prelu(self, x: int, alpha_shape: Sequence[int]) -> int:
@@ -242,11 +243,8 @@ class NetBuilder(GraphBuilder):
         """A function of one byte (TABLE_KINDS, but QUANTIZE)."""
         if kind is OpKind.LOGICAL_NOT:
             return self.op(kind, (x,), self.shape(x), g.Attrs(), None, DType.BOOL)
-        if kind is OpKind.LOGISTIC:
-            q = quant(1 / 256, -128)
-        elif kind is OpKind.TANH:
-            q = quant(1 / 128, 0)
-        else:
+        q = DEFS[kind].output
+        if q is None:
             q = self.random_quant(self.scale(x) * float(np.exp(self.rng.uniform(-0.7, 0.7))))
         if kind in (OpKind.SQRT, OpKind.RSQRT):
             return self._root(kind, x)

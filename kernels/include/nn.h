@@ -380,6 +380,14 @@ void nn_resize_bilinear_s16(const nn_resize_geometry *geometry, const nn_view *i
 void nn_reduce_max_s8(const nn_reduce_geometry *geometry, const int8_t *in, int8_t *out);
 void nn_reduce_min_s8(const nn_reduce_geometry *geometry, const int8_t *in, int8_t *out);
 
+/* REDUCE_PROD: every product so far is rounded to `multiplier` / 2^shift of itself, halves up. */
+typedef struct {
+    int32_t input_zero_point, output_zero_point, multiplier, shift;
+} nn_product_constants;
+
+void nn_reduce_prod_s8(const nn_reduce_geometry *geometry, const void *constants, const int8_t *in,
+                       int8_t *out);
+
 /* ARG_MAX, ARG_MIN over `count` elements that lie `inner` apart; `flip` is 0 for the greatest, -1
  * for the least. `out` has int32_t, or int64_t if `wide`. */
 typedef struct {

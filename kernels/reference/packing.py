@@ -25,8 +25,8 @@ from buildtool.graph.limits import MAX_MEAN
 from buildtool.graph.reference import pairs, wide
 from buildtool.graph.reference.elementwise import ADD_LEFT_SHIFTS
 from buildtool.graph.reference.matmul import matmul_multiplier
-from buildtool.graph.reference.normalise import log_scaling
-from buildtool.graph.reference.softmax import exponentials
+from buildtool.graph.reference.reduction import product_factor
+from buildtool.graph.reference.softmax import exponentials, log_scaling
 from buildtool.graph.types import (
     Activation,
     ConvAttrs,
@@ -220,6 +220,14 @@ def _mean(graph: Graph, op: Op) -> bytes:
     return words(source.zero_point * count, out.zero_point, (multiplier << up) // count, shift - up)
 
 
+def _product(graph: Graph, op: Op) -> bytes:
+    """nn_product_constants."""
+    source, out = quantization(graph, op, op.inputs[0]), quantization(graph, op, op.outputs[0])
+    multiplier, shift = product_factor(graph, op)
+    reduced = int(wide.reduced_multiplier(np.asarray(multiplier, np.int64)))
+    return words(source.zero_point, out.zero_point, reduced, 15 - shift)
+
+
 def _softmax(graph: Graph, op: Op) -> bytes:
     """nn_softmax_constants."""
     assert isinstance(op.attrs, SoftmaxAttrs)
@@ -303,6 +311,7 @@ PACKINGS: dict[str, Packing] = {
     "log_soft": _log_softmax,
     "pool": _pool,
     "mean": _mean,
+    "product": _product,
     "softmax": _softmax,
     "matmul": _matmul,
     "pad": _pad,

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.darknet import read_cfg
-from buildtool.graph.flow import lives, peak
-from buildtool.graph.fuse import fused
+from buildtool.graph.flow import fused, lives, peak
 
 NET = "[net]\nheight=32\nwidth=48\nchannels=3\n"
 

@@ -9,8 +9,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
-from buildtool.graph.flow import lives, peak
-from buildtool.graph.fuse import fused
+from buildtool.graph.flow import fused, lives, peak
 from buildtool.graph.onnxflow import read_onnx
 
 

@@ -10,13 +10,12 @@ from buildtool.base.errors import UnsupportedError
 from buildtool.fronts.texts import lists
 from buildtool.graph.tflite import operators
 from buildtool.graph.tflite.flat import BUILTIN_NAMES
-from buildtool.graph.tflite.page import page
 from buildtool.graph.tflite.reader import read_model
-from buildtool.graph.tflite.support import table
+from buildtool.graph.tflite.support import page, table
 
 
 def test_the_page_is_current():
-    hint = "run: python -m buildtool.graph.tflite.page > docs/operators.md"
+    hint = "run: python -m buildtool.graph.tflite.support > docs/operators.md"
     assert (ROOT / "docs" / "operators.md").read_text(encoding="utf-8") == page(), hint
 
 

@@ -18,9 +18,11 @@ MADE_HERE = {OpKind.LOOKUP, OpKind.VIEW, OpKind.JOINED, OpKind.SHIFT}  # of whic
 
 def named(found: OpDef) -> list[tuple[str, str]]:
     """(package, name) of every function that a definition names."""
-    names = [("reference", name) for name in (found.reference, found.wide, found.byte) if name]
-    names += [("tflite", spelling.decode) for spelling in found.read]
-    return names + ([("tflite", found.written)] if isinstance(found.written, str) else [])
+    names = [("graph.reference", name) for name in (found.reference, found.wide, found.byte) if name]
+    names += [("graph.tflite", spelling.decode) for spelling in found.read]
+    names += [("graph.onnxqdq", rule) for rule in found.onnx.values()]
+    names += [("graph", found.whole)] if found.whole else []
+    return names + ([("graph.tflite", found.written)] if isinstance(found.written, str) else [])
 
 
 def test_every_kind_has_one_definition():
@@ -37,13 +39,13 @@ def test_what_a_definition_names_is_there(kind):
     assert {spelling.name for spelling in found.read} <= known
     assert isinstance(found.written, Plain | str | None)
     assert found.call is None or found.call in calls._WRITERS
-    assert (found.case is None) == (kind not in ADDING)
+    assert bool(found.case) == (kind in ADDING)
 
 
 def test_an_operator_of_a_file_is_read_by_one_definition():
     names = Counter(spelling.name for found in DEFS.values() for spelling in found.read)
     assert set(names.values()) == {1}
-    onnx = Counter(found.onnx for found in DEFS.values() if found.onnx)
+    onnx = Counter(name for found in DEFS.values() for name in found.onnx)
     assert set(onnx.values()) == {1}
 
 

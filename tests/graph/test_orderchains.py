@@ -8,8 +8,7 @@ import pytest
 from wired import wired_net
 
 from buildtool.graph.flow import flow_of, lives, peak, reordered
-from buildtool.graph.order import in_order, is_order
-from buildtool.graph.orderchains import chains, least_peak_of_chains
+from buildtool.graph.order import chains, in_order, is_order, least_peak_of_chains
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.topology import topology
 

@@ -8,7 +8,7 @@ import pytest
 from netbuilder import NetBuilder
 
 from buildtool.base.errors import BuildtoolError
-from buildtool.graph.tflite import lower_recurrent
+from buildtool.graph.tflite import recurrent as written
 from buildtool.graph.tflite.fileops import FileOp
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
@@ -145,14 +145,14 @@ def test_an_svdf_that_does_not_fit_is_refused_with_the_reason(name):
 
 
 def _patched(monkeypatch: pytest.MonkeyPatch, kind: str, **changes: object) -> None:
-    rule = getattr(lower_recurrent, kind)
+    rule = getattr(written, f"write_{kind}")
 
     def changed(low: object, op: Op) -> FileOp:
         made = rule(low, op)
         options = {**made.options, **changes.pop("options", {})}
         return replace(made, options=options, **changes)
 
-    monkeypatch.setattr(lower_recurrent, kind, changed)
+    monkeypatch.setattr(written, f"write_{kind}", changed)
 
 
 @pytest.mark.parametrize(

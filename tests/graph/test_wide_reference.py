@@ -14,7 +14,7 @@ from buildtool.firmware.run.inputs import seeded
 from buildtool.graph import types as g
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
-from buildtool.graph.tflite import lowering
+from buildtool.graph.tflite import pointwise
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import DType, OpKind
@@ -93,7 +93,7 @@ def test_additions_that_litert_shifts_are_refused(monkeypatch):
         [net.op(OpKind.SUB, (x, y), (1, 4, 4, 2), g.ElementwiseAttrs(), quant(s)) for s in (2.0**-10, 0.001)]
     )
     _equal(graph, seeded(graph, 1, 2)[0])
-    monkeypatch.setattr(lowering, "POWERS_OF_TWO", True)
+    monkeypatch.setattr(pointwise, "POWERS_OF_TWO", True)
     with pytest.raises(UnsupportedError, match="powers of two"):
         read_model(write_model(graph))
     alone = replace(graph, ops=graph.ops[1:], outputs=graph.outputs[1:])

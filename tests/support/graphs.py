@@ -24,8 +24,9 @@ from hypothesis import strategies as st
 from netbuilder import NetBuilder
 from networks import small_networks
 
+from buildtool.api.checking.cases import network
 from buildtool.graph import types as g
-from buildtool.graph.ops import COMPARISONS
+from buildtool.graph.ops import COMPARISONS, DEFS
 from buildtool.graph.types import Activation, DType, Graph, OpKind
 
 __all__ = [
@@ -109,7 +110,7 @@ def _conv(draw: st.DrawFn, kind: OpKind) -> Graph:
 
 
 @st.composite
-def _transpose_conv(draw: st.DrawFn) -> Graph:
+def _transpose_conv(draw: st.DrawFn, _kind: OpKind) -> Graph:
     net = NetBuilder(draw(seeds))
     kernel = draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
     stride = draw(st.tuples(st.integers(1, 3), st.integers(1, 3)))
@@ -133,7 +134,7 @@ def _transpose_conv(draw: st.DrawFn) -> Graph:
 
 
 @st.composite
-def _dense(draw: st.DrawFn) -> Graph:
+def _dense(draw: st.DrawFn, _kind: OpKind) -> Graph:
     net = NetBuilder(draw(seeds))
     keep = draw(st.booleans())
     shape = (draw(batches), draw(st.integers(1, 3)), draw(st.integers(1, 60)))
@@ -197,7 +198,7 @@ def _quotient(draw: st.DrawFn, kind: OpKind) -> Graph:
 
 
 @st.composite
-def _select(draw: st.DrawFn) -> Graph:
+def _select(draw: st.DrawFn, _kind: OpKind) -> Graph:
     net = NetBuilder(draw(seeds))
     full, other = _shapes(draw)
     condition = net.pair(OpKind.LESS, net.input(draw(st.sampled_from([full, other]))), net.constant((1,)))
@@ -218,14 +219,14 @@ def _normalised(draw: st.DrawFn, kind: OpKind) -> Graph:
 
 
 @st.composite
-def _denied(draw: st.DrawFn) -> Graph:
+def _denied(draw: st.DrawFn, _kind: OpKind) -> Graph:
     net = NetBuilder(draw(seeds))
     x = net.pair(OpKind.LESS, net.input((1, draw(sizes), 7)), net.constant((1,)))
     return net.graph([net.unary(OpKind.LOGICAL_NOT, x)])
 
 
 @st.composite
-def _prelu(draw: st.DrawFn) -> Graph:
+def _prelu(draw: st.DrawFn, _kind: OpKind) -> Graph:
     net = NetBuilder(draw(seeds))
     shape = (draw(batches), draw(sizes), draw(sizes), draw(channels))
     alpha = draw(st.sampled_from([(1, 1, shape[3]), (shape[3],), shape[1:], (1, 1, 1), (1, shape[2], 1)]))
@@ -241,7 +242,7 @@ def _unary(draw: st.DrawFn, kind: OpKind) -> Graph:
 
 
 @st.composite
-def _quantize(draw: st.DrawFn) -> Graph:
+def _quantize(draw: st.DrawFn, _kind: OpKind) -> Graph:
     net = NetBuilder(draw(seeds))
     source, out = draw(
         st.sampled_from(
@@ -258,7 +259,7 @@ def _quantize(draw: st.DrawFn) -> Graph:
 
 
 @st.composite
-def _cast(draw: st.DrawFn) -> Graph:
+def _cast(draw: st.DrawFn, _kind: OpKind) -> Graph:
     net = NetBuilder(draw(seeds))
     return net.graph(
         [net.cast(net.input((1, draw(sizes), 7)), draw(st.sampled_from([DType.INT16, DType.INT32])))]
@@ -266,7 +267,7 @@ def _cast(draw: st.DrawFn) -> Graph:
 
 
 @st.composite
-def _dequantize(draw: st.DrawFn) -> Graph:
+def _dequantize(draw: st.DrawFn, _kind: OpKind) -> Graph:
     net = NetBuilder(draw(seeds))
     x = net.input((1, 256), draw(st.sampled_from([DType.INT8, DType.UINT8])))
     return net.graph([net.dequantize(x)])
@@ -284,7 +285,7 @@ def _pool(draw: st.DrawFn, kind: OpKind) -> Graph:
 
 
 @st.composite
-def _mean(draw: st.DrawFn) -> Graph:
+def _mean(draw: st.DrawFn, _kind: OpKind) -> Graph:
     net = NetBuilder(draw(seeds))
     rank = draw(st.integers(1, 4))
     shape = tuple(draw(st.integers(1, 9)) for _ in range(rank))
@@ -293,7 +294,7 @@ def _mean(draw: st.DrawFn) -> Graph:
 
 
 @st.composite
-def _softmax(draw: st.DrawFn) -> Graph:
+def _softmax(draw: st.DrawFn, _kind: OpKind) -> Graph:
     net = NetBuilder(draw(seeds))
     shape = (*draw(st.sampled_from([(), (1,), (3,), (1, 2, 3)])), draw(st.integers(1, 130)))
     beta = draw(st.sampled_from([1.0, 1.0, 0.5, 2.0]))
@@ -330,7 +331,7 @@ def _reshape(draw: st.DrawFn, kind: OpKind) -> Graph:
 
 
 @st.composite
-def _transpose(draw: st.DrawFn) -> Graph:
+def _transpose(draw: st.DrawFn, _kind: OpKind) -> Graph:
     net = NetBuilder(draw(seeds))
     shape = [draw(st.integers(1, 5)) for _ in range(draw(st.integers(1, 5)))]
     perm = tuple(draw(st.permutations(range(len(shape)))))
@@ -339,7 +340,7 @@ def _transpose(draw: st.DrawFn) -> Graph:
 
 
 @st.composite
-def _concatenation(draw: st.DrawFn) -> Graph:
+def _concatenation(draw: st.DrawFn, _kind: OpKind) -> Graph:
     net = NetBuilder(draw(seeds))
     shape = [draw(st.integers(1, 5)) for _ in range(draw(st.integers(1, 4)))]
     axis = draw(st.integers(0, len(shape) - 1))
@@ -353,7 +354,7 @@ def _concatenation(draw: st.DrawFn) -> Graph:
 
 
 @st.composite
-def _split(draw: st.DrawFn) -> Graph:
+def _split(draw: st.DrawFn, _kind: OpKind) -> Graph:
     net = NetBuilder(draw(seeds))
     shape = [draw(st.integers(1, 5)) for _ in range(draw(st.integers(1, 4)))]
     axis, count = draw(st.integers(0, len(shape) - 1)), draw(st.integers(1, 4))
@@ -390,7 +391,7 @@ def _resize(draw: st.DrawFn, kind: OpKind) -> Graph:
 
 
 @st.composite
-def _tile(draw: st.DrawFn) -> Graph:
+def _tile(draw: st.DrawFn, _kind: OpKind) -> Graph:
     net = NetBuilder(draw(seeds))
     shape = [draw(st.integers(1, 4)) for _ in range(draw(st.integers(1, 5)))]
     multiples = tuple(draw(st.sampled_from([1, 1, 2, 3])) for _ in shape)
@@ -399,7 +400,7 @@ def _tile(draw: st.DrawFn) -> Graph:
 
 
 @st.composite
-def _gather(draw: st.DrawFn) -> Graph:
+def _gather(draw: st.DrawFn, _kind: OpKind) -> Graph:
     net = NetBuilder(draw(seeds))
     shape = [draw(st.integers(1, 5)) for _ in range(draw(st.integers(1, 5)))]
     axis = draw(st.integers(0, len(shape) - 1))
@@ -455,7 +456,7 @@ def _arg(draw: st.DrawFn, kind: OpKind) -> Graph:
 
 
 @st.composite
-def _matmul(draw: st.DrawFn) -> Graph:
+def _matmul(draw: st.DrawFn, _kind: OpKind) -> Graph:
     net = NetBuilder(draw(seeds))
     rows, inner, columns = (draw(st.integers(1, 9)) for _ in range(3))
     rank = draw(st.integers(0, 3))
@@ -469,75 +470,48 @@ def _matmul(draw: st.DrawFn) -> Graph:
     return net.graph([net.matmul(x, y, adj_x, adj_y)])
 
 
-_WITH_KIND: dict[OpKind, Callable[[OpKind], st.SearchStrategy[Graph]]] = {
-    OpKind.CONV_2D: _conv,
-    OpKind.DEPTHWISE_CONV_2D: _conv,
-    OpKind.ADD: _elementwise,
-    OpKind.SUB: _elementwise,
-    OpKind.MUL: _elementwise,
-    OpKind.DEPTH_TO_SPACE: _squares,
-    OpKind.SPACE_TO_DEPTH: _squares,
-    OpKind.BATCH_TO_SPACE_ND: _batch_blocks,
-    OpKind.SPACE_TO_BATCH_ND: _batch_blocks,
-    OpKind.REDUCE_MAX: _extreme,
-    OpKind.REDUCE_MIN: _extreme,
-    OpKind.ARG_MAX: _arg,
-    OpKind.ARG_MIN: _arg,
-    OpKind.PAD: _pad,
-    OpKind.MIRROR_PAD: _pad,
-    OpKind.AVERAGE_POOL_2D: _pool,
-    OpKind.MAX_POOL_2D: _pool,
-    OpKind.LOGISTIC: _unary,
-    OpKind.TANH: _unary,
-    OpKind.HARD_SWISH: _unary,
-    OpKind.RELU: _unary,
-    OpKind.RELU6: _unary,
-    OpKind.LEAKY_RELU: _unary,
-    OpKind.ABS: _unary,
-    OpKind.EXP: _unary,
-    OpKind.LOG: _unary,
-    OpKind.GELU: _unary,
-    OpKind.NEG: _unary,
-    OpKind.SQRT: _unary,
-    OpKind.RSQRT: _unary,
-    OpKind.ELU: _unary,
-    OpKind.RELU_N1_TO_1: _unary,
-    OpKind.RELU_0_TO_1: _unary,
-    OpKind.MAXIMUM: _pair,
-    OpKind.MINIMUM: _pair,
-    OpKind.SQUARED_DIFFERENCE: _pair,
-    OpKind.LOGICAL_AND: _pair,
-    OpKind.LOGICAL_OR: _pair,
-    **dict.fromkeys(COMPARISONS, _pair),
-    OpKind.DIV: _quotient,
-    OpKind.L2_NORMALIZATION: _normalised,
-    OpKind.LOG_SOFTMAX: _normalised,
-    OpKind.RESHAPE: _reshape,
-    OpKind.SQUEEZE: _reshape,
-    OpKind.EXPAND_DIMS: _reshape,
-    OpKind.STRIDED_SLICE: _slice,
-    OpKind.SLICE: _slice,
-    OpKind.RESIZE_NEAREST_NEIGHBOR: _resize,
-    OpKind.RESIZE_BILINEAR: _resize,
+_Strategy = Callable[[OpKind], st.SearchStrategy[Graph]]
+# By the case of an operator's definition, and by kind where random networks have none.
+_BY_CASE: dict[str, _Strategy] = {
+    "conv": _conv,
+    "transpose_conv": _transpose_conv,
+    "dense": _dense,
+    "elementwise": _elementwise,
+    "quotient": _quotient,
+    "pair_of": _pair,
+    "select": _select,
+    "unary": _unary,
+    "denied": _denied,
+    "requantize": _quantize,
+    "prelu": _prelu,
+    "softmax": _softmax,
+    "normalised": _normalised,
+    "pool": _pool,
+    "mean": _mean,
+    "extreme": _extreme,
+    "arg": _arg,
+    "pad": _pad,
+    "concatenation": _concatenation,
+    "split": _split,
+    "transpose": _transpose,
+    "slice": _slice,
+    "tile": _tile,
+    "gather": _gather,
+    "squares": _squares,
+    "matmul": _matmul,
+    "resize": _resize,
 }
-_ALONE: dict[OpKind, Callable[[], st.SearchStrategy[Graph]]] = {
-    OpKind.TRANSPOSE_CONV: _transpose_conv,
-    OpKind.FULLY_CONNECTED: _dense,
-    OpKind.MEAN: _mean,
-    OpKind.SOFTMAX: _softmax,
-    OpKind.PRELU: _prelu,
-    OpKind.LOGICAL_NOT: _denied,
-    OpKind.SELECT_V2: _select,
-    OpKind.TRANSPOSE: _transpose,
-    OpKind.CONCATENATION: _concatenation,
-    OpKind.SPLIT: _split,
-    OpKind.TILE: _tile,
-    OpKind.GATHER: _gather,
-    OpKind.BATCH_MATMUL: _matmul,
-    OpKind.QUANTIZE: _quantize,
+_WITHOUT_CASE: dict[OpKind, _Strategy] = {
     OpKind.CAST: _cast,
     OpKind.DEQUANTIZE: _dequantize,
+    **dict.fromkeys((OpKind.RESHAPE, OpKind.SQUEEZE, OpKind.EXPAND_DIMS), _reshape),
+    **dict.fromkeys((OpKind.BATCH_TO_SPACE_ND, OpKind.SPACE_TO_BATCH_ND), _batch_blocks),
 }
+
+
+def _drawn(kind: OpKind) -> st.SearchStrategy[Graph]:
+    """Networks as `buildtool target check` draws them, of an operator whose case has no strategy here."""
+    return st.builds(lambda seed: network(kind, seed, among=False), seeds)
 
 
 # What only settling states makes: `statenets` has networks of them; what only the rewrite or planning makes.
@@ -577,4 +551,6 @@ def graphs_of_one_of(kinds: Sequence[OpKind]) -> st.SearchStrategy[Graph]:
 
 def one_operator_graphs(kind: OpKind) -> st.SearchStrategy[Graph]:
     """Graphs of one operator of that kind."""
-    return _WITH_KIND[kind](kind) if kind in _WITH_KIND else _ALONE[kind]()
+    case = DEFS[kind].case
+    strategy = _BY_CASE.get(case, _drawn) if case else _WITHOUT_CASE[kind]
+    return strategy(kind)

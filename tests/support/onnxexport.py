@@ -513,3 +513,4 @@ _RULES = {
     OpKind.QUANTIZE: _quantize,
     OpKind.DEQUANTIZE: _dequantize,
 }
+WRITTEN = frozenset(_RULES)  # the kinds that this writes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from buildtool.graph.fuse import fused
+from buildtool.graph.flow import fused
 from buildtool.plan.models import read_model_file
 from buildtool.plan.others.footprint import footprint
 

@@ -6,13 +6,14 @@ and unrolled loops work in. Weights and inputs use the whole range of int8.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from buildtool.graph import types as g
 from buildtool.graph.ops import DEFS
-from buildtool.graph.ops.types import Case, Int16
+from buildtool.graph.ops.types import Int16
 from buildtool.graph.types import Activation, DType, Graph, OpKind
 from buildtool.zoo.drawn import NetBuilder, quant
 from buildtool.zoo.drawn_state import lstm, svdf
@@ -230,15 +231,9 @@ def _resize(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     return net.move(kind, x, shape, attrs)
 
 
-_CONVERSIONS = {
-    OpKind.QUANTIZE: ((16, 16), (16, 8), (8, 16), (16, 32), (32, 16), (32, 8)),
-    OpKind.CAST: ((8, 16), (16, 8), (16, 32), (32, 16), (8, 32), (32, 8)),
-}
-
-
 def _converted(net: NetBuilder, draw: Draw, kind: OpKind, shape: Sequence[int]) -> int:
     """A QUANTIZE or CAST from one type of integers to another, fed by an input of its own."""
-    source, result = (DType(f"int{bits}") for bits in _pair(draw, _CONVERSIONS[kind]))
+    source, result = (DType(f"int{bits}") for bits in _pair(draw, DEFS[kind].conversions))
     if source is DType.INT32:
         half = net.input(shape, DType.INT16)
         x = net.op(OpKind.QUANTIZE, (half,), shape, g.Attrs(), quant(net.scale(half) / 3e4), source)
@@ -284,6 +279,16 @@ def _extreme(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     return net.extreme(kind, x, axes, chance(draw, 2))
 
 
+def _product(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+    """Of a scale that leaves values: neither all zero nor all at the ends."""
+    axes = ((3,), (1,), (2,), (2, 3), (1, 3), (1, 2, 3))[int(draw.integers(6))]
+    count = math.prod(net.shape(x)[a] for a in axes)
+    shape = [1 if d in axes else n for d, n in enumerate(net.shape(x))]
+    logarithm = count * math.log(net.scale(x) * draw.uniform(20, 60)) - math.log(40)
+    q = net.random_quant(math.exp(min(max(logarithm, -70), 70)))
+    return net.op(kind, (x,), shape, g.MeanAttrs(axes, True), q)
+
+
 def _arg(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     return net.arg(kind, x, pick(draw, (3, 3, 1, 2)), g.DType.INT64 if chance(draw, 3) else g.DType.INT32)
 
@@ -319,40 +324,9 @@ def _lstm(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
 
 
 Adding = Callable[[NetBuilder, Draw, int, OpKind], int]
-_MAKERS: dict[Case, Adding] = {
-    Case.CONVOLUTION: _conv,
-    Case.TRANSPOSED: _transpose_conv,
-    Case.DENSE: _dense,
-    Case.ELEMENTWISE: _elementwise,
-    Case.QUOTIENT: _quotient,
-    Case.PAIR: _pair_of,
-    Case.SELECT: _select,
-    Case.UNARY: _unary,
-    Case.DENIED: _denied,
-    Case.REQUANTISED: _requantize,
-    Case.LOOKED_UP: _looked_up,
-    Case.PRELU: _prelu,
-    Case.SOFTMAX: _softmax,
-    Case.NORMALISED: _normalised,
-    Case.POOL: _pool,
-    Case.MEAN: _mean,
-    Case.EXTREME: _extreme,
-    Case.ARG: _arg,
-    Case.PAD: _pad,
-    Case.CONCATENATION: _concatenation,
-    Case.SPLIT: _split,
-    Case.TRANSPOSE: _transpose,
-    Case.SLICE: _slice,
-    Case.TILE: _tile,
-    Case.GATHER: _gather,
-    Case.SQUARES: _squares,
-    Case.MATMUL: _matmul,
-    Case.RESIZE: _resize,
-    Case.SVDF: _svdf,
-    Case.LSTM: _lstm,
-}
+# How each kind is added to a network: the function that its definition names.
 ADDING: dict[OpKind, Adding] = {
-    kind: _MAKERS[found.case] for kind, found in DEFS.items() if found.case is not None
+    kind: globals()[f"_{found.case}"] for kind, found in DEFS.items() if found.case
 }
 # Kinds that int16 activations may go through, and that have kernels.
 WIDE = tuple(
@@ -374,7 +348,7 @@ def network(kind: OpKind, seed: int, among: bool, wide: bool = False) -> Graph:
     if among:
         sides = (pick(draw, SIDES[4:]), pick(draw, SIDES[4:]))
     shape = (1, *sides, pick(draw, CHANNELS))
-    if wide and kind in _CONVERSIONS:
+    if wide and DEFS[kind].conversions:
         return net.graph([_converted(net, draw, kind, shape)])
     x = net.input(shape)
     if among:

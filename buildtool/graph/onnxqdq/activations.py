@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +14,7 @@ from buildtool.graph.onnxqdq.elementwise import elementwise, in_order, sum_or_pr
 from buildtool.graph.onnxqdq.file import Node
 from buildtool.graph.onnxqdq.folding import axes_of
 from buildtool.graph.onnxqdq.values import Clamp, Constant, Held, Pending, Quantized, Value
+from buildtool.graph.ops import DEFS, ONNX
 from buildtool.graph.types import (
     Activation,
     Attrs,
@@ -22,16 +22,9 @@ from buildtool.graph.types import (
     LeakyReluAttrs,
     OpKind,
     Quantization,
+    SoftmaxAttrs,
 )
 
-Rule = Callable[[Context, Node], list[Value]]
-
-_NATURAL = {
-    OpKind.SOFTMAX: Quantization((1 / 256,), (-128,)),
-    OpKind.LOGISTIC: Quantization((1 / 256,), (-128,)),
-    OpKind.TANH: Quantization((1 / 128,), (0,)),
-    OpKind.LOG_SOFTMAX: Quantization((1 / 16,), (127,)),
-}
 _NEAR = 0.001  # relative; so much TFLite lets such an output's scale differ
 
 
@@ -77,14 +70,11 @@ def _limits(ctx: Context, node: Node) -> Clamp:
     return (low, high)
 
 
-def unary(kind: OpKind) -> Rule:
+def unary(ctx: Context, node: Node) -> list[Value]:
     """An operator that keeps the shape: Sigmoid, Tanh, HardSwish."""
-
-    def rule(ctx: Context, node: Node) -> list[Value]:
-        x = ctx.held(node)
-        return [_table(ctx, kind, x, Attrs())]
-
-    return rule
+    kind = ONNX[node.kind].kind
+    x = ctx.held(node)
+    return [_table(ctx, kind, x, Attrs())]
 
 
 def hard_sigmoid(ctx: Context, node: Node) -> list[Value]:
@@ -111,7 +101,7 @@ def hard_sigmoid(ctx: Context, node: Node) -> list[Value]:
 def multiply(ctx: Context, node: Node) -> list[Value]:
     """Mul; x * HardSigmoid(x) is one operator."""
     gated = _hard_swish(ctx, node)
-    return [gated] if gated is not None else elementwise(OpKind.MUL)(ctx, node)
+    return [gated] if gated is not None else elementwise(ctx, node)
 
 
 def _hard_swish(ctx: Context, node: Node) -> Pending | None:
@@ -187,39 +177,37 @@ def _table(ctx: Context, kind: OpKind, x: Held, attrs: Attrs) -> Pending:
         made = ctx.build.make(kind, [x.tensor], inner, memory, own, attrs)
         return ctx.build.requantized_kernel(Held(made, x.shape, x.layout, own), out, name)
 
-    return Pending(x.shape, make, natural=_NATURAL.get(kind))
+    return Pending(x.shape, make, natural=DEFS[kind].output)
 
 
 def _demanded(kind: OpKind, out: Quantization) -> Quantization:
     """The output quantisation of TFLite's kernel: `out` itself where the kernel has no other demand."""
-    own = _NATURAL.get(kind, out)
+    own = DEFS[kind].output or out
     near = out.zero_point == own.zero_point and abs(out.scale - own.scale) <= _NEAR * own.scale
     return out if near else own
 
 
-def softmax(kind: OpKind, attrs: Attrs) -> Rule:
+def softmax(ctx: Context, node: Node) -> list[Value]:
     """Softmax or LogSoftmax over any dimension, which lies last afterwards."""
+    kind = ONNX[node.kind].kind
+    attrs = SoftmaxAttrs() if kind is OpKind.SOFTMAX else Attrs()
+    x = ctx.held(node)
+    old = node.integer("opset", ctx.file.opset) < 13
+    (axis,) = axes_of((node.integer("axis", 1 if old else -1),), len(x.shape))
+    if old and math.prod(x.shape[axis + 1 :]) != 1:  # it ran over all of these together
+        text = f"a {node.kind} of an opset before 13 over several dimensions"
+        raise UnsupportedError(
+            text, hint="convert the model: onnx.version_converter.convert_version(model, 17)"
+        )
+    _, order = ctx.build.natural(x)
+    order = (*(d for d in order if d != axis), axis)
+    tensor = ctx.build.ordered(x, order)
+    memory = [x.shape[d] for d in order]
 
-    def rule(ctx: Context, node: Node) -> list[Value]:
-        x = ctx.held(node)
-        old = node.integer("opset", ctx.file.opset) < 13
-        (axis,) = axes_of((node.integer("axis", 1 if old else -1),), len(x.shape))
-        if old and math.prod(x.shape[axis + 1 :]) != 1:  # it ran over all of these together
-            text = f"a {node.kind} of an opset before 13 over several dimensions"
-            raise UnsupportedError(
-                text, hint="convert the model: onnx.version_converter.convert_version(model, 17)"
-            )
-        _, order = ctx.build.natural(x)
-        order = (*(d for d in order if d != axis), axis)
-        tensor = ctx.build.ordered(x, order)
-        memory = [x.shape[d] for d in order]
+    def make(out: Quantization, _activation: Activation, name: str) -> Held:
+        own = _demanded(kind, out)
+        inner = ctx.build.kernel_name(name, own, out)
+        made = ctx.build.make(kind, [tensor], inner, memory, own, attrs)
+        return ctx.build.requantized_kernel(ctx.build.held(made, order), out, name)
 
-        def make(out: Quantization, _activation: Activation, name: str) -> Held:
-            own = _demanded(kind, out)
-            inner = ctx.build.kernel_name(name, own, out)
-            made = ctx.build.make(kind, [tensor], inner, memory, own, attrs)
-            return ctx.build.requantized_kernel(ctx.build.held(made, order), out, name)
-
-        return [Pending(x.shape, make, natural=_NATURAL[kind])]
-
-    return rule
+    return [Pending(x.shape, make, natural=DEFS[kind].output)]

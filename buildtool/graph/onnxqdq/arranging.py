@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +15,7 @@ from buildtool.graph.onnxqdq.file import Node
 from buildtool.graph.onnxqdq.folding import axes_of
 from buildtool.graph.onnxqdq.layout import order_of
 from buildtool.graph.onnxqdq.values import Held, Pending, Places, Quantized, Value
+from buildtool.graph.ops import ONNX
 from buildtool.graph.picking import picking
 from buildtool.graph.types import (
     Activation,
@@ -83,53 +84,47 @@ def _tiled(ctx: Context, node: Node, x: Held, repeats: tuple[int, ...]) -> Held:
     return replace(ctx.build.held(made, order), integers=x.integers)
 
 
-def extreme(kind: OpKind) -> Callable[[Context, Node], list[Value]]:
+def extreme(ctx: Context, node: Node) -> list[Value]:
     """ReduceMax or ReduceMin; axes as an attribute or as an operand."""
-
-    def rule(ctx: Context, node: Node) -> list[Value]:
-        x, axes = ctx.held(node, integers=True), node.integers("axes")
-        if axes is None and ctx.has(node, 1):
-            axes = ctx.ints(node, 1, "the axes")
-        if not axes:
-            if node.integer("noop_with_empty_axes", 0):
-                return [x]
-            axes = tuple(range(len(x.shape)))
-        gone = axes_of(axes, len(x.shape))
-        tensor, order = ctx.build.natural(x)
-        places = tuple(sorted(order.index(a) for a in gone))
-        memory = [1 if d in gone else x.shape[d] for d in order]
-        made = ctx.build.make(kind, [tensor], node.outputs[0], memory, x.quant, MeanAttrs(places, True))
-        held = replace(ctx.build.held(made, order), integers=x.integers)
-        if not node.integer("keepdims", 1):
-            held = replace(held, shape=tuple(n for d, n in enumerate(x.shape) if d not in gone))
-        return [held]
-
-    return rule
+    kind = ONNX[node.kind].kind
+    x, axes = ctx.held(node, integers=True), node.integers("axes")
+    if axes is None and ctx.has(node, 1):
+        axes = ctx.ints(node, 1, "the axes")
+    if not axes:
+        if node.integer("noop_with_empty_axes", 0):
+            return [x]
+        axes = tuple(range(len(x.shape)))
+    gone = axes_of(axes, len(x.shape))
+    tensor, order = ctx.build.natural(x)
+    places = tuple(sorted(order.index(a) for a in gone))
+    memory = [1 if d in gone else x.shape[d] for d in order]
+    made = ctx.build.make(kind, [tensor], node.outputs[0], memory, x.quant, MeanAttrs(places, True))
+    held = replace(ctx.build.held(made, order), integers=x.integers)
+    if not node.integer("keepdims", 1):
+        held = replace(held, shape=tuple(n for d, n in enumerate(x.shape) if d not in gone))
+    return [held]
 
 
-def arg_extreme(kind: OpKind) -> Callable[[Context, Node], list[Value]]:
+def arg_extreme(ctx: Context, node: Node) -> list[Value]:
     """ArgMax or ArgMin at the network's end: int64, without the dimension, images channels last."""
-
-    def rule(ctx: Context, node: Node) -> list[Value]:
-        x = ctx.held(node, integers=True)
-        if node.integer("select_last_index", 0):
-            hint = "take the first one"
-            raise UnsupportedError("the last of several equal elements is asked for", hint=hint)
-        rank = len(x.shape)
-        (axis,) = axes_of((node.integer("axis", 0),), rank)
-        left = [d for d in range(rank) if d != axis]
-        if node.integer("keepdims", 1) and rank == 4:
-            left = [d for d in _TO_NHWC if d != axis]
-        elif len(left) == 4:
-            left = [left[d] for d in _TO_NHWC]
-        own = order_of(x.shape, x.layout)
-        order = own if own is not None and [d for d in own if d != axis] == left else (*left, axis)
-        tensor = ctx.build.ordered(x, order)
-        made = ctx.build.places(node.outputs[0], [x.shape[d] for d in left])
-        ctx.build.op(kind, [tensor], [made], AxisAttrs(tuple(order).index(axis)))
-        return [Places(made, tuple(x.shape[d] for d in left))]
-
-    return rule
+    kind = ONNX[node.kind].kind
+    x = ctx.held(node, integers=True)
+    if node.integer("select_last_index", 0):
+        hint = "take the first one"
+        raise UnsupportedError("the last of several equal elements is asked for", hint=hint)
+    rank = len(x.shape)
+    (axis,) = axes_of((node.integer("axis", 0),), rank)
+    left = [d for d in range(rank) if d != axis]
+    if node.integer("keepdims", 1) and rank == 4:
+        left = [d for d in _TO_NHWC if d != axis]
+    elif len(left) == 4:
+        left = [left[d] for d in _TO_NHWC]
+    own = order_of(x.shape, x.layout)
+    order = own if own is not None and [d for d in own if d != axis] == left else (*left, axis)
+    tensor = ctx.build.ordered(x, order)
+    made = ctx.build.places(node.outputs[0], [x.shape[d] for d in left])
+    ctx.build.op(kind, [tensor], [made], AxisAttrs(tuple(order).index(axis)))
+    return [Places(made, tuple(x.shape[d] for d in left))]
 
 
 def matmul(ctx: Context, node: Node) -> list[Value]:

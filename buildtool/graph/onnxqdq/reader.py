@@ -21,9 +21,10 @@ from buildtool.graph.onnxqdq.file import Array, Interface, Node, QdqFile, read_f
 from buildtool.graph.onnxqdq.folding import KINDS, fold, move_quantized
 from buildtool.graph.onnxqdq.layout import canonical
 from buildtool.graph.onnxqdq.operands import MOST_AHEAD
-from buildtool.graph.onnxqdq.operators import RULES
 from buildtool.graph.onnxqdq.qoperators import expanded
 from buildtool.graph.onnxqdq.values import Constant, Held, Pending, Places, Quantized, Value
+from buildtool.graph.ops import ONNX
+from buildtool.graph.ops.types import load
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.refusals import together
 from buildtool.graph.types import Graph
@@ -81,7 +82,7 @@ class _Reader:
         """One message for all operators that there is no rule for."""
         kinds = {node.kind for node in self.nodes}
         constant = {"Constant", "QuantizeLinear", "DequantizeLinear", "Shape", "Size", *KINDS}
-        unknown = [node for node in self.nodes if node.kind not in RULES and node.kind not in constant]
+        unknown = [node for node in self.nodes if node.kind not in ONNX and node.kind not in constant]
         if not kinds & {"QuantizeLinear", "DequantizeLinear"}:
             text = "a float network: it has no QuantizeLinear and no DequantizeLinear"
             raise UnsupportedError(text, hint="quantise it to int8: onnxruntime.quantization.quantize_static")
@@ -123,9 +124,10 @@ class _Reader:
         constants = [v.data for v in read if isinstance(v, Constant)]
         if len(constants) == len(read):
             return [fold(node, constants)]
-        if node.kind not in RULES:
+        if node.kind not in ONNX:
             raise UnsupportedError("an operator that is known for shapes only", hint=QUANTISE)
-        return RULES[node.kind](ctx, node)
+        made: list[Value] = load("graph.onnxqdq", ONNX[node.kind].onnx[node.kind])(ctx, node)
+        return made
 
     def _quantize(self, node: Node) -> Value:
         ctx, name = self.ctx, node.input(0)
@@ -254,7 +256,7 @@ def _refusal(node: Node, alone: bool) -> UnsupportedError:
     if node.kind in _DYNAMIC:
         hint = "quantise statically, with scales known beforehand"
         return UnsupportedError("it quantises while it runs", operator=node.place, hint=hint)
-    hint = did_you_mean(node.kind, RULES) if alone else "use one of " + ", ".join(sorted(RULES))
+    hint = did_you_mean(node.kind, ONNX) if alone else "use one of " + ", ".join(sorted(ONNX))
     return UnsupportedError("the operator is not supported", operator=node.place, hint=hint)
 
 

@@ -30,6 +30,8 @@ COMPARISONS = _with(Trait.COMPARISON)
 PAIR_KINDS = _with(Trait.PAIR)
 # Operators whose output pixel is made of the input's pixels at its place alone.
 PIXEL_KINDS = _with(Trait.PIXEL)
+# The definitions by the ONNX operators that are read as them.
+ONNX: dict[str, OpDef] = {name: found for found in DEFS.values() for name in found.onnx}
 # Operators that update state where it lies: operand -> the output that is its new value, the same bytes.
 STATEFUL = {kind: found.state for kind, found in DEFS.items() if found.state}
 # What a kernel catalogue may name in place of a list of operators.

@@ -18,22 +18,23 @@ def _alias_shape(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
     demand(before == after, f"{before} elements cannot take shape {list(outputs[0])}")
 
 
-def _shaped(kind: OpKind, function: str) -> OpDef:
+def _shaped(kind: OpKind, function: str, *onnx: str) -> OpDef:
     return OpDef(
         kind,
         _alias_shape,
         "shape:reshape",
         read=(Spelling(kind, f"movement:{function}", Int16.READ),),
-        written=f"lower_shape:{function}",
+        written=f"movement:write_{function}",
         types=quantrules.moved_types,
         traits=Trait.ALIAS,
+        onnx=dict.fromkeys(onnx, "movement:reshape"),
     )
 
 
 DEFS = (
-    _shaped(OpKind.RESHAPE, "reshape"),
-    _shaped(OpKind.SQUEEZE, "squeeze"),
-    _shaped(OpKind.EXPAND_DIMS, "expand_dims"),
+    _shaped(OpKind.RESHAPE, "reshape", "Reshape", "Flatten", "Identity", "Dropout"),
+    _shaped(OpKind.SQUEEZE, "squeeze", "Squeeze"),
+    _shaped(OpKind.EXPAND_DIMS, "expand_dims", "Unsqueeze"),
     OpDef(OpKind.VIEW, None, "shape:slice_", types=quantrules.moved_types, traits=Trait.ALIAS),
     OpDef(
         OpKind.JOINED,

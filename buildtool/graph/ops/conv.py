@@ -1,6 +1,7 @@
 """Convolutions and dense layers."""
 
 import math
+from collections.abc import Mapping
 
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import (
@@ -13,7 +14,7 @@ from buildtool.graph.geometry import (
     images,
     spatial,
 )
-from buildtool.graph.ops.types import CallForm, Case, Int16, OpDef, Shape, Spelling
+from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, ShapeRule, Spelling
 from buildtool.graph.quantrules import LARGEST_RATIO, QuantError, per_tensor, ratio
 from buildtool.graph.types import (
     AsUint8,
@@ -127,69 +128,69 @@ def _weighted_types(graph: Graph, op: Op) -> None:
 
 
 _LARGEST_WIDE = 2.0**7  # of 64-bit sums, as LiteRT's multiplication demands
-_BIAS = frozenset({2})
+
+
+def _layer(
+    kind: OpKind,
+    shape: ShapeRule,
+    written: str,
+    onnx: Mapping[str, str],
+    case: str = "conv",
+    call: CallForm = CallForm.ONE_TO_ONE,
+    wide: str = "wide:weighted",
+) -> OpDef:
+    """An operator with weights and perhaps a bias; where int16 is read, `wide` is its arithmetic."""
+    return OpDef(
+        kind,
+        shape,
+        f"convolution:{kind.lower()}",
+        read=(Spelling(kind, f"weighted:{kind.lower()}", Int16.READ if wide else Int16.NOT_HERE),),
+        written=written,
+        onnx=onnx,
+        types=_weighted_types,
+        wide=wide,
+        call=call,
+        case=case,
+        operands=3,
+        optional=frozenset({2}),
+    )
+
 
 DEFS = (
-    OpDef(
-        OpKind.CONV_2D,
-        _conv_2d_shape,
-        "convolution:conv_2d",
-        read=(Spelling("CONV_2D", "weighted:conv_2d", Int16.READ),),
-        written="lower_weighted:convolution",
-        types=_weighted_types,
-        wide="wide:weighted",
-        call=CallForm.ONE_TO_ONE,
-        case=Case.CONVOLUTION,
-        operands=3,
-        optional=_BIAS,
-    ),
-    OpDef(
+    _layer(OpKind.CONV_2D, _conv_2d_shape, "weighted:write_convolution", {"Conv": "weighted:conv"}),
+    _layer(
         OpKind.DEPTHWISE_CONV_2D,
         _depthwise_conv_2d_shape,
-        "convolution:depthwise_conv_2d",
-        read=(Spelling("DEPTHWISE_CONV_2D", "weighted:depthwise_conv_2d", Int16.READ),),
-        written="lower_weighted:convolution",
-        types=_weighted_types,
-        wide="wide:weighted",
-        call=CallForm.ONE_TO_ONE,
-        case=Case.CONVOLUTION,
-        operands=3,
-        optional=_BIAS,
+        "weighted:write_convolution",
+        {"BatchNormalization": "weighted:batch_normalization"},
     ),
-    OpDef(
+    _layer(
         OpKind.TRANSPOSE_CONV,
         _transpose_conv_shape,
-        "convolution:transpose_conv",
-        read=(Spelling("TRANSPOSE_CONV", "weighted:transpose_conv"),),
-        written="lower_weighted:transpose_convolution",
-        types=_weighted_types,
-        call=CallForm.ONE_TO_ONE,
-        case=Case.TRANSPOSED,
-        operands=3,
-        optional=_BIAS,
+        "weighted:write_transpose_convolution",
+        {"ConvTranspose": "weighted:conv_transpose"},
+        case="transpose_conv",
+        wide="",
     ),
-    OpDef(
+    _layer(
         OpKind.FULLY_CONNECTED,
         _fully_connected_shape,
-        "convolution:fully_connected",
-        read=(Spelling("FULLY_CONNECTED", "weighted:fully_connected", Int16.READ),),
-        written="lower_weighted:fully_connected",
-        types=_weighted_types,
-        wide="wide:weighted",
+        "weighted:write_fully_connected",
+        {"Gemm": "weighted:gemm"},
+        case="dense",
         call=CallForm.ROWS,
-        case=Case.DENSE,
-        operands=3,
-        optional=_BIAS,
     ),
     OpDef(
         OpKind.BATCH_MATMUL,
         _matmul_shape,
         "matmul:batch_matmul",
-        read=(Spelling("BATCH_MATMUL", "reducing:batch_matmul"),),
-        written="lower_moves:batch_matmul",
+        read=(Spelling("BATCH_MATMUL"),),
+        written=Plain(2, "BatchMatMulOptions", MatmulAttrs, {"AdjX": "adj_x", "AdjY": "adj_y"}),
         quant=quantrules.product,
         call=CallForm.MATRICES,
-        case=Case.MATMUL,
+        case="matmul",
         operands=2,
+        onnx={"MatMul": "arranging:matmul"},
+        no_uint8=NO_UINT8,
     ),
 )

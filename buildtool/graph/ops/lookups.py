@@ -1,10 +1,22 @@
 """Functions of one element: of int8 a table of 256 bytes says all; and changes of an element's type."""
 
 import math
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from buildtool.graph import geometry, quantrules
 from buildtool.graph.geometry import demand, expect
-from buildtool.graph.ops.types import CallForm, Case, Int16, OpDef, Plain, QuantRule, Shape, Spelling, Trait
+from buildtool.graph.ops.types import (
+    NO_UINT8,
+    CallForm,
+    Int16,
+    OpDef,
+    Plain,
+    QuantRule,
+    Shape,
+    Spelling,
+    Trait,
+)
 from buildtool.graph.quantrules import (
     ACTIVATIONS,
     QuantError,
@@ -15,7 +27,7 @@ from buildtool.graph.quantrules import (
     ratio,
     typed,
 )
-from buildtool.graph.types import DType, Graph, Op, OpKind
+from buildtool.graph.types import DType, GeluAttrs, Graph, LeakyReluAttrs, Op, OpKind, Quantization
 
 _CAST = (DType.INT8, DType.INT16, DType.INT32)
 _NO_QUANTIZE = {
@@ -87,48 +99,57 @@ def _dequantize_types(graph: Graph, op: Op) -> None:
 def _function(
     kind: OpKind,
     byte: str,
-    written: Plain | str,
+    written: Plain,
     quant: QuantRule | None = None,
-    decode: str = "opview:plain",
     int16: Int16 = Int16.NOT_HERE,
     wide: str = "",
-    onnx: str = "",
+    onnx: Mapping[str, str] = MappingProxyType({}),
+    output: Quantization | None = None,
+    no_uint8: str = "",
 ) -> OpDef:
     """A table of `byte`; where int16 is read, `wide` is its arithmetic."""
     return OpDef(
         kind,
         geometry.same,
         "activation:apply_table",
-        read=(Spelling(kind, decode, Int16.READ if wide else int16),),
+        read=(Spelling(kind, int16=Int16.READ if wide else int16),),
         written=written,
         types=quantrules.int16_too if wide else int8_activations,
         quant=quant,
         wide=wide,
         byte=byte,
         call=CallForm.ONE_TO_ONE,
-        case=Case.UNARY,
+        case="unary",
         traits=Trait.TABLE,
         onnx=onnx,
+        output=output,
+        no_uint8=no_uint8,
     )
 
 
 _SCALED = quantrules.one_to_one
 _NO_INT16 = Int16.NOT_IN_LITERT
-_SHARES = quantrules.fixed_output(1.0 / 256.0, -128)
 _CURVE = "activation:transformed"
-_CUT = "curves:clamped"
+_CUT = "activation:clamped"
+_UNARY = "activations:unary"
+_CLAMP = "activation:rescale_or_clamp"
 
 DEFS = (
     _function(
-        OpKind.LOGISTIC, "activation:float_table", Plain(2), _SHARES, wide="wide:logistic", onnx="Sigmoid"
+        OpKind.LOGISTIC,
+        "activation:float_table",
+        Plain(2),
+        output=Quantization((1 / 256,), (-128,)),
+        wide="wide:logistic",
+        onnx={"Sigmoid": _UNARY},
     ),
     _function(
         OpKind.TANH,
         "activation:float_table",
         Plain(2),
-        quantrules.fixed_output(1.0 / 128.0, 0),
+        output=Quantization((1 / 128,), (0,)),
         wide="wide:tanh",
-        onnx="Tanh",
+        onnx={"Tanh": _UNARY},
     ),
     _function(
         OpKind.HARD_SWISH,
@@ -136,26 +157,54 @@ DEFS = (
         Plain(1, "HardSwishOptions"),
         _SCALED,
         int16=_NO_INT16,
-        onnx="HardSwish",
+        onnx={"HardSwish": _UNARY},
     ),
-    _function(OpKind.RELU, "activation:rescale_or_clamp", Plain(2), _SCALED, wide="wide:clamped"),
-    _function(OpKind.RELU6, "activation:rescale_or_clamp", Plain(2), _SCALED, wide="wide:clamped"),
+    _function(
+        OpKind.RELU,
+        _CLAMP,
+        Plain(2),
+        _SCALED,
+        wide="wide:clamped",
+        onnx={"Relu": "activations:clamp", "Clip": "activations:clamp"},
+    ),
+    _function(OpKind.RELU6, _CLAMP, Plain(2), _SCALED, wide="wide:clamped"),
     _function(
         OpKind.LEAKY_RELU,
         "activation:leaky_relu",
-        "lowering:leaky_relu",
+        Plain(2, "LeakyReluOptions", LeakyReluAttrs, {"Alpha": "alpha"}, needed=True),
         _leaky_scales,
-        decode="pointwise:leaky_relu",
         wide="wide:leaky_relu",
+        onnx={"LeakyRelu": "activations:leaky_relu"},
     ),
-    _function(OpKind.ABS, "activation:absolute", Plain(2, "AbsOptions"), _SCALED, onnx="Abs"),
-    _function(OpKind.EXP, _CURVE, Plain(2, "ExpOptions"), onnx="Exp"),
-    _function(OpKind.LOG, _CURVE, Plain(2), onnx="Log"),
-    _function(OpKind.GELU, _CURVE, "lowering:gelu", decode="pointwise:gelu"),
-    _function(OpKind.NEG, "curves:negated", Plain(1, "NegOptions")),
-    _function(OpKind.SQRT, "curves:root", Plain(1), _root_scales, onnx="Sqrt"),
-    _function(OpKind.RSQRT, "curves:inverse_square_root", Plain(2), _root_scales),
-    _function(OpKind.ELU, _CURVE, Plain(1), int16=_NO_INT16),
+    _function(
+        OpKind.ABS,
+        "activation:absolute",
+        Plain(2, "AbsOptions"),
+        _SCALED,
+        onnx={"Abs": _UNARY},
+        no_uint8=NO_UINT8,
+    ),
+    _function(OpKind.EXP, _CURVE, Plain(2, "ExpOptions"), onnx={"Exp": _UNARY}, no_uint8=NO_UINT8),
+    _function(OpKind.LOG, _CURVE, Plain(2), onnx={"Log": _UNARY}, no_uint8=NO_UINT8),
+    _function(
+        OpKind.GELU,
+        _CURVE,
+        Plain(2, "GeluOptions", GeluAttrs, {"Approximate": "approximate"}),
+        onnx={"Gelu": "activations:gelu"},
+    ),
+    _function(OpKind.NEG, "activation:negated", Plain(1, "NegOptions"), no_uint8=NO_UINT8),
+    _function(
+        OpKind.SQRT, "activation:root", Plain(1), _root_scales, onnx={"Sqrt": _UNARY}, no_uint8=NO_UINT8
+    ),
+    _function(OpKind.RSQRT, "activation:inverse_square_root", Plain(2), _root_scales, no_uint8=NO_UINT8),
+    _function(
+        OpKind.ELU,
+        _CURVE,
+        Plain(1),
+        int16=_NO_INT16,
+        onnx={"Elu": "activations:elu"},
+        no_uint8=NO_UINT8,
+    ),
     _function(OpKind.RELU_N1_TO_1, _CUT, Plain(1), _SCALED, int16=_NO_INT16),
     _function(OpKind.RELU_0_TO_1, _CUT, Plain(1), _SCALED, int16=_NO_INT16),
     OpDef(
@@ -166,7 +215,7 @@ DEFS = (
         written=Plain(1, "LogicalNotOptions"),
         types=quantrules.truth_values,
         call=CallForm.ONE_TO_ONE,
-        case=Case.DENIED,
+        case="denied",
         traits=Trait.TABLE,
     ),
     OpDef(
@@ -175,7 +224,7 @@ DEFS = (
         "activation:apply_table",
         types=_lookup_types,
         call=CallForm.ONE_TO_ONE,
-        case=Case.LOOKED_UP,
+        case="looked_up",
         traits=Trait.TABLE,
         operands=2,
     ),
@@ -189,18 +238,21 @@ DEFS = (
         wide="wide:rescaled",
         byte="activation:requantised",
         call=CallForm.ONE_TO_ONE,
-        case=Case.REQUANTISED,
+        case="requantize",
         traits=Trait.TABLE,
+        conversions=((16, 16), (16, 8), (8, 16), (16, 32), (32, 16), (32, 8)),
     ),
     OpDef(
         OpKind.CAST,
         geometry.same,
         "wide:cast",
         read=(Spelling("CAST", int16=Int16.READ),),
-        written="lowering:cast",
+        written="pointwise:write_cast",
         types=_cast_types,
         call=CallForm.ONE_TO_ONE,
         traits=Trait.PIXEL,
+        no_uint8="it takes the stored numbers, 0 to 255, which int8 does not hold",
+        conversions=((8, 16), (16, 8), (16, 32), (32, 16), (8, 32), (32, 8)),
     ),
     OpDef(
         OpKind.DEQUANTIZE,

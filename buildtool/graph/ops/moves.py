@@ -4,7 +4,7 @@ import math
 
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import attributes, axis_of, demand, expect, images
-from buildtool.graph.ops.types import CallForm, Case, Int16, OpDef, Shape, Spelling
+from buildtool.graph.ops.types import CallForm, Int16, OpDef, Plain, Shape, Spelling
 from buildtool.graph.quantrules import QuantError, same_quantization
 from buildtool.graph.types import (
     BatchBlockAttrs,
@@ -144,16 +144,17 @@ def _concatenation_scales(graph: Graph, op: Op) -> None:
 _MOVED = quantrules.moved_types
 
 
-def _blocks(kind: OpKind, decode: str, reference: str) -> OpDef:
+def _blocks(kind: OpKind, options: str, reference: str, onnx: str) -> OpDef:
     """DEPTH_TO_SPACE, SPACE_TO_DEPTH."""
     return OpDef(
         kind,
         _squares_shape,
         reference,
-        read=(Spelling(kind, decode, Int16.NOT_IN_LITERT),),
-        written="lower_moves:squares",
+        read=(Spelling(kind, int16=Int16.NOT_IN_LITERT),),
+        written=Plain(1, options, BlockAttrs, {"BlockSize": "block"}, needed=True),
         call=CallForm.ONE_TO_ONE,
-        case=Case.SQUARES,
+        case="squares",
+        onnx={onnx: "movement:depth_to_space"},
     )
 
 
@@ -164,7 +165,7 @@ def _batch_blocks(kind: OpKind, decode: str, reference: str) -> OpDef:
         _batch_blocks_shape,
         reference,
         read=(Spelling(kind, decode),),
-        written="lower_moves:batch_blocks",
+        written="arranging:write_batch_blocks",
         quant=quantrules.unchanged,
     )
 
@@ -178,30 +179,32 @@ DEFS = (
             Spelling("PAD", "movement:pad", Int16.READ),
             Spelling("PADV2", "movement:pad_v2", Int16.READ),
         ),
-        written="lowering:pad",
+        written="movement:write_pad",
         types=quantrules.int16_too,
         call=CallForm.FILLED,
-        case=Case.PAD,
+        case="pad",
+        onnx={"Pad": "movement:pad"},
     ),
     OpDef(
         OpKind.MIRROR_PAD,
         _pad_shape,
         "shape:pad",
         read=(Spelling("MIRROR_PAD", "movement:mirror_pad", Int16.READ),),
-        written="lowering:pad",
+        written="movement:write_pad",
         types=quantrules.int16_too,
         call=CallForm.MIRRORED,
-        case=Case.PAD,
+        case="pad",
     ),
     OpDef(
         OpKind.TRANSPOSE,
         _transpose_shape,
         "shape:transpose",
         read=(Spelling("TRANSPOSE", "movement:transpose", Int16.READ),),
-        written="lower_shape:transpose",
+        written="movement:write_transpose",
         types=_MOVED,
         call=CallForm.COPIES,
-        case=Case.TRANSPOSE,
+        case="transpose",
+        onnx={"Transpose": "movement:transpose"},
     ),
     OpDef(
         OpKind.CONCATENATION,
@@ -211,22 +214,24 @@ DEFS = (
             Spelling("CONCATENATION", "movement:concatenation", Int16.READ),
             Spelling("PACK", "arranging:pack"),
         ),
-        written="lower_shape:concatenation",
+        written="movement:write_concatenation",
         types=_MOVED,
         quant=_concatenation_scales,
         call=CallForm.COPIES,
-        case=Case.CONCATENATION,
+        case="concatenation",
         operands=None,
+        onnx={"Concat": "movement:concat"},
     ),
     OpDef(
         OpKind.SPLIT,
         _split_shape,
         "shape:split",
         read=(Spelling("SPLIT", "movement:split", Int16.READ),),
-        written="lower_shape:split",
+        written="movement:write_split",
         types=_MOVED,
         call=CallForm.COPIES,
-        case=Case.SPLIT,
+        case="split",
+        onnx={"Split": "movement:split"},
     ),
     OpDef(
         OpKind.STRIDED_SLICE,
@@ -236,10 +241,10 @@ DEFS = (
             Spelling("STRIDED_SLICE", "movement:strided_slice", Int16.READ),
             Spelling("REVERSE_V2", "arranging:reverse_v2"),
         ),
-        written="lower_shape:strided_slice",
+        written="movement:write_strided_slice",
         types=_MOVED,
         call=CallForm.COPIES,
-        case=Case.SLICE,
+        case="slice",
     ),
     OpDef(
         OpKind.SLICE,
@@ -250,35 +255,38 @@ DEFS = (
             Spelling("SPLIT_V", "arranging:split_v"),
             Spelling("UNPACK", "arranging:unpack"),
         ),
-        written="lower_shape:slice_",
+        written="movement:write_slice",
         types=_MOVED,
         call=CallForm.COPIES,
-        case=Case.SLICE,
+        case="slice",
+        onnx={"Slice": "movement:slice_"},
     ),
     OpDef(
         OpKind.TILE,
         _tile_shape,
-        "arranging:tile",
+        "shape:tile",
         read=(
             Spelling("TILE", "arranging:tile"),
             Spelling("BROADCAST_TO", "arranging:broadcast_to"),
             Spelling("FILL", "arranging:fill"),
         ),
-        written="lower_moves:tile",
+        written="arranging:write_tile",
         call=CallForm.COPIES,
-        case=Case.TILE,
+        case="tile",
+        onnx={"Tile": "arranging:tile", "Expand": "arranging:expand"},
     ),
     OpDef(
         OpKind.GATHER,
         _gather_shape,
-        "arranging:gather",
+        "shape:gather",
         read=(Spelling("GATHER", "arranging:gather"), Spelling("GATHER_ND", "arranging:gather_nd")),
-        written="lower_moves:gather",
+        written="arranging:write_gather",
         call=CallForm.GATHERED,
-        case=Case.GATHER,
+        case="gather",
+        onnx={"Gather": "arranging:gather"},
     ),
-    _blocks(OpKind.DEPTH_TO_SPACE, "arranging:depth_to_space", "arranging:depth_to_space"),
-    _blocks(OpKind.SPACE_TO_DEPTH, "arranging:space_to_depth", "arranging:space_to_depth"),
-    _batch_blocks(OpKind.BATCH_TO_SPACE_ND, "arranging:batch_to_space_nd", "arranging:batch_to_space"),
-    _batch_blocks(OpKind.SPACE_TO_BATCH_ND, "arranging:space_to_batch_nd", "arranging:space_to_batch"),
+    _blocks(OpKind.DEPTH_TO_SPACE, "DepthToSpaceOptions", "shape:depth_to_space", "DepthToSpace"),
+    _blocks(OpKind.SPACE_TO_DEPTH, "SpaceToDepthOptions", "shape:space_to_depth", "SpaceToDepth"),
+    _batch_blocks(OpKind.BATCH_TO_SPACE_ND, "arranging:batch_to_space_nd", "shape:batch_to_space"),
+    _batch_blocks(OpKind.SPACE_TO_BATCH_ND, "arranging:space_to_batch_nd", "shape:space_to_batch"),
 )

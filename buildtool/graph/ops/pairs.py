@@ -1,8 +1,20 @@
 """Functions of the elements at one place of several operands, which broadcast as numpy does."""
 
+from collections.abc import Mapping
+
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import broadcast, demand, expect
-from buildtool.graph.ops.types import CallForm, Case, Int16, OpDef, Plain, QuantRule, Shape, Spelling, Trait
+from buildtool.graph.ops.types import (
+    NO_UINT8,
+    CallForm,
+    Int16,
+    OpDef,
+    Plain,
+    QuantRule,
+    Shape,
+    Spelling,
+    Trait,
+)
 from buildtool.graph.quantrules import QuantError, int8_activations, per_tensor, quants, ratio, typed
 from buildtool.graph.types import DType, Graph, Op, OpKind, WidenedAttrs
 
@@ -82,25 +94,24 @@ def _quotient_scales(graph: Graph, op: Op) -> None:
 
 def _arithmetic(
     kind: OpKind,
-    decode: str,
     reference: str,
     quant: QuantRule,
     numpy: str,
+    onnx: Mapping[str, str],
     wide: str = "",
-    onnx: str = "",
 ) -> OpDef:
     """ADD, SUB, MUL: with a fused activation."""
     return OpDef(
         kind,
         _pair_shape,
         reference,
-        read=(Spelling(kind, decode, Int16.READ),),
-        written="lowering:elementwise",
+        read=(Spelling(kind, "pointwise:arithmetic", Int16.READ),),
+        written="pointwise:write_arithmetic",
         types=quantrules.int16_too,
         quant=quant,
         wide=wide,
         call=CallForm.SEVERAL,
-        case=Case.ELEMENTWISE,
+        case="elementwise",
         traits=Trait.ARITHMETIC,
         operands=2,
         onnx=onnx,
@@ -118,22 +129,24 @@ def _plain(
     traits: Trait = Trait.PAIR,
     onnx: str = "",
     numpy: str = "",
+    no_uint8: str = "",
 ) -> OpDef:
     """Two operands and no parameters."""
     return OpDef(
         kind,
         _pair_shape,
         reference,
-        read=(Spelling(kind, "comparing:pair", int16),),
+        read=(Spelling(kind, int16=int16),),
         written=written,
         types=types,
         quant=quant,
         call=CallForm.SEVERAL,
-        case=Case.PAIR,
+        case="pair_of",
         traits=traits,
         operands=2,
-        onnx=onnx,
+        onnx={onnx: "elementwise:extreme"} if onnx else {},
         numpy=numpy,
+        no_uint8=no_uint8,
     )
 
 
@@ -152,12 +165,32 @@ _EXTREME = Plain(2, "MaximumMinimumOptions")
 
 DEFS = (
     _arithmetic(
-        OpKind.ADD, "pointwise:add", "elementwise:add_sub", _sums_scales, "add", "wide:add_sub", "Add"
+        OpKind.ADD,
+        "elementwise:add_sub",
+        _sums_scales,
+        "add",
+        {"Add": "elementwise:elementwise", "Sum": "elementwise:summed"},
+        "wide:add_sub",
     ),
     _arithmetic(
-        OpKind.SUB, "pointwise:sub", "elementwise:add_sub", _sums_scales, "subtract", "wide:add_sub", "Sub"
+        OpKind.SUB,
+        "elementwise:add_sub",
+        _sums_scales,
+        "subtract",
+        {"Sub": "elementwise:elementwise"},
+        "wide:add_sub",
     ),
-    _arithmetic(OpKind.MUL, "pointwise:mul", "elementwise:mul", quantrules.product, "multiply"),
+    _arithmetic(
+        OpKind.MUL,
+        "elementwise:mul",
+        quantrules.product,
+        "multiply",
+        {
+            "Mul": "activations:multiply",
+            "Neg": "elementwise:negated",
+            "HardSigmoid": "activations:hard_sigmoid",
+        },
+    ),
     _plain(OpKind.MAXIMUM, "pairs:larger", _EXTREME, onnx="Max", numpy="maximum"),
     _plain(OpKind.MINIMUM, "pairs:smaller", _EXTREME, onnx="Min", numpy="minimum"),
     _plain(
@@ -166,18 +199,20 @@ DEFS = (
         Plain(2, "SquaredDifferenceOptions"),
         quant=_difference_scales,
         int16=Int16.NOT_IN_LITERT,
+        no_uint8=NO_UINT8,
     ),
     OpDef(
         OpKind.DIV,
         _pair_shape,
         "pairs:divide",
-        read=(Spelling("DIV", "comparing:div"),),
-        written="lowering:div",
+        read=(Spelling("DIV", "pointwise:div"),),
+        written="pointwise:write_div",
         quant=_quotient_scales,
         call=CallForm.SEVERAL,
-        case=Case.QUOTIENT,
+        case="quotient",
         traits=Trait.PAIR,
         operands=2,
+        onnx={"Div": "elementwise:divide", "Reciprocal": "elementwise:reciprocal"},
     ),
     _comparison(OpKind.EQUAL, "pairs:equal", "EqualOptions"),
     _comparison(OpKind.NOT_EQUAL, "pairs:not_equal", "NotEqualOptions"),
@@ -191,11 +226,11 @@ DEFS = (
         OpKind.SELECT_V2,
         _select_shape,
         "pairs:select",
-        read=(Spelling("SELECT", "comparing:select"), Spelling("SELECT_V2", "comparing:select_v2")),
+        read=(Spelling("SELECT", "pointwise:select"), Spelling("SELECT_V2", "pointwise:select_v2")),
         written=Plain(1, "SelectV2Options"),
         types=_selected_types,
         call=CallForm.SEVERAL,
-        case=Case.SELECT,
+        case="select",
         traits=Trait.PAIR,
         operands=3,
     ),
@@ -207,8 +242,9 @@ DEFS = (
         written=Plain(1),
         quant=quantrules.product,
         call=CallForm.SEVERAL,
-        case=Case.PRELU,
+        case="prelu",
         traits=Trait.PIXEL,
         operands=2,
+        onnx={"PRelu": "activations:prelu"},
     ),
 )

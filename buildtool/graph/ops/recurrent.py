@@ -2,7 +2,7 @@
 
 from buildtool.graph import geometry
 from buildtool.graph.geometry import axis_of, demand
-from buildtool.graph.ops.types import CallForm, Case, Int16, OpDef, Shape, Spelling
+from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Shape, Spelling
 from buildtool.graph.quantrules import QuantError
 from buildtool.graph.types import Graph, LstmInput, Op, OpKind
 
@@ -31,30 +31,34 @@ DEFS = (
         None,
         "svdf:svdf",
         read=(Spelling("SVDF", "recurrent:svdf", Int16.NOT_IN_LITERT),),
-        written="lower_recurrent:svdf",
+        written="recurrent:write_svdf",
         call=CallForm.RECURRENT,
-        case=Case.SVDF,
+        case="svdf",
         operands=5,
         optional=frozenset({3}),
         state={4: 1},
+        whole="recurrent:svdf",
+        no_uint8=NO_UINT8,
     ),
     OpDef(
         OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM,
         None,
         "lstm:lstm",
         read=(Spelling("UNIDIRECTIONAL_SEQUENCE_LSTM", "recurrent:lstm", Int16.NOT_IN_LITERT),),
-        written="lower_recurrent:lstm",
+        written="recurrent:write_lstm",
         call=CallForm.RECURRENT,
-        case=Case.LSTM,
+        case="lstm",
         operands=len(LstmInput),
         optional=frozenset(set(LstmInput) - _NEEDED),
         state={LstmInput.HIDDEN_STATE: 1, LstmInput.CELL_STATE: 2},
+        whole="recurrent:lstm",
+        no_uint8=NO_UINT8,
     ),
     OpDef(
         OpKind.READ_VARIABLE,
         geometry.same,
         "shape:copy",
-        written="lower_state:read_variable",
+        written="variables:write_read_variable",
         types=_state_types,
         call=CallForm.COPIES,
     ),
@@ -69,7 +73,7 @@ DEFS = (
         OpKind.SHIFT,  # drops the first elements along an axis and appends its second operand at the end
         _shift_shape,
         "shape:shift",
-        written="lower_state:shift",
+        written="variables:write_shift",
         types=_state_types,
         call=CallForm.COPIES,
         operands=2,

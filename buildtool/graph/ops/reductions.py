@@ -2,8 +2,8 @@
 
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import attributes, axis_of, demand, expect
-from buildtool.graph.ops.types import CallForm, Case, Int16, OpDef, Shape, Spelling
-from buildtool.graph.quantrules import QuantError, per_tensor
+from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Shape, Spelling
+from buildtool.graph.quantrules import QuantError, per_tensor, quants, ratio
 from buildtool.graph.types import DType, Graph, MeanAttrs, Op, OpKind
 
 
@@ -31,31 +31,42 @@ def _arg_types(graph: Graph, op: Op) -> None:
         raise QuantError(f"type {out.dtype}, expected int32 or int64", out)
 
 
-def _extreme(kind: OpKind, decode: str, onnx: str) -> OpDef:
+def product_step(graph: Graph, op: Op) -> float:
+    """REDUCE_PROD: the factor of every step, for the last product to have the output's scale."""
+    (x,), out = quants(graph, op)
+    count = graph.tensors[op.inputs[0]].elements // graph.tensors[op.outputs[0]].elements
+    return float(x.scale / out.scale ** (1 / count))
+
+
+def _product_scales(graph: Graph, op: Op) -> None:
+    ratio(product_step(graph, op), graph.tensors[op.outputs[0]], 2.0**7)  # LiteRT shifts by no more
+
+
+def _extreme(kind: OpKind, onnx: str) -> OpDef:
     return OpDef(
         kind,
         _reduced_shape,
         "reduction:extreme",
-        read=(Spelling(kind, decode),),
-        written="lower_moves:extreme",
+        read=(Spelling(kind, "reducing:reduced"),),
+        written="reducing:write_reduced",
         quant=quantrules.unchanged,
         call=CallForm.REDUCED,
-        case=Case.EXTREME,
-        onnx=onnx,
+        case="extreme",
+        onnx={onnx: "arranging:extreme"},
     )
 
 
-def _place(kind: OpKind, decode: str, onnx: str) -> OpDef:
+def _place(kind: OpKind, onnx: str) -> OpDef:
     return OpDef(
         kind,
         _arg_shape,
         "reduction:arg_extreme",
-        read=(Spelling(kind, decode, Int16.NOT_IN_LITERT),),
-        written="lower_moves:arg_extreme",
+        read=(Spelling(kind, "reducing:arg", Int16.NOT_IN_LITERT),),
+        written="reducing:write_arg",
         types=_arg_types,
         call=CallForm.ARG,
-        case=Case.ARG,
-        onnx=onnx,
+        case="arg",
+        onnx={onnx: "arranging:arg_extreme"},
     )
 
 
@@ -64,15 +75,27 @@ DEFS = (
         OpKind.MEAN,
         _reduced_shape,
         "reduction:mean",
-        read=(Spelling("MEAN", "pointwise:mean", Int16.READ),),
-        written="lower_shape:mean",
+        read=(Spelling("MEAN", "reducing:reduced", Int16.READ),),
+        written="reducing:write_reduced",
         types=quantrules.int16_too,
         quant=quantrules.one_to_one,
         call=CallForm.REDUCED,
-        case=Case.MEAN,
+        case="mean",
+        onnx={"GlobalAveragePool": "pools:global_average_pool", "ReduceMean": "pools:reduce_mean"},
     ),
-    _extreme(OpKind.REDUCE_MAX, "reducing:reduce_max", "ReduceMax"),
-    _extreme(OpKind.REDUCE_MIN, "reducing:reduce_min", "ReduceMin"),
-    _place(OpKind.ARG_MAX, "reducing:arg_max", "ArgMax"),
-    _place(OpKind.ARG_MIN, "reducing:arg_min", "ArgMin"),
+    _extreme(OpKind.REDUCE_MAX, "ReduceMax"),
+    _extreme(OpKind.REDUCE_MIN, "ReduceMin"),
+    OpDef(
+        OpKind.REDUCE_PROD,
+        _reduced_shape,
+        "reduction:product",
+        read=(Spelling("REDUCE_PROD", "reducing:reduced"),),
+        written="reducing:write_reduced",
+        quant=_product_scales,
+        no_uint8=NO_UINT8,
+        call=CallForm.REDUCED,
+        case="product",
+    ),
+    _place(OpKind.ARG_MAX, "ArgMax"),
+    _place(OpKind.ARG_MIN, "ArgMin"),
 )

@@ -2,9 +2,9 @@
 
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import demand, expect
-from buildtool.graph.ops.types import CallForm, Case, Int16, OpDef, Plain, Shape, Spelling, Trait
+from buildtool.graph.ops.types import CallForm, Int16, OpDef, Plain, Shape, Spelling, Trait
 from buildtool.graph.quantrules import QuantError, is_share, per_tensor, quants
-from buildtool.graph.types import DType, Graph, Op, OpKind
+from buildtool.graph.types import DType, Graph, Op, OpKind, Quantization, SoftmaxAttrs
 
 
 def _of_rows_shape(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
@@ -25,7 +25,6 @@ def _softmax_types(graph: Graph, op: Op) -> None:
 
 def _log_softmax_scales(graph: Graph, op: Op) -> None:
     """LOG_SOFTMAX: steps of the input are counted in 2^-26, more than one and at most 30 bits."""
-    quantrules.fixed_output(1.0 / 16.0, 127)(graph, op)
     (x,), _ = quants(graph, op)
     if not 2.0**-26 < x.scale < 16.0:
         text = f"a log softmax of values of scale {x.scale:g}, which has to be above 2^-26 and below 16"
@@ -37,35 +36,39 @@ DEFS = (
         OpKind.SOFTMAX,
         _of_rows_shape,
         "softmax:softmax",
-        read=(Spelling("SOFTMAX", "pointwise:softmax", Int16.READ),),
-        written="lowering:softmax",
+        read=(Spelling("SOFTMAX", int16=Int16.READ),),
+        written=Plain(2, "SoftmaxOptions", SoftmaxAttrs, {"Beta": "beta"}, needed=True),
         types=_softmax_types,
-        quant=quantrules.fixed_output(1.0 / 256.0, -128),
+        output=Quantization((1 / 256,), (-128,)),
         wide="wide:softmax",
         call=CallForm.ONE_TO_ONE,
-        case=Case.SOFTMAX,
+        case="softmax",
         traits=Trait.PIXEL,
+        onnx={"Softmax": "activations:softmax"},
     ),
     OpDef(
         OpKind.L2_NORMALIZATION,
         _of_rows_shape,
-        "normalise:l2_normalization",
-        read=(Spelling("L2_NORMALIZATION", "comparing:l2_normalization", Int16.NOT_IN_LITERT),),
+        "softmax:l2_normalization",
+        read=(Spelling("L2_NORMALIZATION", "pointwise:l2_normalization", Int16.NOT_IN_LITERT),),
         written=Plain(2, "L2NormOptions"),
-        quant=quantrules.fixed_output(1.0 / 128.0, 0),
+        output=Quantization((1 / 128,), (0,)),
         call=CallForm.ONE_TO_ONE,
-        case=Case.NORMALISED,
+        case="normalised",
         traits=Trait.PIXEL,
+        no_uint8="LiteRT's uint8 kernel rounds at another place",
     ),
     OpDef(
         OpKind.LOG_SOFTMAX,
         _of_rows_shape,
-        "normalise:log_softmax",
+        "softmax:log_softmax",
         read=(Spelling("LOG_SOFTMAX", int16=Int16.NOT_IN_LITERT),),
         written=Plain(2, "LogSoftmaxOptions"),
+        output=Quantization((1 / 16,), (127,)),
         quant=_log_softmax_scales,
         call=CallForm.ONE_TO_ONE,
-        case=Case.NORMALISED,
+        case="normalised",
         traits=Trait.PIXEL,
+        onnx={"LogSoftmax": "activations:softmax"},
     ),
 )

@@ -14,13 +14,15 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from buildtool.graph.quantrules import int8_activations
-from buildtool.graph.types import Graph, Op, OpKind
+from buildtool.graph.types import Attrs, Graph, Op, OpKind, Quantization
 
 Shape: TypeAlias = tuple[int, ...]
 # Raises GeometryError unless the outputs' shapes follow from those of the inputs and the attributes.
 ShapeRule: TypeAlias = Callable[[Op, list[Shape], list[Shape]], None]
 # Raises QuantError unless the tensors' types, or scales, are usable.
 QuantRule: TypeAlias = Callable[[Graph, Op], None]
+
+NO_UINT8 = "LiteRT's kernel takes no uint8"
 
 
 class Trait(enum.Flag):
@@ -63,41 +65,6 @@ class CallForm(enum.StrEnum):
     RECURRENT = "recurrent"  # whole tensors, and state in place
 
 
-class Case(enum.StrEnum):
-    """How a random network around one operator of a kind is drawn."""
-
-    CONVOLUTION = "convolution"
-    TRANSPOSED = "transposed convolution"
-    DENSE = "dense layer"
-    ELEMENTWISE = "sum or product"
-    QUOTIENT = "quotient"
-    PAIR = "pair"
-    SELECT = "select"
-    UNARY = "unary"
-    DENIED = "denied"
-    REQUANTISED = "requantised"
-    LOOKED_UP = "looked up"
-    PRELU = "prelu"
-    SOFTMAX = "softmax"
-    NORMALISED = "normalised"
-    POOL = "pool"
-    MEAN = "mean"
-    EXTREME = "extreme"
-    ARG = "arg"
-    PAD = "pad"
-    CONCATENATION = "concatenation"
-    SPLIT = "split"
-    TRANSPOSE = "transpose"
-    SLICE = "slice"
-    TILE = "tile"
-    GATHER = "gather"
-    SQUARES = "squares"
-    MATMUL = "matmul"
-    RESIZE = "resize"
-    SVDF = "svdf"
-    LSTM = "lstm"
-
-
 @dataclass(frozen=True)
 class Spelling:
     """An operator of TFLite that is read as the kind: its name, and what decodes it.
@@ -112,49 +79,67 @@ class Spelling:
 
 @dataclass(frozen=True)
 class Plain:
-    """How an operator without parameters is written: its version, and the name of its empty option table."""
+    """How a file has an operator whose parameters, if it has any, are fields of its option table.
+
+    Its version, its table's name ("": none), and what is read and written: field -> attribute of `attrs`. A
+    file without the table has the attributes' defaults, or is malformed where it is `needed`.
+    """
 
     version: int
     options: str = ""
+    attrs: type[Attrs] = Attrs
+    fields: Mapping[str, str] = field(default_factory=dict)
+    needed: bool = False
 
 
 @dataclass(frozen=True)
 class OpDef:
-    """One kind of operator.
-
-    `read`: the TFLite operators that become it. `written`: `Plain`, or "module:function" of
-    `graph.tflite`, (Lowering, Op) -> FileOp; None: it has no form in .tflite, or one that is made with the
-    state it is part of. `shape`: None for what only planning makes, and for what `graph.recurrent` checks
-    as a whole. `types`, then `quant`: the types that it takes, and the scales. `reference`:
-    "module:function" of `graph.reference`, its arithmetic; `wide`: that of int16 and int32, where it is
-    another; `byte`: the function of one byte of a table. `call`: the form of its kernel's call; None: no
-    kernel. `case`: None where no random network is drawn. `operands`: how many, None for any number;
-    `optional`: those that may be absent. `state`: operands that are brought up to date in place -> the
-    outputs that are their new values. `onnx`: the ONNX operator that is the same function, if its operands
-    need no more than those of others of the same `case`; `numpy`: the function of it, of two integers, by
-    which shapes are computed.
-    """
+    """One kind of operator; a function that is named stands as "module:function" of a package of `graph`."""
 
     kind: OpKind
+    # The rule of its shapes; None for what only planning makes, and where `whole` checks everything.
     shape: ShapeRule | None
+    # Its arithmetic, of `reference`, (Graph, Op, values) -> values.
     reference: str
+    # The TFLite operators that become it.
     read: tuple[Spelling, ...] = ()
+    # How it is written: `Plain`, or of `tflite`, (Lowering, Op) -> FileOp; None: it has no form in .tflite,
+    # or one that is made with the state that it is part of.
     written: Plain | str | None = None
+    # The ONNX operators that are read as it, and as what else their rules make -> the rule, of `onnxqdq`,
+    # (Context, Node) -> list[Value].
+    onnx: Mapping[str, str] = field(default_factory=dict)
+    # The types that it takes.
     types: QuantRule = int8_activations
+    # The quantisation that its int8 output always has.
+    output: Quantization | None = None
+    # Which scales it takes, where there is more to say.
     quant: QuantRule | None = None
+    # What checks shapes, types and scales together, of `graph`, (Graph, Op) -> None.
+    whole: str = ""
+    # Why a network of uint8 must not have it; "": it computes there what it does in int8.
+    no_uint8: str = ""
+    # The arithmetic of int16 and int32, of `reference`, where it is another.
     wide: str = ""
+    # Of a table: the function of one byte, of `reference`.
     byte: str = ""
+    # The function of it, of two integers, by which shapes are computed, of numpy.
+    numpy: str = ""
+    # The form of its kernel's call; None: no kernel.
     call: CallForm | None = None
-    case: Case | None = None
+    # The function of `api.checking.cases` that puts it into a random network; "": none is drawn.
+    case: str = ""
+    # Of an operator from one type of integers to another: the bits before and after it in random networks.
+    conversions: tuple[tuple[int, int], ...] = ()
     traits: Trait = Trait.NONE
+    # How many operands it has, None for any number, and those that may be absent.
     operands: int | None = 1
     optional: frozenset[int] = frozenset()
+    # Operands that are brought up to date in place -> the outputs that are their new values.
     state: Mapping[int, int] = field(default_factory=dict)
-    onnx: str = ""
-    numpy: str = ""
 
 
 def load(package: str, name: str) -> Any:  # a function: its type is the field's that names it
-    """What `name`, "module:function", is in a package of `buildtool.graph`."""
+    """What `name`, "module:function", is in `package`, buildtool.graph or one inside of it."""
     module, _, function = name.partition(":")
-    return getattr(importlib.import_module(f"buildtool.graph.{package}.{module}"), function)
+    return getattr(importlib.import_module(f"buildtool.{package}.{module}"), function)

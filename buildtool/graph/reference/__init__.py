@@ -106,7 +106,7 @@ def _rule(graph: Graph, op: Op) -> Rule:
 
 
 def _named(name: str) -> Rule:
-    rule: Rule = load("reference", name)
+    rule: Rule = load("graph.reference", name)
     return rule
 
 

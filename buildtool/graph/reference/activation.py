@@ -16,13 +16,14 @@ import numpy.typing as npt
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.fixedpoint import (
     RANGES,
+    multiply_by_quantized_multiplier,
     quantize_multiplier,
     quantize_value,
     rounding_divide_by_pot,
 )
 from buildtool.graph.ops import DEFS
 from buildtool.graph.ops.types import load
-from buildtool.graph.reference import curves
+from buildtool.graph.reference.rootlog import inverse_root
 from buildtool.graph.reference.tensors import (
     Int64,
     Values,
@@ -61,7 +62,7 @@ def table(graph: Graph, op: Op) -> Table:
         )
     x = np.arange(256, dtype=np.uint8).view(source.dtype.value).astype(np.int64)
     x -= quantization(graph, op, op.inputs[0]).zero_point
-    function: ByteRule = load("reference", DEFS[op.kind].byte)
+    function: ByteRule = load("graph.reference", DEFS[op.kind].byte)
     y = function(graph, op, x, RANGES[out.dtype])
     return y.astype(out.dtype.value).view(np.uint8)
 
@@ -109,7 +110,7 @@ def _transforms(op: Op) -> Callable[[Float32], Float32]:
     if op.kind is OpKind.EXP:
         return lambda real: np.array([_exp(float(v)) for v in real], np.float32)
     if op.kind is OpKind.ELU:
-        return lambda real: np.array([curves.elu(float(v)) for v in real], np.float32)
+        return lambda real: np.array([elu(float(v)) for v in real], np.float32)
     if op.kind is OpKind.LOG:
         return lambda real: np.array([math.log(v) if v > 0 else -math.inf for v in real], np.float32)
     return _gelu_tanh if attributes(op, GeluAttrs).approximate else _gelu
@@ -240,3 +241,44 @@ def dequantize(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """DEQUANTIZE: scale * (q - zero point), the product in double precision."""
     quant = quantization(graph, op, op.inputs[0])
     return [(quant.scale * (inputs[0].astype(np.float64) - quant.zero_point)).astype(np.float32)]
+
+
+_ROOT_BITS = 20  # that an inverse root is shifted left by
+
+
+def negated(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
+    """NEG: the stored byte negated modulo 256, whatever scales and zero points say, as the reference does."""
+    stored = x + quantization(graph, op, op.inputs[0]).zero_point
+    return np.where(stored == limits[0], limits[0], -stored)
+
+
+def root(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
+    """SQRT: float32, rounded down; LiteRT stops at values below zero, which here give the least output."""
+    scale, out = quantization(graph, op, op.inputs[0]).scale, output_quantization(graph, op)
+    real = np.float32(scale) * np.maximum(x, 0).astype(np.float32)
+    y = np.trunc(np.sqrt(real) / np.float32(out.scale)).astype(np.int64) + out.zero_point
+    return np.where(x < 0, limits[0], np.clip(y, *limits))
+
+
+def inverse_square_root(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
+    """RSQRT in integers; of 0 the greatest output, of values below zero, where LiteRT stops, the least."""
+    scale, out = quantization(graph, op, op.inputs[0]).scale, output_quantization(graph, op)
+    multiplier, shift = quantize_multiplier(1 / (float(np.sqrt(np.float32(scale))) * out.scale))
+    factor, factor_shift = inverse_root(np.maximum(x, 0))
+    data = multiply_by_quantized_multiplier(1, factor, factor_shift + _ROOT_BITS)
+    y = requantise(data, multiplier, shift - _ROOT_BITS, out.zero_point, limits)
+    return np.where(x > 0, y, np.where(x == 0, limits[1], limits[0]))
+
+
+def clamped(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
+    """RELU_N1_TO_1 and RELU_0_TO_1: rescaled by a float32 ratio, cut at the quantised -1 or 0 and 1."""
+    scale, out = quantization(graph, op, op.inputs[0]).scale, output_quantization(graph, op)
+    least = -1.0 if op.kind is OpKind.RELU_N1_TO_1 else 0.0
+    low, high = max(limits[0], quantize_value(least, out)), min(limits[1], quantize_value(1.0, out))
+    pair = quantize_multiplier(float_ratio(scale, over=out.scale))
+    return requantise(x, *pair, out.zero_point, (low, high))
+
+
+def elu(value: float) -> float:
+    """ELU of a real number."""
+    return math.expm1(value) if value < 0 else value

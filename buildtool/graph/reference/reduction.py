@@ -1,4 +1,4 @@
-"""MEAN, REDUCE_MAX, REDUCE_MIN over any axes, ARG_MAX and ARG_MIN: 8 bits."""
+"""MEAN, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD over any axes, ARG_MAX and ARG_MIN: 8 bits."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from buildtool.graph.fixedpoint import RANGES, quantize_multiplier, wrap_int32
+from buildtool.graph.ops.reductions import product_step
 from buildtool.graph.reference.tensors import (
     Values,
     attributes,
@@ -15,11 +16,12 @@ from buildtool.graph.reference.tensors import (
     quantization,
     requantise,
 )
+from buildtool.graph.reference.wide import multiply_wide
 from buildtool.graph.types import AxisAttrs, Graph, MeanAttrs, Op, OpKind
 
 
 def mean_count(graph: Graph, op: Op) -> int:
-    """How many elements are averaged into one."""
+    """How many elements become one."""
     shape = graph.tensors[op.inputs[0]].shape
     return math.prod(shape[axis] for axis in attributes(op, MeanAttrs).axes)
 
@@ -51,6 +53,23 @@ def extreme(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     attrs = attributes(op, MeanAttrs)
     function = np.max if op.kind is OpKind.REDUCE_MAX else np.min
     return [np.asarray(function(inputs[0], axis=attrs.axes, keepdims=attrs.keep_dims))]
+
+
+def product_factor(graph: Graph, op: Op) -> tuple[int, int]:
+    """(multiplier, shift) of every step of a product."""
+    return quantize_multiplier(product_step(graph, op))
+
+
+def product(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """REDUCE_PROD; scaled and rounded after each factor, in the order in which they lie, modulo 2^32."""
+    attrs, factor = attributes(op, MeanAttrs), product_factor(graph, op)
+    x, shape = centred(graph, op, 0, inputs[0]), graph.tensors[op.outputs[0]].shape
+    kept = [d for d in range(x.ndim) if d not in attrs.axes]
+    first, *rest = x.transpose(*attrs.axes, *kept).reshape(mean_count(graph, op), -1)
+    for element in rest:
+        first = multiply_wide(first * element, *factor)
+    total = wrap_int32(multiply_wide(first, *factor) + output_quantization(graph, op).zero_point)
+    return [np.clip(total, -128, 127).astype(np.int8).reshape(shape)]
 
 
 def arg_extreme(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:

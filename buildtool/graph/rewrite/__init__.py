@@ -8,14 +8,12 @@ from buildtool.graph.consistency import check_graph
 from buildtool.graph.rewrite.activations import fuse_activations
 from buildtool.graph.rewrite.blocks import dilate_convolutions, lower_blocks
 from buildtool.graph.rewrite.channels import shuffle_channels, slice_channels
-from buildtool.graph.rewrite.dead import drop_dead
 from buildtool.graph.rewrite.draft import Draft
-from buildtool.graph.rewrite.edges import strip_float_edges
+from buildtool.graph.rewrite.edges import order_inputs, strip_float_edges
 from buildtool.graph.rewrite.folding import fold_constants
-from buildtool.graph.rewrite.inputs import order_inputs
 from buildtool.graph.rewrite.lookups import look_up
 from buildtool.graph.rewrite.matmuls import simplify_matmuls
-from buildtool.graph.rewrite.noops import drop_noops
+from buildtool.graph.rewrite.noops import drop_dead, drop_noops
 from buildtool.graph.rewrite.pads import simplify_pads
 from buildtool.graph.rewrite.repeats import drop_repeats, pool_extremes
 from buildtool.graph.rewrite.signs import positive_scales

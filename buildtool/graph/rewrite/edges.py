@@ -1,15 +1,22 @@
-"""Float edges: a network quantised inside gets an int8 interface.
+"""A network's interface: int8 where it was float, and the order of elements that the network wants.
 
 The QUANTIZE of a float input and the DEQUANTIZE before a float output leave; the int8 tensors
 beside them become the network's inputs and outputs, and carry the scale and zero point.
+
+Where a RESHAPE or TRANSPOSE stands at an input, the input itself takes its order. Whoever fills the input, as
+a whole or row by row, delivers its elements in that order. `Tensor.source` of the input tells how it is
+related to the file's, and the emitted header says it.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from buildtool.base.errors import UnsupportedError
+from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.rewrite.draft import Draft, Node
-from buildtool.graph.types import DType, OpKind
+from buildtool.graph.types import DType, OpKind, Source, Tensor, TransposeAttrs
 
 _HINT = "re-export with full-integer int8 quantisation, so that no float operator is left inside"
 
@@ -84,3 +91,31 @@ def _strip_output(draft: Draft, position: int) -> None:
     draft.outputs = [node.inputs[0] if t == target else t for t in draft.outputs]
     if not draft.readers(target):
         draft.remove(node)
+
+
+def order_inputs(draft: Draft) -> None:
+    """Lets every input take the place of what the one RESHAPE or TRANSPOSE that reads it makes."""
+    fed = len(draft.inputs) - len(draft.states)  # nobody else fills what states are
+    for position, t in enumerate(draft.inputs[:fed]):
+        readers = draft.readers(t)
+        if len(readers) == 1 and t not in draft.outputs and readers[0].outputs[0] not in draft.outputs:
+            wanted = _wanted(draft, t, readers[0])
+            if wanted is not None:
+                target = readers[0].outputs[0]
+                draft.remove(readers[0])
+                draft.tensors[target] = wanted
+                draft.inputs[position] = target
+
+
+def _wanted(draft: Draft, source: int, reader: Node) -> Tensor | None:
+    """The tensor that the network wants as its input; None where the input stays as it is."""
+    given, made = draft.tensors[source], draft.tensors[reader.outputs[0]]
+    origin = given.source
+    if not same_quantization(given.quant, made.quant) or origin is None or origin.perm:
+        return None
+    if isinstance(reader.attrs, TransposeAttrs):
+        return replace(made, name=given.name, source=Source(origin.index, reader.attrs.perm))
+    is_image = len(made.shape) == 4 and made.shape[0] == 1 < made.shape[1]
+    if reader.kind in ALIAS_KINDS and is_image and len(given.shape) < 4 and given.nhwc[1] == 1:
+        return replace(made, name=given.name)  # now it has rows, which may come one after the other
+    return None

@@ -1,4 +1,4 @@
-"""Decodes operators that arrange elements anew: packs, cuts, gathered elements, tiles, blocks.
+"""Operators that arrange elements anew, from a file and into one: packs, cuts, gathers, tiles, blocks.
 
 Most are a few of the operators that there are: a PACK is a CONCATENATION of reshaped operands, a REVERSE_V2
 a STRIDED_SLICE. What costs less as an operator of its own (TILE, GATHER, blocks of pixels) is one.
@@ -11,9 +11,11 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.base.errors import ModelError
+from buildtool.base.errors import ModelError, UnsupportedError
+from buildtool.graph import types as g
 from buildtool.graph.picking import picking
 from buildtool.graph.quantrules import same_quantization
+from buildtool.graph.tflite.fileops import FileOp, Lowering, OptionValue
 from buildtool.graph.tflite.flat import RawTensor
 from buildtool.graph.tflite.opview import MAX_PARAMETERS, Chain, Decoded, Folded, Made, OpView
 from buildtool.graph.tflite.schema import tflite
@@ -21,7 +23,7 @@ from buildtool.graph.types import (
     Attrs,
     AxisAttrs,
     BatchBlockAttrs,
-    BlockAttrs,
+    GatherAttrs,
     OpKind,
     SliceAttrs,
     TileAttrs,
@@ -195,18 +197,6 @@ def broadcast_to(view: OpView) -> Chain:
     return chain
 
 
-def depth_to_space(view: OpView) -> Decoded:
-    """DEPTH_TO_SPACE."""
-    block = int(view.options(tflite.DepthToSpaceOptions).BlockSize())
-    return view.decoded(OpKind.DEPTH_TO_SPACE, BlockAttrs(block))
-
-
-def space_to_depth(view: OpView) -> Decoded:
-    """SPACE_TO_DEPTH."""
-    block = int(view.options(tflite.SpaceToDepthOptions).BlockSize())
-    return view.decoded(OpKind.SPACE_TO_DEPTH, BlockAttrs(block))
-
-
 def space_to_batch_nd(view: OpView) -> Decoded:
     """SPACE_TO_BATCH_ND (x, block, paddings), filled with the output's zero point."""
     quant = view.output.quant
@@ -240,3 +230,39 @@ def fill(view: OpView) -> Folded:
     if output.dtype != value.dtype:
         view.refuse(f"a value of {value.dtype} for an output of {output.dtype}")
     return Folded(output.index, np.full(output.shape, value.array().reshape(-1)[0]))
+
+
+# ---- into a file -------------------------------------------------------------------------------
+
+
+def write_tile(low: Lowering, op: g.Op) -> FileOp:
+    """TILE; the multiples are a tensor."""
+    attrs = op.attrs
+    assert isinstance(attrs, TileAttrs)
+    multiples = low.parameter(op, "multiples", attrs.multiples)
+    return FileOp("TILE", 2, (*op.inputs, multiples), op.outputs, "TileOptions")
+
+
+def write_gather(low: Lowering, op: g.Op) -> FileOp:
+    """GATHER; the indices are a tensor."""
+    attrs = op.attrs
+    assert isinstance(attrs, GatherAttrs)
+    indices = low.parameter(op, "indices", attrs.indices)
+    options: dict[str, OptionValue] = {"Axis": attrs.axis}
+    return FileOp("GATHER", 2, (*op.inputs, indices), op.outputs, "GatherOptions", options)
+
+
+def write_batch_blocks(low: Lowering, op: g.Op) -> FileOp:
+    """SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND; blocks and edges are tensors."""
+    attrs = op.attrs
+    assert isinstance(attrs, BatchBlockAttrs)
+    shrinks = op.kind is OpKind.BATCH_TO_SPACE_ND
+    quant = low.graph.tensors[op.outputs[0]].quant
+    if not shrinks and quant is not None and attrs.value != quant.zero_point:
+        raise UnsupportedError("SPACE_TO_BATCH_ND pads with the zero point only", operator=op.place)
+    operands = (
+        low.parameter(op, "block", attrs.block),
+        low.parameter(op, "crops" if shrinks else "paddings", attrs.edges),
+    )
+    table = "BatchToSpaceNDOptions" if shrinks else "SpaceToBatchNDOptions"
+    return FileOp(op.kind, 2, (*op.inputs, *operands), op.outputs, table)

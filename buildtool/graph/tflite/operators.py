@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from buildtool.graph.ops import DEFS
-from buildtool.graph.ops.types import Int16, Spelling, load
+from buildtool.graph.ops.types import Int16, OpDef, Spelling, load
 from buildtool.graph.tflite.opview import Chain, Decoded, Folded, OpView
 from buildtool.graph.tflite.schema import tflite
 
@@ -13,12 +13,12 @@ _B = tflite.BuiltinOperator
 
 
 def _spelled(*, int16: Int16) -> frozenset[int]:
-    return frozenset(code for code, spelling in SPELLINGS.items() if spelling.int16 is int16)
+    return frozenset(code for code, (_, spelling) in SPELLINGS.items() if spelling.int16 is int16)
 
 
 # The operators that are read, by their codes.
-SPELLINGS: dict[int, Spelling] = {
-    getattr(_B, spelling.name): spelling for found in DEFS.values() for spelling in found.read
+SPELLINGS: dict[int, tuple[OpDef, Spelling]] = {
+    getattr(_B, spelling.name): (found, spelling) for found in DEFS.values() for spelling in found.read
 }
 # Operators that are read with int16 activations (16x8 quantisation), too.
 INT16 = _spelled(int16=Int16.READ)
@@ -26,8 +26,7 @@ INT16 = _spelled(int16=Int16.READ)
 
 def decoder(code: int) -> Callable[[OpView], Decoded | Chain | Folded] | None:
     """What decodes an operator; None for one that is not read."""
-    spelling = SPELLINGS.get(code)
-    return None if spelling is None else load("tflite", spelling.decode)
+    return load("graph.tflite", SPELLINGS[code][1].decode) if code in SPELLINGS else None
 
 
 # Element-wise operators whose int8 form LiteRT's reference kernels lack, or compute otherwise than they say.

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import ModelError, UnsupportedError
+from buildtool.graph.ops import DEFS
+from buildtool.graph.ops.types import Plain
 from buildtool.graph.tflite.flat import Accessor, FlatFile, RawOperator, RawTensor
 from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import Activation, Attrs, OpKind
@@ -173,5 +175,15 @@ class OpView:
 
 
 def plain(view: OpView) -> Decoded:
-    """An operator of one input without parameters, whose kind has its name."""
-    return view.decoded(OpKind(view.op.name))
+    """An operator whose kind has its name, and whose parameters, if it has any, are fields of its options."""
+    found = DEFS[OpKind(view.op.name)]
+    form = found.written
+    attrs = Attrs()
+    if isinstance(form, Plain) and form.fields:
+        table = getattr(tflite, form.options)
+        options = view.options(table) if form.needed else view.optional_options(table)
+        if options is None:
+            attrs = form.attrs()
+        else:
+            attrs = form.attrs(**{name: getattr(options, field)() for field, name in form.fields.items()})
+    return view.decoded(found.kind, attrs, found.operands or 1)

@@ -1,43 +1,27 @@
-"""Decodes operators that work element by element or reduce: arithmetic, activations, MEAN, resizing."""
+"""Operators element by element, from a file and into one: arithmetic, choices, casts."""
 
 from __future__ import annotations
 
 import math
 
-from buildtool.base.errors import ModelError
+from buildtool.base.errors import UnsupportedError
+from buildtool.graph import types as g
+from buildtool.graph.tflite.fileops import ACTIVATIONS, TYPE_CODES, FileOp, Lowering, OptionValue
 from buildtool.graph.tflite.flat import Accessor
-from buildtool.graph.tflite.opview import Decoded, OpView
+from buildtool.graph.tflite.opview import Decoded, OpView, plain
 from buildtool.graph.tflite.schema import tflite
-from buildtool.graph.types import (
-    Activation,
-    ElementwiseAttrs,
-    GeluAttrs,
-    LeakyReluAttrs,
-    MeanAttrs,
-    OpKind,
-    ResizeAttrs,
-    SoftmaxAttrs,
-)
+from buildtool.graph.types import Activation, ElementwiseAttrs, OpKind, QuotientAttrs
+
+POWERS_OF_TWO = False  # of int16 additions; true lets LiteRT shift where all scales are powers of two
 
 
-def add(view: OpView) -> Decoded:
-    """ADD."""
-    options = view.optional_options(tflite.AddOptions)
-    _general_scales(view, options)
-    return view.decoded(OpKind.ADD, _elementwise(view, options), 2)
-
-
-def sub(view: OpView) -> Decoded:
-    """SUB."""
-    options = view.optional_options(tflite.SubOptions)
-    _general_scales(view, options)
-    return view.decoded(OpKind.SUB, _elementwise(view, options), 2)
-
-
-def mul(view: OpView) -> Decoded:
-    """MUL."""
-    options = view.optional_options(tflite.MulOptions)
-    return view.decoded(OpKind.MUL, _elementwise(view, options), 2)
+def arithmetic(view: OpView) -> Decoded:
+    """ADD, SUB, MUL."""
+    kind = OpKind(view.op.name)
+    options = view.optional_options(getattr(tflite, f"{kind.capitalize()}Options"))
+    if kind is not OpKind.MUL:
+        _general_scales(view, options)
+    return view.decoded(kind, ElementwiseAttrs(_fused(view, options)), 2)
 
 
 def _general_scales(view: OpView, options: Accessor) -> None:
@@ -55,67 +39,70 @@ def _general_scales(view: OpView, options: Accessor) -> None:
         )
 
 
-def _elementwise(view: OpView, options: Accessor) -> ElementwiseAttrs:
+def _fused(view: OpView, options: Accessor) -> Activation:
     code = options.FusedActivationFunction() if options is not None else 0
-    return ElementwiseAttrs(view.activation(code) if code else Activation.NONE)
+    return view.activation(code) if code else Activation.NONE
 
 
-def mean(view: OpView) -> Decoded:
-    """MEAN; axes from the second input, negative ones counted from the back, repetitions dropped."""
-    rank = len(view.input(0).shape)
-    axes = tuple(sorted({view.axis(a, rank) for a in view.ints(1)}))
-    if not axes:
-        view.refuse("a mean over no axis", "remove the operator")
-    options = view.optional_options(tflite.ReducerOptions)
-    return view.decoded(OpKind.MEAN, MeanAttrs(axes, bool(options is not None and options.KeepDims())))
+def div(view: OpView) -> Decoded:
+    """DIV."""
+    options = view.optional_options(tflite.DivOptions)
+    return view.decoded(OpKind.DIV, QuotientAttrs(_fused(view, options)), 2)
 
 
-def softmax(view: OpView) -> Decoded:
-    """SOFTMAX."""
-    return view.decoded(OpKind.SOFTMAX, SoftmaxAttrs(float(view.options(tflite.SoftmaxOptions).Beta())))
+def select(view: OpView) -> Decoded:
+    """SELECT: a condition of one dimension chooses whole slices of operands of several."""
+    condition, first = view.input(0), view.input(1)
+    if len(condition.shape) == 1 and len(first.shape) > 1 and condition.elements > 1:
+        view.refuse("a condition that chooses whole slices", "give the condition the shape of the operands")
+    return select_v2(view)
 
 
-def leaky_relu(view: OpView) -> Decoded:
-    """LEAKY_RELU."""
-    alpha = float(view.options(tflite.LeakyReluOptions).Alpha())
-    return view.decoded(OpKind.LEAKY_RELU, LeakyReluAttrs(alpha))
+def select_v2(view: OpView) -> Decoded:
+    """SELECT_V2: condition and both operands broadcast."""
+    return view.decoded(OpKind.SELECT_V2, None, 3)
 
 
-def gelu(view: OpView) -> Decoded:
-    """GELU."""
-    options = view.optional_options(tflite.GeluOptions)
-    return view.decoded(OpKind.GELU, GeluAttrs(bool(options is not None and options.Approximate())))
+def l2_normalization(view: OpView) -> Decoded:
+    """L2_NORMALIZATION over the last dimension."""
+    options = view.optional_options(tflite.L2NormOptions)
+    if options is not None and options.FusedActivationFunction():
+        view.refuse("a fused activation, which LiteRT's int8 kernel has not")
+    return plain(view)
 
 
 def prelu(view: OpView) -> Decoded:
     """PRELU (x, alpha)."""
     if not view.input(1).is_constant:
         view.refuse("alpha is not constant")
-    return view.decoded(OpKind.PRELU, None, 2)
+    return plain(view)
 
 
-def resize_nearest_neighbor(view: OpView) -> Decoded:
-    """RESIZE_NEAREST_NEIGHBOR."""
-    options = view.optional_options(tflite.ResizeNearestNeighborOptions)
-    return view.decoded(OpKind.RESIZE_NEAREST_NEIGHBOR, _resize(view, options))
+# ---- into a file -------------------------------------------------------------------------------
 
 
-def resize_bilinear(view: OpView) -> Decoded:
-    """RESIZE_BILINEAR."""
-    options = view.optional_options(tflite.ResizeBilinearOptions)
-    attrs = _resize(view, options)
-    if attrs.align_corners and attrs.half_pixel_centers:
-        raise ModelError("align_corners and half_pixel_centers exclude each other")
-    return view.decoded(OpKind.RESIZE_BILINEAR, attrs)
+def write_arithmetic(low: Lowering, op: g.Op) -> FileOp:
+    """ADD, SUB, MUL."""
+    attrs = op.attrs
+    assert isinstance(attrs, ElementwiseAttrs)
+    options: dict[str, OptionValue] = {"FusedActivationFunction": ACTIVATIONS[attrs.activation]}
+    if low.graph.tensors[op.inputs[0]].dtype is g.DType.INT16 and op.kind is not OpKind.MUL:
+        options["PotScaleInt16"] = POWERS_OF_TWO
+    return FileOp(op.kind, 2, op.inputs, op.outputs, f"{op.kind.capitalize()}Options", options)
 
 
-def _resize(view: OpView, options: Accessor) -> ResizeAttrs:
-    size = view.ints(1)
-    if len(size) != 2 or size != view.output.shape[1:3]:
-        raise ModelError(f"output shape {list(view.output.shape)}, the parameter says {list(size)}")
-    if options is None:
-        return ResizeAttrs()
-    return ResizeAttrs(
-        align_corners=bool(options.AlignCorners()),
-        half_pixel_centers=bool(options.HalfPixelCenters()),
-    )
+def write_div(low: Lowering, op: g.Op) -> FileOp:
+    """DIV."""
+    attrs = op.attrs
+    assert isinstance(attrs, QuotientAttrs)
+    if not attrs.wraps:
+        raise UnsupportedError("a quotient whose small values LiteRT computes otherwise", operator=op.place)
+    clamp = {"FusedActivationFunction": ACTIVATIONS[attrs.activation]}
+    return FileOp("DIV", 2, op.inputs, op.outputs, "DivOptions", {**clamp})
+
+
+def write_cast(low: Lowering, op: g.Op) -> FileOp:
+    """CAST."""
+    types = (low.graph.tensors[t].dtype for t in (op.inputs[0], op.outputs[0]))
+    options = dict(zip(("InDataType", "OutDataType"), map(TYPE_CODES.__getitem__, types), strict=True))
+    return FileOp("CAST", 1, op.inputs, op.outputs, "CastOptions", options)

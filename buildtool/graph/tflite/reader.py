@@ -19,7 +19,6 @@ from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.ops import STATEFUL
-from buildtool.graph.recurrent import RECURRENT
 from buildtool.graph.refusals import together
 from buildtool.graph.tflite import operators
 from buildtool.graph.tflite.flat import BUILTIN_NAMES, FlatFile, RawOperator, RawTensor
@@ -135,7 +134,8 @@ class _Reader:
             _refuse_operator(op)
         self._refuse_variable(op.outputs)
         mentioned = [self._file.tensor(t) for t in (*op.inputs, *op.outputs) if t >= 0]
-        _check_types(op, [t for t in mentioned if op.name not in RECURRENT or t.dtype != DType.INT16])
+        wide = DType.INT16 if operators.SPELLINGS[op.code][0].whole else ""  # of weights, and of state
+        _check_types(op, [t for t in mentioned if t.dtype != wide])
         decoded = decoder(OpView(self._file, op, self._shapes))
         if isinstance(decoded, Chain):
             self._chain(decoded, op.index)

@@ -1,10 +1,15 @@
-"""Decodes operators that keep state of their own: SVDF and UNIDIRECTIONAL_SEQUENCE_LSTM."""
+"""Operators that keep state of their own, from a file and into one: SVDF and UNIDIRECTIONAL_SEQUENCE_LSTM.
+
+Their state is variable tensors; an LSTM's scales in between are those of intermediate ones.
+"""
 
 from __future__ import annotations
 
 import math
 
 from buildtool.base.errors import ModelError
+from buildtool.graph import types as g
+from buildtool.graph.tflite.fileops import ACTIVATIONS, FileOp, Lowering, OptionValue
 from buildtool.graph.tflite.opview import Decoded, OpView
 from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import LstmAttrs, LstmInput, OpKind, Quantization, SvdfAttrs
@@ -93,3 +98,40 @@ def _quantization(view: OpView, place: int, what: str) -> Quantization:
     if not (math.isfinite(quant.scale) and quant.scale > 0):
         raise ModelError(f"{what} has the scale {quant.scale}", tensor=tensor.name)
     return quant
+
+
+# ---- into a file -------------------------------------------------------------------------------
+
+
+def write_svdf(low: Lowering, op: g.Op) -> FileOp:
+    """SVDF; its state is a variable tensor."""
+    attrs = op.attrs
+    assert isinstance(attrs, SvdfAttrs)
+    options: dict[str, OptionValue] = {
+        "Rank": attrs.rank,
+        "FusedActivationFunction": ACTIVATIONS[g.Activation.RELU],
+    }
+    return FileOp("SVDF", 3, op.inputs, op.outputs[:1], "SVDFOptions", options)
+
+
+def write_lstm(low: Lowering, op: g.Op) -> FileOp:
+    """UNIDIRECTIONAL_SEQUENCE_LSTM; its states are variable tensors."""
+    attrs = op.attrs
+    assert isinstance(attrs, LstmAttrs)
+    options: dict[str, OptionValue] = {
+        "FusedActivationFunction": tflite.ActivationFunctionType.TANH,
+        "CellClip": attrs.cell_clip,
+        "ProjClip": attrs.projection_clip,
+        "TimeMajor": attrs.time_major,
+    }
+    name = low.graph.tensors[op.outputs[0]].name
+    made = []
+    for number, gate in enumerate(("input", "forget", "cell", "output")):
+        quant = Quantization((attrs.gates[number],), (0,)) if attrs.gates else None
+        made.append((f"{name}/{gate}_sum", g.DType.INT16, quant))
+    made.append((f"{name}/hidden", g.DType.INT8, attrs.hidden))
+    first = len(low.tensors)
+    low.tensors += [g.Tensor(role, (0,), dtype, quant) for role, dtype, quant in made]
+    places = tuple(range(first, len(low.tensors)))
+    table = "UnidirectionalSequenceLSTMOptions"
+    return FileOp(op.kind, 1, op.inputs, op.outputs[:1], table, options, places)

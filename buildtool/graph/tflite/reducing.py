@@ -1,54 +1,51 @@
-"""Decodes operators that reduce dimensions to extremes or their places, and products of matrices."""
+"""Operators that reduce dimensions, from a file and into one: means, extremes and their places."""
 
 from __future__ import annotations
 
 from buildtool.base.errors import ModelError
+from buildtool.graph.tflite.fileops import FileOp, Lowering, OptionValue
 from buildtool.graph.tflite.opview import Decoded, OpView
 from buildtool.graph.tflite.schema import tflite
-from buildtool.graph.types import AxisAttrs, MatmulAttrs, MeanAttrs, OpKind
+from buildtool.graph.types import AxisAttrs, DType, MeanAttrs, Op, OpKind
 
 
-def reduce_max(view: OpView) -> Decoded:
-    """REDUCE_MAX."""
-    return _extreme(view, OpKind.REDUCE_MAX)
-
-
-def reduce_min(view: OpView) -> Decoded:
-    """REDUCE_MIN."""
-    return _extreme(view, OpKind.REDUCE_MIN)
-
-
-def _extreme(view: OpView, kind: OpKind) -> Decoded:
-    """The axes as MEAN has them: negative ones count from the back, repetitions are dropped."""
-    rank = len(view.input(0).shape)
+def reduced(view: OpView) -> Decoded:
+    """MEAN and its kin; axes from the second input, negative ones from the back, repetitions dropped."""
+    kind, rank = OpKind(view.op.name), len(view.input(0).shape)
     axes = tuple(sorted({view.axis(a, rank) for a in view.ints(1)}))
     if not axes:
-        view.refuse("a reduction over no axis", "remove the operator")
+        what = "mean" if kind is OpKind.MEAN else "reduction"
+        view.refuse(f"a {what} over no axis", "remove the operator")
     options = view.optional_options(tflite.ReducerOptions)
     return view.decoded(kind, MeanAttrs(axes, bool(options is not None and options.KeepDims())))
 
 
-def arg_max(view: OpView) -> Decoded:
-    """ARG_MAX."""
-    return _arg(view, OpKind.ARG_MAX)
-
-
-def arg_min(view: OpView) -> Decoded:
-    """ARG_MIN."""
-    return _arg(view, OpKind.ARG_MIN)
-
-
-def _arg(view: OpView, kind: OpKind) -> Decoded:
+def arg(view: OpView) -> Decoded:
+    """ARG_MAX and ARG_MIN."""
     axes = view.ints(1)
     if len(axes) != 1:
         raise ModelError(f"{len(axes)} axes, expected 1")
-    return view.decoded(kind, AxisAttrs(view.axis(axes[0], len(view.input(0).shape))))
+    return view.decoded(OpKind(view.op.name), AxisAttrs(view.axis(axes[0], len(view.input(0).shape))))
 
 
-def batch_matmul(view: OpView) -> Decoded:
-    """BATCH_MATMUL."""
-    options = view.optional_options(tflite.BatchMatMulOptions)
-    attrs = MatmulAttrs()
-    if options is not None:
-        attrs = MatmulAttrs(bool(options.AdjX()), bool(options.AdjY()))
-    return view.decoded(OpKind.BATCH_MATMUL, attrs, 2)
+# ---- into a file -------------------------------------------------------------------------------
+
+
+def write_reduced(low: Lowering, op: Op) -> FileOp:
+    """MEAN and its kin; the axes are a tensor."""
+    attrs = op.attrs
+    assert isinstance(attrs, MeanAttrs)
+    axes = low.parameter(op, "axes", attrs.axes)
+    options: dict[str, OptionValue] = {"KeepDims": attrs.keep_dims}
+    return FileOp(op.kind, 2, (*op.inputs, axes), op.outputs, "ReducerOptions", options)
+
+
+def write_arg(low: Lowering, op: Op) -> FileOp:
+    """ARG_MAX and ARG_MIN; the axis is a tensor."""
+    attrs = op.attrs
+    assert isinstance(attrs, AxisAttrs)
+    axis = low.parameter(op, "axis", attrs.axis)
+    wide = low.graph.tensors[op.outputs[0]].dtype is DType.INT64
+    table = "ArgMaxOptions" if op.kind is OpKind.ARG_MAX else "ArgMinOptions"
+    options: dict[str, OptionValue] = {"OutputType": 4 if wide else 2}  # the schema's TensorType
+    return FileOp(op.kind, 2, (*op.inputs, axis), op.outputs, table, options)

@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from buildtool.graph.ops import DEFS
 from buildtool.graph.tflite.flat import FlatFile, RawOperator, RawTensor
+from buildtool.graph.tflite.movement import strided_spec
 from buildtool.graph.tflite.opview import OpView
 from buildtool.graph.tflite.schema import tflite
-from buildtool.graph.tflite.slicing import strided_spec
 
 _Ints = npt.NDArray[np.int64]
 _MAX = 64  # elements of a value that is followed

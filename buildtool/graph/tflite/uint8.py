@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.fixedpoint import quantize_multiplier
+from buildtool.graph.ops import DEFS
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.types import (
     AsUint8,
@@ -39,19 +40,6 @@ from buildtool.graph.types import (
 )
 
 SHIFT = 128
-# Kinds whose uint8 kernel computes something else than the int8 kernel, and that `AsUint8` does not cover.
-_OTHERWISE = {
-    OpKind.L2_NORMALIZATION: "LiteRT's uint8 kernel rounds at another place",
-    OpKind.RESIZE_BILINEAR: "LiteRT's uint8 kernel interpolates in floats",
-}
-_NONE = "LiteRT's kernel takes no uint8"
-_WITHOUT = dict.fromkeys((OpKind.ABS, OpKind.EXP, OpKind.LOG, OpKind.BATCH_MATMUL), _NONE)
-_WITHOUT |= dict.fromkeys(
-    (OpKind.NEG, OpKind.SQRT, OpKind.RSQRT, OpKind.ELU, OpKind.SQUARED_DIFFERENCE), _NONE
-)
-_WITHOUT |= dict.fromkeys((OpKind.SVDF, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM), _NONE)
-_NUMBERS = {OpKind.CAST: "it takes the stored numbers, 0 to 255, which int8 does not hold"}
-REFUSED = _OTHERWISE | _WITHOUT | _NUMBERS
 _WITH_ZERO_POINT = {
     ConvAttrs: ConvAsUint8,
     DepthwiseAttrs: DepthwiseAsUint8,
@@ -112,8 +100,8 @@ class Shifted:
         if not self._given.keys() & {*op.inputs, *op.outputs}:  # of a part that is int8 already
             self.ops.append(op)
             return
-        if op.kind in REFUSED:
-            raise UnsupportedError(f"{op.kind} of uint8: {REFUSED[op.kind]}", hint=_HINT)
+        if DEFS[op.kind].no_uint8:
+            raise UnsupportedError(f"{op.kind} of uint8: {DEFS[op.kind].no_uint8}", hint=_HINT)
         inputs = tuple(self._twins.get(t, t) for t in op.inputs)
         outputs = tuple(self._twins.get(t, t) for t in op.outputs)
         attrs = op.attrs

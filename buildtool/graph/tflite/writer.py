@@ -10,11 +10,19 @@ import flatbuffers
 import numpy as np
 import numpy.typing as npt
 
+from buildtool.base.errors import UnsupportedError
+from buildtool.graph.ops import DEFS
+from buildtool.graph.ops.types import Plain, load
 from buildtool.graph.tflite.fileops import TYPE_CODES, FileOp, Lowering, OptionValue
-from buildtool.graph.tflite.lower_state import assign, var_handle
-from buildtool.graph.tflite.lowering import lower
 from buildtool.graph.tflite.schema import functions, tflite
-from buildtool.graph.types import Graph, Quantization, Tensor
+from buildtool.graph.tflite.variables import (
+    begin_states,
+    check_assignment,
+    end_states,
+    write_assign,
+    write_var_handle,
+)
+from buildtool.graph.types import Graph, Op, OpKind, Quantization, Tensor
 
 BUFFER_ALIGNMENT = 16  # bytes; of constants, as TFLite's own writers align them
 
@@ -30,7 +38,7 @@ def write_model(graph: Graph) -> bytes:
     Explicit padding becomes SAME or VALID where it means one of them, else a PAD operator.
     Raises UnsupportedError for what the format cannot express.
     """
-    low = lower(graph)
+    low = _lowered(graph)
     size = sum(t.size for t in low.tensors if t.is_constant)
     builder = flatbuffers.Builder(size + 256 * (len(low.tensors) + len(low.ops)) + 1024)
     parts = [_Part(graph.name, low.tensors, low.ops, graph.inputs, graph.outputs, low.variable)]
@@ -55,6 +63,34 @@ def write_model(graph: Graph) -> bytes:
     return bytes(builder.Output())
 
 
+def _lowered(graph: Graph) -> Lowering:
+    """All operators as the file has them; UnsupportedError for what .tflite cannot express."""
+    low = Lowering(graph, list(graph.tensors), [])
+    begin_states(low)
+    for op in graph.ops:
+        if op.kind is OpKind.ASSIGN_VARIABLE:
+            check_assignment(low, op)
+        else:
+            low.ops.append(_file_op(low, op))
+    end_states(low)
+    return low
+
+
+def _file_op(low: Lowering, op: Op) -> FileOp:
+    written = DEFS[op.kind].written
+    if written is None:
+        raise UnsupportedError(
+            f"{op.kind} has no form in .tflite",
+            operator=op.place,
+            hint="write the network before its rewrite",
+        )
+    if isinstance(written, Plain):
+        options = {name: getattr(op.attrs, attribute) for name, attribute in written.fields.items()}
+        return FileOp(op.kind, written.version, op.inputs, op.outputs, written.options, options)
+    made: FileOp = load("graph.tflite", written)(low, op)
+    return made
+
+
 @dataclass(frozen=True)
 class _Part:
     """A subgraph; `variable`: tensors that are marked so."""
@@ -73,8 +109,8 @@ def _initialising(low: Lowering) -> _Part:
     ops: list[FileOp] = []
     for variable in low.variables.values():
         tensors += [low.tensors[variable.handle], variable.initial]
-        ops.append(var_handle(variable.name, len(tensors) - 2))
-        ops.append(assign(len(tensors) - 2, len(tensors) - 1))
+        ops.append(write_var_handle(variable.name, len(tensors) - 2))
+        ops.append(write_assign(len(tensors) - 2, len(tensors) - 1))
     return _Part("NoOp", tensors, ops)
 
 

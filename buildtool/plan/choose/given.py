@@ -150,8 +150,7 @@ def _orders(graph: Graph) -> Iterator[Graph]:
     yield graph
     yield with_sliced_fusions(graph)
     from buildtool.graph.flow import flow_of
-    from buildtool.graph.order import BUDGET, SHORT_BUDGET, in_order, reorder
-    from buildtool.graph.orderchains import least_peak_of_chains
+    from buildtool.graph.order import BUDGET, SHORT_BUDGET, in_order, least_peak_of_chains, reorder
 
     for budget in (SHORT_BUDGET, BUDGET):
         yield reorder(graph, budget=budget).graph

@@ -182,12 +182,11 @@ def _with_sliced_fusions(graph: Graph, target: Target, options: PlanOptions) -> 
 def _best_order(graph: Graph, budget: int, session: Session, *, of_chains: bool = False) -> graph_order.Order:
     """The order with the least peak of live bytes; it depends on the topology alone.
 
-    `of_chains`: one in which chains of operators stay together (see graph.orderchains).
+    `of_chains`: one in which chains of operators stay together (see graph.order).
     """
     from buildtool.graph.digest import topology_digest
     from buildtool.graph.flow import flow_of
-    from buildtool.graph.order import Order, is_order, least_peak_order
-    from buildtool.graph.orderchains import least_peak_of_chains
+    from buildtool.graph.order import Order, is_order, least_peak_of_chains, least_peak_order
 
     def unpacked(data: bytes) -> Order:
         order, status, *numbers = msgpack.unpackb(data)

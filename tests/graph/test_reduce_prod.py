@@ -1,0 +1,80 @@
+"""REDUCE_PROD equals LiteRT's reference kernel to the bit: the reference, and firmware on two boards."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from graphs import inputs_for, patterns, seeds
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from litert import run_graph
+
+from buildtool.api import handle
+from buildtool.base.errors import UnsupportedError
+from buildtool.graph.consistency import check_graph
+from buildtool.graph.reference import execute
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import MeanAttrs, OpKind
+from buildtool.zoo.drawn import NetBuilder, quant
+
+
+def product(net, x, axes, keep, factor, zero_point=0):
+    """The product of `x` over axes; each step multiplies by about `factor`."""
+    shape = net.shape(x)
+    count = math.prod(shape[a] for a in axes)
+    logarithm = count * (math.log(net.scale(x)) - math.log(factor))
+    out = [1 if d in axes else n for d, n in enumerate(shape) if keep or d not in axes]
+    q = quant(math.exp(min(max(logarithm, -80), 80)), zero_point)
+    return net.op(OpKind.REDUCE_PROD, (x,), out, MeanAttrs(axes, keep), q)
+
+
+@st.composite
+def products(draw):
+    """Any axes of any shape; factors from those that leave nothing to those whose sums wrap around."""
+    net = NetBuilder(draw(seeds))
+    shape = draw(st.lists(st.sampled_from((1, 2, 3, 5, 7, 8, 17)), min_size=1, max_size=5))
+    axes = tuple(sorted(draw(st.sets(st.integers(0, len(shape) - 1), min_size=1))))
+    factor = 2.0 ** draw(st.floats(-8, 6.9))
+    x, zero_point = net.input(shape), draw(st.sampled_from((-128, -1, 0, 5, 127)))
+    return net.graph([product(net, x, axes, draw(st.booleans()), factor, zero_point)])
+
+
+@settings(derandomize=True, deadline=None, max_examples=150)
+@given(graph=products(), seed=seeds, pattern=patterns)
+def test_products_equal_litert(graph, seed, pattern):
+    try:
+        check_graph(graph)
+    except UnsupportedError as error:
+        assert "requantisation factor" in error.text
+        return
+    inputs = inputs_for(graph, seed, pattern)
+    (out,) = graph.outputs
+    np.testing.assert_array_equal(execute(graph, inputs)[out], run_graph(graph, inputs)[out], strict=True)
+
+
+def test_a_factor_that_the_shift_does_not_hold_is_refused():
+    net = NetBuilder(0)
+    graph = net.graph([product(net, net.input((1, 4)), (1,), False, 128.5)])
+    with pytest.raises(UnsupportedError, match="a requantisation factor of 128"):
+        read_model(write_model(graph))
+
+
+def network():
+    """Products over rows and columns, over channels, and over all."""
+    net = NetBuilder(3)
+    x = net.input((1, 5, 7, 9))
+    return net.graph([product(net, x, axes, True, 1 / 45) for axes in ((1, 2), (3,), (2,), (1, 2, 3))])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("board", ["host", "cortex-m4"])
+def test_firmware_equals_litert(board, tmp_path):
+    model = tmp_path / "products.tflite"
+    model.write_bytes(write_model(network()))
+    request = {"kind": "validate", "model": str(model), "board": board, "reference": "litert", "inputs": 3}
+    answer = handle(request | {"tensors": True, "seed": 1, "options": {}})
+    assert answer["exact"], answer["first_difference"]
+    assert answer["output_values"] > 50  # different ones
