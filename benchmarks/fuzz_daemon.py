@@ -30,10 +30,10 @@ import msgpack
 
 from buildtool.api import answered
 from buildtool.base import folders, wire
-from buildtool.base.cache import entry
-from buildtool.base.cache.cache import Cache
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.session import Session
+from buildtool.base.store import disk
+from buildtool.base.store.cache import Cache
 from buildtool.client import daemon as client
 from buildtool.client import endpoint as places
 
@@ -288,16 +288,16 @@ def _damaged(good: bytes, level: str, key: str, damage: str, others: list[Path],
     if damage == "swapped":
         return rng.choice(others).read_bytes()
     if damage == "sealed noise":
-        return entry.pack(level, key, rng.randbytes(rng.randrange(200)))
+        return disk.pack(level, key, rng.randbytes(rng.randrange(200)))
     if damage == "sealed bomb":
-        return entry.pack(level, key, rng.choice((b"\xdd\xff\xff\xff\xff", b"\x91" * 2000, b"\x90" * 10_000)))
+        return disk.pack(level, key, rng.choice((b"\xdd\xff\xff\xff\xff", b"\x91" * 2000, b"\x90" * 10_000)))
     try:
-        payload = bytearray(entry.unpack(good, level, key))
-    except entry.BadEntryError:
+        payload = bytearray(disk.unpack(good, level, key))
+    except disk.BadEntryError:
         return good
     if payload:
         payload[rng.randrange(len(payload))] ^= 1 << rng.randrange(8)
-    return entry.pack(level, key, bytes(payload))
+    return disk.pack(level, key, bytes(payload))
 
 
 def main() -> int:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from buildtool import __version__, zoo
-from buildtool.base import seen
+from buildtool.base import digests
 from buildtool.base.errors import BuildtoolError, UsageError
 from buildtool.base.identity import home
 from buildtool.fronts.cli import main as cli
@@ -441,14 +441,14 @@ def test_hash_inputs_reads_files_whose_digests_are_known(
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(seen, "sha256", counted)
-    monkeypatch.setattr(seen, "at_rest", lambda *_: True)
-    monkeypatch.setattr(seen, "MAPPED_NS", -(1 << 62))
-    monkeypatch.setattr(seen, "_without_times", frozenset)
+    monkeypatch.setattr(digests, "sha256", counted)
+    monkeypatch.setattr(digests, "at_rest", lambda *_: True)
+    monkeypatch.setattr(digests, "MAPPED_NS", -(1 << 62))
+    monkeypatch.setattr(digests, "_without_times", frozenset)
     model = tmp_path / "net.tflite"
     model.write_bytes(zoo.build("ds_cnn"))
     for words, times in (([], 1), ([], 1), (["--hash-inputs"], 2), (["--hash-inputs"], 3), ([], 3)):
         assert cli.run(["plan", str(model), "--board", "host", *words]) == 0
         assert reads.count(str(model)) == times
-    assert seen.HASH_INPUTS not in os.environ
+    assert digests.HASH_INPUTS not in os.environ
     capsys.readouterr()

@@ -25,9 +25,9 @@ import msgpack
 from benchmarks.stale import builds
 from benchmarks.stale.projects import Project, edited
 from buildtool.api import answered, handle
-from buildtool.base.cache.cache import Cache
 from buildtool.base.errors import BuildtoolError, to_data
 from buildtool.base.session import Session
+from buildtool.base.store.cache import Cache
 
 KINDS = ("plan", "front", "emit", "describe")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from buildtool.base.session import Session, working
 
 if TYPE_CHECKING:
-    from buildtool.base.cache.cache import Cache
+    from buildtool.base.store.cache import Cache
 
 
 def handle(request: Mapping[str, Any], session: Session | None = None) -> dict[str, Any]:
@@ -32,15 +32,15 @@ def handle(request: Mapping[str, Any], session: Session | None = None) -> dict[s
 
 def kept_session() -> Session:
     """A session that also finds what earlier processes of this user have kept."""
-    from buildtool.base.cache.cache import open_cache
     from buildtool.base.identity import code_digest
+    from buildtool.base.store.cache import open_cache
 
     return Session(keeper=open_cache(code_digest()))
 
 
 def answered(request: Mapping[str, Any], session: Session, use: str = "on") -> dict[str, Any]:
     """As `handle`, with the cache on, off, or renewed; what is to be kept is written down at the end."""
-    from buildtool.base.cache.cache import Cache, Use
+    from buildtool.base.store.cache import Cache, Use
 
     keeper = session.keeper
     if not isinstance(keeper, Cache):

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from buildtool.base.seen import Seen
+from buildtool.base.digests import Digests
 
 PASSED = "BUILDTOOL_COMPILER_ENV"  # names of variables that compilers get as well, with commas between them
 # What programs need in order to start, and to find their temporary files.
@@ -63,9 +63,9 @@ class Identity:
 
 
 @functools.cache
-def known_files() -> Seen:
+def known_files() -> Digests:
     """The digests of compilers' files, of all projects of this user."""
-    return Seen("compilers")
+    return Digests("compilers")
 
 
 def environment() -> dict[str, str]:

@@ -1,5 +1,7 @@
 """Where buildtool keeps what outlives a command: its cache, and the daemon's socket, lock and log.
 
+What the user says of the cache in the environment is read here, too.
+
 Both folders belong to the user alone. One that is a link, that is another user's, or that others may write
 to is refused: whoever could plant files there would decide what gets built.
 """
@@ -11,10 +13,13 @@ import os
 import stat
 from pathlib import Path
 
-from buildtool.base.errors import MachineError
+from buildtool.base.errors import MachineError, UsageError, did_you_mean
+from buildtool.base.store import LEVELS
 
 MODE = "BUILDTOOL_CACHE"  # off: nothing is kept; names of levels, with commas: these alone
 CACHE = "BUILDTOOL_CACHE_DIR"  # names another folder for the cache
+SIZE = "BUILDTOOL_CACHE_BYTES"  # another bound on the bytes on disk
+DISK_BYTES = 512 << 20
 STATE = "BUILDTOOL_STATE_DIR"  # the same for the daemon's
 MOST_SOCKET_PATH = 100  # bytes; systems allow 104 to 108
 
@@ -23,6 +28,16 @@ def cache_folder() -> Path | None:
     """$BUILDTOOL_CACHE_DIR, $XDG_CACHE_HOME/buildtool/planner, or ~/.cache/…; None without a home."""
     if named := os.environ.get(CACHE):
         return Path(named).absolute()
+    return _in_users_cache("planner")
+
+
+def memo_folder() -> Path | None:
+    """Where builds keep what they know of files and boards: $XDG_CACHE_HOME/buildtool/memo, or ~/.cache/…"""
+    return _in_users_cache("memo")
+
+
+def _in_users_cache(name: str) -> Path | None:
+    """A folder of buildtool's in the user's folder for caches; None without a home."""
     base = os.environ.get("XDG_CACHE_HOME")
     if not base or not Path(base).is_absolute():
         try:
@@ -31,12 +46,37 @@ def cache_folder() -> Path | None:
             return None
         if os.environ.get("HOME", "/") in ("", "/") or not Path(base).is_absolute():
             return None  # of a user without a home
-    return Path(base) / "buildtool" / "planner"
+    return Path(base) / "buildtool" / name
 
 
 def kept_folder() -> Path | None:
     """The cache's folder; None where nothing is kept."""
-    return None if os.environ.get(MODE, "").lower() in ("off", "0", "no") else cache_folder()
+    return cache_folder() if kept_levels() != frozenset() else None
+
+
+def kept_levels() -> frozenset[str] | None:
+    """The levels of the cache that are kept, None for all; UsageError for a word that names none."""
+    text = os.environ.get(MODE, "").strip().lower()
+    if text in ("", "on", "1", "yes"):
+        return None
+    if text in ("off", "0", "no"):
+        return frozenset()
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in LEVELS:
+            known = ["on", "off", *LEVELS]
+            raise UsageError(f"the cache has no level '{name}' (${MODE})", hint=did_you_mean(name, known))
+    return frozenset(names)
+
+
+def most_disk_bytes() -> int:
+    """Bytes that entries may have on disk; UsageError where the user has said something else."""
+    text = os.environ.get(SIZE, "")
+    if not text:
+        return DISK_BYTES
+    if not (text.isascii() and text.isdecimal() and len(text) < 20):
+        raise UsageError(f"'{text}' is not a number of bytes (${SIZE})", hint=f"{SIZE}={DISK_BYTES}")
+    return int(text)
 
 
 def state_folder() -> Path:

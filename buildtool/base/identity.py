@@ -51,9 +51,9 @@ def code_digest() -> str:
     called NAME_ask.h. Packages of others that offer boards count whole.
     Files that have not changed since an earlier call are not read again.
     """
-    from buildtool.base.seen import Seen  # whoever asks for a folder alone loads no msgpack
+    from buildtool.base.digests import Digests  # whoever asks for a folder alone loads no msgpack
 
-    seen = Seen(f"code of {home()}")
+    seen = Digests(f"code of {home()}")
     digest = hashlib.sha256()
     for folder, name in _files():
         try:

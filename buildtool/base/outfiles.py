@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from buildtool.base.errors import UsageError
+from buildtool.base.locks import FOLDER, locked
 
 _ELF = b"\x7fELF"
 _ARENA = "_arena.json"  # ends the name of the file that says which network the others are of
@@ -31,6 +32,19 @@ def write(files: Mapping[str, bytes], folder: Path) -> list[str]:
     finally:
         made.clean()
     return sorted(files)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Puts one file in place, whole or not at all; of two that write, the last one wins. Raises OSError."""
+    part = path.with_name(f".buildtool-{os.getpid()}-{os.urandom(4).hex()}-0.part")
+    try:
+        with part.open("xb") as file:
+            file.write(data)
+        part.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
 
 
 def write_changed(files: Mapping[str, bytes], folder: Path) -> list[str]:
@@ -193,17 +207,10 @@ def _keep(path: Path, kept: Path) -> bool:
 @contextlib.contextmanager
 def alone(folder: Path) -> Iterator[None]:
     """No two sets get their names in one folder at the same time, where the system can see to that."""
-    handle = -1
-    with contextlib.suppress(OSError, ImportError):
-        import fcntl
-
-        handle = os.open(folder, os.O_RDONLY)
-        fcntl.flock(handle, fcntl.LOCK_EX)
-    try:
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError):
+            held.enter_context(locked(folder, wait=True, flags=FOLDER))
         yield
-    finally:
-        if handle >= 0:
-            os.close(handle)
 
 
 @contextlib.contextmanager

@@ -4,23 +4,27 @@ A session is made where a request comes in and is passed along to whatever may r
 canonical values (digests, tuples of numbers), never an object's identity, so that two equal questions
 share one answer whoever asks them. Nothing else in the project remembers anything between calls.
 
-What is worth more than a process's life is kept by a keeper (see buildtool/cache) besides: as bytes,
-under a key of all that the value depends on, the code that made it included.
+What is worth more than a process's life is kept by a keeper (buildtool/base/store/cache.py) besides: as
+bytes, under a key of all that the value depends on, the code that made it included.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import msgpack
 
+from buildtool import __version__
+from buildtool.base.store.recent import Recent
 from buildtool.base.work import Spent, Work
+
+if TYPE_CHECKING:
+    from buildtool.base.store.cache import Cache
 
 T = TypeVar("T")
 
@@ -28,21 +32,6 @@ _at_work: ContextVar[Session | None] = ContextVar("session", default=None)
 
 MOST_ENTRIES = 64  # of one kind
 _SCHEMA = 1  # of keys
-
-
-class Keeper(Protocol):
-    """Keeps bytes by level and key. `code`: digest of the code that made them."""
-
-    code: str
-
-    def get(self, level: str, key: str, parts: Mapping[str, Any]) -> bytes | None:
-        """What is kept, None where nothing is; `parts`: what the key stands for."""
-
-    def put(self, level: str, key: str, data: bytes) -> None:
-        """Keeps `data`."""
-
-    def refuse(self, level: str, key: str) -> None:
-        """What was got is not a value of that level."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +49,13 @@ class Level(Generic[T]):
     by_code: bool = True
 
 
+class _Value(NamedTuple):
+    """What is remembered, and what was spent on it, if anything."""
+
+    value: Any
+    spent: tuple[Spent, ...] = ()
+
+
 class Session:
     """Values by kind and key; of each kind the ones used last are kept, and some by a `keeper` as well.
 
@@ -69,12 +65,11 @@ class Session:
     def __init__(
         self,
         most_entries: int = MOST_ENTRIES,
-        keeper: Keeper | None = None,
+        keeper: Cache | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
         self._most = most_entries
-        self._kinds: dict[str, OrderedDict[Hashable, Any]] = {}
-        self._spent: dict[str, dict[Hashable, tuple[Spent, ...]]] = {}  # on what is remembered, if anything
+        self._kinds: dict[str, Recent[Hashable, _Value]] = {}
         self.work = Work()
         self.keeper = keeper
         self._progress = progress
@@ -111,11 +106,11 @@ class Session:
         nothing is kept; nor is what the budget of `work` has cut short. A value that does not `serve` is
         neither kept nor taken.
         """
-        kept, work = self._kinds.setdefault(kind, OrderedDict()), self.work
-        spent = self._spent.setdefault(kind, {})
-        if key in kept and serves(kept[key]) and (key not in spent or work.pay(spent[key])):
-            kept.move_to_end(key)
-            value: T = kept[key]
+        known, work = self._of(kind), self.work
+        found = known.peek(key)
+        if found is not None and serves(found.value) and (not found.spent or work.pay(found.spent)):
+            known.use(key)
+            value: T = found.value
             return value
         took: tuple[Spent, ...] | None = None
         work.begin((kind, key))
@@ -123,15 +118,8 @@ class Session:
             value = make()
         finally:
             took = work.end()
-        if took is None or not serves(value):
-            return value
-        kept[key] = value
-        kept.move_to_end(key)
-        spent.pop(key, None)
-        if took:
-            spent[key] = took
-        while len(kept) > (most_entries or self._most):
-            spent.pop(kept.popitem(last=False)[0], None)
+        if took is not None and serves(value):
+            known.put(key, _Value(value, took), most_entries)
         return value
 
     def keep(
@@ -150,10 +138,9 @@ class Session:
     def kept(self, level: Level[T], parts: Mapping[str, Any], most_entries: int = 0) -> T | None:
         """The value that is kept; None where there is none."""
         key = self._key(level, parts)
-        kept = self._kinds.setdefault(level.name, OrderedDict())
-        if key in kept:
-            kept.move_to_end(key)
-            value: T = kept[key]
+        known = self._of(level.name).get(key)
+        if known is not None:
+            value: T = known.value
             return value
         data = self.keeper.get(level.name, key, parts) if self.keeper is not None else None
         if data is None or self.keeper is None:
@@ -163,9 +150,7 @@ class Session:
         except Exception:  # whatever hostile bytes bring about: they are no value of ours
             self.keeper.refuse(level.name, key)
             return None
-        kept[key] = found
-        while len(kept) > (most_entries or self._most):
-            kept.popitem(last=False)
+        self._of(level.name).put(key, _Value(found), most_entries)
         return found
 
     def hold(self, level: Level[T], parts: Mapping[str, Any], value: T, most_entries: int = 0) -> None:
@@ -178,11 +163,16 @@ class Session:
     def forget(self) -> None:
         """Forgets all values; what a keeper has stays."""
         self._kinds.clear()
-        self._spent.clear()
+
+    def _of(self, kind: str) -> Recent[Hashable, _Value]:
+        return self._kinds.setdefault(kind, Recent(self._most))
 
     def _key(self, level: Level[T], parts: Mapping[str, Any]) -> str:
-        """SHA-256 (hex) of canonical bytes: all that the value depends on, the code included."""
-        code = self.keeper.code if self.keeper is not None and level.by_code else ""
+        """SHA-256 (hex) of canonical bytes: all that the value depends on, the code included.
+
+        Where the code has no part in it, its version has: no version reads another one's entries.
+        """
+        code = self.keeper.code if self.keeper is not None and level.by_code else __version__
         data = msgpack.packb(
             [_SCHEMA, level.name, code, sorted(parts.items())],
             use_bin_type=True,

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from buildtool import options
     from buildtool.base.compiler import identify
+    from buildtool.base.digests import Digests, hashing_always, is_hashed_always
     from buildtool.base.errors import BuildtoolError, UsageError, did_you_mean
     from buildtool.base.identity import code_digest, code_files, code_folders, home
-    from buildtool.base.seen import Seen, hashing_always, is_hashed_always
     from buildtool.client import turns
     from buildtool.client.child import Client
     from buildtool.client.descriptions import described
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 __all__ = [
     "BuildtoolError",
     "Client",
+    "Digests",
     "Located",
-    "Seen",
     "UsageError",
     "code_digest",
     "code_files",
@@ -41,10 +41,10 @@ __all__ = [
 
 _HOMES = {
     "Client": "buildtool.client.child",
+    "Digests": "buildtool.base.digests",
     "Located": "buildtool.client.files",
-    "Seen": "buildtool.base.seen",
-    "hashing_always": "buildtool.base.seen",
-    "is_hashed_always": "buildtool.base.seen",
+    "hashing_always": "buildtool.base.digests",
+    "is_hashed_always": "buildtool.base.digests",
     "place": "buildtool.client.placing",
     "identify": "buildtool.base.compiler",
     "described": "buildtool.client.descriptions",

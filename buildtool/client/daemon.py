@@ -14,6 +14,7 @@ from typing import Any
 from buildtool import __version__
 from buildtool.base import wire
 from buildtool.base.errors import BuildtoolError, MachineError, ToolError
+from buildtool.base.locks import HAS_LOCKS
 from buildtool.client import endpoint as places
 from buildtool.client.endpoint import CONNECT_SECONDS, AbsentError, Endpoint
 
@@ -154,7 +155,7 @@ def ask(
 
 def reach(at: Endpoint | None = None, *, start: bool) -> Link:
     """A connection to the daemon. AbsentError where there is none, and none is (or can be) started."""
-    if not places.HAS_LOCKS or not hasattr(socket, "AF_UNIX"):
+    if not HAS_LOCKS or not hasattr(socket, "AF_UNIX"):
         raise AbsentError(NO_DAEMONS)
     try:
         found = (at or places.endpoint()).prepared() if start else at or places.endpoint()

@@ -3,7 +3,8 @@
 A build asks this in order to know its targets, also where there is nothing to do, and to answer means to
 start a service and to run compilers. So the client keeps the answer, with what it was made from:
 
-    in the entry's name    buildtool's code, the request, Python, the variables that choose a compiler
+    in the entry's name    buildtool's code and where it is, the request, Python, the variables that choose
+                           a compiler
     in the entry           the folders of PATH, the compiler and the archiver behind their links, the
                            board's files, and the code and data of others: plugins, kernels, libraries
 
@@ -23,12 +24,12 @@ from typing import Any
 
 import msgpack
 
-from buildtool.base import kept
-from buildtool.base.identity import ALL, below
-from buildtool.base.seen import GRAIN_NS, Seen, stamp
+from buildtool.base.digests import GRAIN_NS, Digests, stamp
+from buildtool.base.identity import ALL, below, home
+from buildtool.base.store import disk
 from buildtool.client.files import Located
 
-_KIND = "described"
+_LEVEL = "described"
 _FORMAT = 1
 OURS = ("kernels", "targets")  # roots that the code's digest stands for
 _LIBRARY = "library"  # the root of a library of the user's: C, and nothing that runs here
@@ -39,7 +40,7 @@ Request = Mapping[str, Any]
 
 
 def described(
-    request: Request, folder: str, code: str, seen: Seen, ask: Callable[[Request], dict[str, Any]]
+    request: Request, folder: str, code: str, seen: Digests, ask: Callable[[Request], dict[str, Any]]
 ) -> dict[str, Any]:
     """The answer to the `describe` request; `ask` is a client's method, called where nothing is known.
 
@@ -63,7 +64,7 @@ def described(
         except OSError:
             return answer
         if found.newest_ns + GRAIN_NS <= began:
-            kept.write(_KIND, name, _packed([_FORMAT, answer, _packed(found.values)]))
+            disk.keep(_LEVEL, name, _packed([_FORMAT, answer, _packed(found.values)]))
     return answer
 
 
@@ -73,7 +74,7 @@ class _Facts:
     `newest_ns`: when the last of it changed, in nanoseconds since 1970.
     """
 
-    def __init__(self, answer: Mapping[str, Any], seen: Seen) -> None:
+    def __init__(self, answer: Mapping[str, Any], seen: Digests) -> None:
         self.newest_ns = 0
         self._seen = seen
         roots = {name: root for name, root in answer["roots"].items() if name not in OURS}
@@ -145,6 +146,7 @@ def _name(request: Request, folder: str, code: str) -> str:
         *(
             _FORMAT,
             code,
+            home(),
             Located(asked, folder).request,
             model,
             os.path.normpath(path),
@@ -153,11 +155,11 @@ def _name(request: Request, folder: str, code: str) -> str:
         *(sys.executable, sys.version, sorted(variables.items())),
         *(os.environ.get("PATH", ""), os.environ.get("PYTHONPATH", "")),
     ]
-    return hashlib.sha256(_packed(parts)).hexdigest()[:40]
+    return hashlib.sha256(_packed(parts)).hexdigest()
 
 
 def _read(name: str) -> tuple[dict[str, Any], bytes] | None:
-    data = kept.read(_KIND, name)
+    data = disk.recall(_LEVEL, name)
     if data is None:
         return None
     try:

@@ -15,8 +15,9 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from buildtool.base.digests import is_hashed_always
 from buildtool.base.errors import ToolError, UsageError, did_you_mean
-from buildtool.base.seen import is_hashed_always
+from buildtool.base.folders import kept_levels, most_disk_bytes
 from buildtool.client import daemon, endpoint
 
 MODE = "BUILDTOOL_DAEMON"
@@ -61,8 +62,10 @@ def ask(
     """The answer to a request whose paths are absolute; `here` answers it without a daemon.
 
     What it notes of options that could not be honoured is told on standard error. ToolError where a daemon is
-    required and none answers.
+    required and none answers; UsageError for what the environment says of the cache and no cache knows.
     """
+    kept_levels()
+    most_disk_bytes()
     answer = _answer(request, here, mode, cache, listen)
     for note in answer.get("notes", ()):
         print(f"note: {note}", file=sys.stderr, flush=True)

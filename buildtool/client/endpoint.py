@@ -11,22 +11,16 @@ import contextlib
 import os
 import socket
 import struct
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from buildtool import __version__
 from buildtool.base import wire
 from buildtool.base.errors import MachineError
-from buildtool.base.folders import MODE, cache_folder, private, short_name, socket_path, state_folder
+from buildtool.base.folders import cache_folder, kept_levels, private, short_name, socket_path, state_folder
 from buildtool.base.identity import code_digest, home, interpreter
+from buildtool.base.locks import is_locked
 
-try:
-    import fcntl
-except ImportError:  # a system that has no such locks
-    fcntl = None  # type: ignore[assignment]
-
-HAS_LOCKS = fcntl is not None
 CONNECT_SECONDS = 1.0
 
 
@@ -78,21 +72,7 @@ class Endpoint(NamedTuple):
 
     def is_alive(self) -> bool:
         """Whether a process holds the lock."""
-        if fcntl is None:
-            return False
-        try:
-            handle = os.open(self.lock, os.O_RDWR)
-        except OSError:
-            return False
-        try:
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        finally:
-            os.close(handle)
-        return False
+        return is_locked(self.lock)
 
     def said(self) -> dict[str, Any]:
         """What its record says; {} where there is none."""
@@ -134,7 +114,8 @@ class Endpoint(NamedTuple):
 
 def endpoint() -> Endpoint:
     """That of the daemon for this code, this Python and this user."""
-    cache = os.environ.get(MODE, ""), str(cache_folder())
+    levels = kept_levels()
+    cache = "all" if levels is None else ",".join(sorted(levels)), str(cache_folder())
     identity = "\0".join((str(wire.PROTOCOL), __version__, interpreter(), home(), code_digest(), *cache))
     return Endpoint(short_name(identity), state_folder())
 
@@ -153,24 +134,6 @@ def peer(connection: socket.socket) -> int | None:
     if option is None:
         return None
     return int(struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, option, 12))[1])
-
-
-@contextlib.contextmanager
-def locked(path: Path, *, wait: bool) -> Iterator[int | None]:
-    """Holds a file's lock; None where another process has it, or there are no locks."""
-    if fcntl is None:
-        yield None
-        return
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            yield None
-            return
-        yield handle
-    finally:
-        os.close(handle)
 
 
 def process_start(pid: int) -> str:

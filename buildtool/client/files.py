@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from buildtool.base.digests import Digests
 from buildtool.base.errors import BuildtoolError
-from buildtool.base.seen import Seen
 from buildtool.options import BY_NAME, Option
 
 MOST_BYTES = 1 << 30  # no file that the service reads may be larger
@@ -27,7 +27,7 @@ class Located:
     def __init__(self, request: Mapping[str, Any], folder: str | None = None) -> None:
         self._folder = Path(folder or Path.cwd()).absolute()
         self._given: dict[str, str] = {}
-        self._seen = Seen(f"files named in {self._folder}")
+        self._seen = Digests(f"files named in {self._folder}")
         self.request = {name: self._value(BY_NAME.get(name), value) for name, value in request.items()}
         self._seen.save()
 

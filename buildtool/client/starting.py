@@ -12,7 +12,7 @@ import time
 
 from buildtool.base.folders import CACHE, STATE, cache_folder
 from buildtool.base.identity import home
-from buildtool.client import endpoint as places
+from buildtool.base.locks import locked
 from buildtool.client.endpoint import CONNECT_SECONDS, AbsentError, Endpoint
 
 START_SECONDS = 10.0
@@ -23,7 +23,7 @@ def started(at: Endpoint) -> socket.socket | None:
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         connection: socket.socket | None = None
-        with places.locked(at.starting, wait=False) as mine:
+        with locked(at.starting, wait=False) as mine:
             if mine is None:
                 time.sleep(0.02)
             else:

@@ -14,7 +14,8 @@ import threading
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.folders import state_folder
 from buildtool.base.identity import code_digest
-from buildtool.client.endpoint import Endpoint, endpoint, locked
+from buildtool.base.locks import locked
+from buildtool.client.endpoint import Endpoint, endpoint
 from buildtool.daemon.lifetime import Life, retire_others, shorten_log
 
 

@@ -12,8 +12,10 @@ from typing import Any
 from buildtool import __version__
 from buildtool.base.folders import kept_folder
 from buildtool.base.identity import home, interpreter
+from buildtool.base.locks import locked
+from buildtool.base.outfiles import write_whole
 from buildtool.client.daemon import Link
-from buildtool.client.endpoint import AbsentError, Endpoint, every, locked, process_start
+from buildtool.client.endpoint import AbsentError, Endpoint, every, process_start
 
 MOST_LOG_BYTES = 1 << 20  # then the log begins anew, the old one is kept beside it
 _BACKLOG = 256  # clients that may wait to be let in
@@ -46,10 +48,8 @@ class Life:
             "began": round(self.began, 3),
             "ended": ended,
         }
-        part = self.at.record.with_suffix(f".{os.getpid()}.part")
         with contextlib.suppress(OSError):
-            part.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
-            part.replace(self.at.record)
+            write_whole(self.at.record, (json.dumps(said, indent=1) + "\n").encode())
 
     def what_is_gone(self) -> str:
         """What this daemon cannot be without, in words; "" where all is there.

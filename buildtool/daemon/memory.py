@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import stat
-import time
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import msgpack
 
-from buildtool.base.seen import proves, stamp
+from buildtool.base.digests import Memo, sha256
+from buildtool.base.store.recent import Recent
 
 MOST_BYTES = 64 << 20
 MOST_FILE_BYTES = 64 << 20  # of a file that the daemon itself reads: a tenth of a second
+_MOST_FILES = 1024  # whose digests are known
 
 
 def request_key(request: Mapping[str, Any], environment: Mapping[str, str], cache: str) -> str:
@@ -37,49 +35,18 @@ def _sorted(value: Any) -> Any:
     return value
 
 
-class Digests:
-    """SHA-256 (hex) of files' contents, read again where size or time changed or is too young to tell."""
+class FileDigests:
+    """SHA-256 (hex) of files' contents, read again where a file may have changed."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[str, tuple[tuple[int, ...], str]] = OrderedDict()
+        self._known = Memo(lambda path: sha256(path, MOST_FILE_BYTES), _MOST_FILES)
 
     def of(self, path: str) -> str:
-        """That of a file; "" of one that cannot be read."""
+        """That of a file; "" of one that cannot be read, or is too large."""
         try:
-            there = _stat(path)
-            if there is None:
-                return ""
-            known = self._known.get(path)
-            if known is not None and known[0] == stamp(there):
-                return known[1]
-            now, digest = time.time_ns(), hashlib.sha256(_content(path)).hexdigest()
-            after = _stat(path)
-            if after is None or stamp(there) != stamp(after):
-                return ""
+            return self._known.of(path)
         except (OSError, ValueError):
             return ""
-        if proves(there, now):
-            self._known[path] = (stamp(there), digest)
-            while len(self._known) > 1024:
-                self._known.popitem(last=False)
-        return digest
-
-
-def _content(path: str) -> bytes:
-    """A file's bytes; OSError for a pipe that has taken its place, which would be waited for."""
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    with open(handle, "rb") as file:  # noqa: PTH123 - an open one, not a name
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError("not a file")
-        return file.read(MOST_FILE_BYTES)
-
-
-def _stat(path: str) -> os.stat_result | None:
-    """That of a regular file that is not too large; OSError where there is nothing."""
-    found = os.stat(path)  # noqa: PTH116 - of text that may be no path
-    if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_FILE_BYTES:
-        return None
-    return found
 
 
 @dataclass(frozen=True)
@@ -94,9 +61,8 @@ class Answers:
     """Answers of requests whose digests say all; the ones used last are kept, within some bytes."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        self._kept: OrderedDict[str, Kept] = OrderedDict()
-        self._most, self._held = most_bytes, 0
-        self._digests = Digests()
+        self._kept: Recent[str, Kept] = Recent(most_bytes, lambda kept: len(kept.frame))
+        self._digests = FileDigests()
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -104,7 +70,7 @@ class Answers:
     @property
     def size(self) -> int:
         """Bytes that are held."""
-        return self._held
+        return self._kept.held
 
     def get(self, key: str) -> bytes | None:
         """The frame for a request; None where none is known, or a file behind it changed."""
@@ -112,25 +78,14 @@ class Answers:
         if known is None:
             return None
         if any(self._digests.of(path) != digest for path, digest in known.inputs):
-            self._drop(key)
+            self._kept.pop(key)
             return None
-        self._kept.move_to_end(key)
         return known.frame
 
     def put(self, key: str, kept: Kept) -> None:
         """Keeps an answer."""
-        self._drop(key)
-        self._kept[key] = kept
-        self._held += len(kept.frame)
-        while self._held > self._most:
-            self._drop(next(iter(self._kept)))
+        self._kept.put(key, kept)
 
     def clear(self) -> None:
         """Forgets all."""
         self._kept.clear()
-        self._held = 0
-
-    def _drop(self, key: str) -> None:
-        known = self._kept.pop(key, None)
-        if known is not None:
-            self._held -= len(known.frame)

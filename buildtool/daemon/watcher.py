@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from buildtool.client.events import FOREIGN, file_system
-from buildtool.daemon.memory import Digests, request_key
+from buildtool.daemon.memory import FileDigests, request_key
 
 if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver, ObservedWatch
@@ -37,7 +37,7 @@ class Watcher:
         self._wake = wake
         self._requests: OrderedDict[str, tuple[dict[str, Any], dict[str, str]]] = OrderedDict()
         self._also: dict[str, tuple[str, ...]] = {}  # by request: more files that it depends on
-        self._digests, self._seen = Digests(), dict[str, str]()
+        self._digests, self._seen = FileDigests(), dict[str, str]()
         self._stamps: dict[str, tuple[int, int]] = {}
         self._folders: set[str] = set()
         self._watches: dict[str, ObservedWatch] = {}

@@ -9,7 +9,6 @@ stopped is told from one that needs long.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import select
 import sys
@@ -25,7 +24,7 @@ from typing import Any
 
 from buildtool.api import subject
 from buildtool.base import wire
-from buildtool.base.cache.cache import Use, open_cache
+from buildtool.base.digests import digest_of
 from buildtool.base.errors import (
     BuildtoolError,
     InternalError,
@@ -36,6 +35,7 @@ from buildtool.base.errors import (
 )
 from buildtool.base.identity import code_digest
 from buildtool.base.session import Session
+from buildtool.base.store.cache import Use, open_cache
 from buildtool.target import registry
 
 MOST_BYTES = 4 << 30  # of address space: what needs more ends in an error, and not the machine
@@ -230,14 +230,7 @@ def _inputs(request: Any) -> list[list[str]]:
     if isinstance(path, str) and path.endswith(".toml"):
         with contextlib.suppress(BuildtoolError, OSError, ValueError):
             files += map(str, registry.board_chain(path)[1:])
-    return [[file, _digest(file)] for file in sorted(set(files))]
-
-
-def _digest(path: str) -> str:
-    try:
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest() if Path(path).is_file() else ""
-    except (OSError, ValueError):
-        return ""
+    return [[file, digest_of(file)] for file in sorted(set(files))]
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from buildtool.base.errors import ToolError
+from buildtool.base.outfiles import write_whole
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, kernel_sources
 from buildtool.firmware.linkmap import MAP_FLAG
@@ -39,9 +40,7 @@ def write_files(files: dict[str, bytes], folder: Path) -> None:
     for name, data in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(path.name + ".part")
-        part.write_bytes(data)
-        part.replace(path)
+        write_whole(path, data)
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,15 @@ given folders belongs to the compiler, and so to its identity.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import itertools
 import re
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from buildtool.base.digests import Memo
 from buildtool.base.errors import TargetError
-from buildtool.base.seen import proves, stamp
 
 _NAMED = re.compile(rb'#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)')
 # What reads a file that the text does not name, asks whether one is there, or what time it is.
@@ -63,12 +61,8 @@ class Reads:
         return name in self.names or any(known.endswith("##") for known in self.names)
 
 
-@functools.lru_cache(maxsize=4096)
-def _known(path: Path, _stamp: str) -> _Text:
-    return _text(path.read_bytes())
-
-
-def _text(data: bytes) -> _Text:
+def _text(path: str) -> _Text:
+    data = Path(path).read_bytes()
     named = tuple(
         ((quoted or bracketed).decode(errors="surrogateescape"), bool(quoted))
         for quoted, bracketed in _NAMED.findall(data)
@@ -77,12 +71,12 @@ def _text(data: bytes) -> _Text:
     return _Text(hashlib.sha256(data).hexdigest(), named, bool(_HIDDEN.search(data)), names)
 
 
+_TEXTS = Memo(_text, 4096)
+
+
 def _read(path: Path) -> _Text:
     try:
-        there = path.stat()
-        if not proves(there, time.time_ns()):
-            return _text(path.read_bytes())
-        return _known(path, repr(stamp(there)))
+        return _TEXTS.of(str(path))
     except FileNotFoundError:
         raise TargetError(
             "a catalogue or plugin names this file, which is not there", path=str(path)

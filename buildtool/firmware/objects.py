@@ -16,22 +16,18 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from buildtool.base.compiler import (
     Identity,
-    are_so,
-    changed_since,
     dependencies,
     environment,
-    facts,
     identify,
     passed,
 )
 from buildtool.base.errors import ToolError
 from buildtool.base.session import Session, at_work
 from buildtool.firmware.includes import Reads, reads
-from buildtool.target.programs import level
+from buildtool.target.programs import Recipe, level
 
 _LINES_SHOWN = 20  # of what a tool said
 # What objects and images begin with: ELF, LLVM's bitcode (-flto), Mach-O.
@@ -81,26 +77,17 @@ def compile_all(
     targets = [folder / f"{number:03d}_{unit.source.stem}.o" for number, unit in enumerate(units)]
     known = _Known(session, compiler)
     wanted = [(known.of(unit), unit, target) for unit, target in zip(units, targets, strict=True)]
-    missing = [one for one in wanted if not known.put(one[0], one[2])]
+    missing = [one for one in wanted if one[0] is None or not known.put(one[0][0], one[2])]
     done = len(units) - len(missing)
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        for (question, unit, target), read in zip(
+        for (made_of, unit, target), read in zip(
             missing, pool.map(lambda one: _compile(compiler, *one[1:]), missing), strict=True
         ):
-            if question and read is not None:
-                known.keep(question, unit, target, read)
+            if made_of is not None and read is not None:
+                known.keep(*made_of, unit, target, read)
             done += 1
             tell(f"compiled {done} of {len(units)} files")
     return targets
-
-
-@dataclass(frozen=True)
-class _Question:
-    """What an object is made of: the parts of its key, and all that is read by name."""
-
-    parts: dict[str, Any]
-    identity: Identity
-    reads: Reads
 
 
 class _Known:
@@ -111,11 +98,11 @@ class _Known:
         self._began = time.time_ns()
         self._identities: dict[tuple[str, ...], Identity | None] = {}
 
-    def of(self, unit: Unit) -> _Question | None:
-        """What stands for all that the object is made of; None where nothing is kept, or nobody can tell."""
+    def of(self, unit: Unit) -> tuple[Recipe, Reads] | None:
+        """What the object is made of, and what it reads by name; None where nothing is kept or known."""
         if self._session.keeper is None:
             return None
-        found = reads(unit.source, list(_include_folders(self._compiler, unit)))
+        found = self._reads(unit)
         # What is defined for networks is no part of what the compiler is: kernels do without most of it.
         flags = (*self._compiler.flags, *unit.flags)
         plain = tuple(flag for flag in flags if not flag.startswith("-DNN_"))
@@ -132,33 +119,26 @@ class _Known:
             "folders": [self._compiler.called(folder.resolve()) or str(folder) for folder in folders],
             "variables": [list(pair) for pair in passed().items()],
         }
-        return _Question(parts, identity, found)
+        return Recipe(OBJECTS, parts, identity, self._began), found
 
-    def put(self, question: _Question | None, target: Path) -> bool:
+    def put(self, recipe: Recipe, target: Path) -> bool:
         """Writes the object that is kept to `target`; whether there is one."""
-        if question is None:
-            return False
-        made = self._session.kept(OBJECTS, question.parts)
-        if made is None or not are_so(made[0]):
-            return False
-        target.write_bytes(made[1])
-        return True
+        made = recipe.kept(self._session)
+        if made is not None:
+            target.write_bytes(made)
+        return made is not None
 
-    def keep(self, question: _Question, unit: Unit, target: Path, read: list[str]) -> None:
+    def keep(self, recipe: Recipe, named: Reads, unit: Unit, target: Path, read: list[str]) -> None:
         """Keeps a new object, unless what it was made of has changed meanwhile."""
-        found = reads(unit.source, list(_include_folders(self._compiler, unit)))
-        if found is None or found != question.reads:
+        if self._reads(unit) != named:
             return
-        named = {str(path.resolve()) for path in found.paths}
         paths = [os.path.join(unit.source.parent.absolute(), path) for path in read]  # noqa: PTH118
-        others = [path for path in paths if os.path.realpath(path) not in named]
-        try:
-            known = facts(question.identity, others)
-            if changed_since(known, self._began):
-                return
-        except OSError:
-            return
-        self._session.hold(OBJECTS, question.parts, (known, target.read_bytes()))
+        known = {str(path.resolve()) for path in named.paths}
+        others = [path for path in paths if os.path.realpath(path) not in known]
+        recipe.keep(self._session, target.read_bytes(), others)
+
+    def _reads(self, unit: Unit) -> Reads | None:
+        return reads(unit.source, list(_include_folders(self._compiler, unit)))
 
 
 def _include_folders(compiler: Compiler, unit: Unit) -> Iterator[Path]:

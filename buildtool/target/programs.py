@@ -1,4 +1,4 @@
-"""Programs for this machine: compiled on first use, and kept in the cache as compiled objects are."""
+"""What compilers make, as the cache keeps it; and programs for this machine, compiled on first use."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ import functools
 import hashlib
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgpack
 
 from buildtool.base.compiler import (
     Fact,
+    Identity,
     are_so,
     changed_since,
     dependencies,
@@ -24,7 +27,7 @@ from buildtool.base.compiler import (
     passed,
 )
 from buildtool.base.errors import ToolError
-from buildtool.base.session import Level, at_work
+from buildtool.base.session import Level, Session, at_work
 from buildtool.target.scratch import scratch
 
 _SHOWN = 2000  # characters of a compiler's complaint
@@ -50,6 +53,32 @@ def _unpacked(data: bytes) -> Made:
 
 
 PROGRAMS = level("programs")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a compiler makes something of: the `parts` of its key, and the compiler itself.
+
+    The files that no part names, which are the compiler's and the system's headers, are in the entry, with
+    their digests: it counts while these are the same. `began_ns`: when the parts were read (ns since 1970).
+    """
+
+    level: Level[Made]
+    parts: Mapping[str, Any]
+    identity: Identity
+    began_ns: int
+
+    def kept(self, session: Session) -> bytes | None:
+        """What was made of just this; None where nothing is kept."""
+        found = session.kept(self.level, self.parts)
+        return found[1] if found is not None and are_so(found[0]) else None
+
+    def keep(self, session: Session, made: bytes, others: Iterable[str]) -> None:
+        """Keeps what was made, unless one of the `others`, which were read as well, has changed meanwhile."""
+        with contextlib.suppress(OSError):
+            known = facts(self.identity, others)
+            if not changed_since(known, self.began_ns):
+                session.hold(self.level, self.parts, (known, made))
 
 
 def program(
@@ -81,31 +110,26 @@ def _folder() -> str:
 
 
 def _made(
-    command: Sequence[str], sources: Sequence[Path], contents: object, what: str, place: Path, hint: str
+    command: list[str], sources: Sequence[Path], contents: object, what: str, place: Path, hint: str
 ) -> bytes:
     """The program, from the cache or new."""
     session, began = at_work(), time.time_ns()
     identity = identify(command, environment(), ()) if session.keeper is not None else None
-    parts = {
-        "compiler": identity.digest if identity else "",
-        "flags": list(command),
-        "files": contents,
-        "variables": [list(pair) for pair in passed().items()],
-    }
-    kept = session.kept(PROGRAMS, parts) if identity else None
-    if kept is not None and are_so(kept[0]):
-        return kept[1]
+    recipe = None
+    if identity is not None:
+        variables = [list(pair) for pair in passed().items()]
+        parts = {"compiler": identity.digest, "flags": command, "files": contents, "variables": variables}
+        recipe = Recipe(PROGRAMS, parts, identity, began)
+        if (kept := recipe.kept(session)) is not None:
+            return kept
     with scratch() as name:
         folder = Path(name)
         _compile(command, sources, folder, what, place, hint)
         made = (folder / "program").read_bytes()
         rules = list(folder.glob("*.d"))
-        if identity is not None and len(rules) == len(sources):
+        if recipe is not None and len(rules) == len(sources):
             read = {path for rule in rules for path in dependencies(rule.read_bytes())}
-            with contextlib.suppress(OSError):
-                known = facts(identity, sorted(read - set(map(str, sources))))
-                if not changed_since(known, began):
-                    session.hold(PROGRAMS, parts, (known, made))
+            recipe.keep(session, made, sorted(read - set(map(str, sources))))
     return made
 
 

@@ -9,6 +9,8 @@ import tempfile
 import time
 from collections.abc import Iterator
 
+from buildtool.base.locks import REAL_FOLDER, locked
+
 PREFIX = "buildtool-run-"
 YOUNG_SECONDS = 10.0  # as old may a folder be that is made and not yet locked
 
@@ -21,8 +23,8 @@ def scratch() -> Iterator[str]:
     """
     _clear(tempfile.gettempdir())
     with tempfile.TemporaryDirectory(prefix=PREFIX) as name, contextlib.ExitStack() as held:
-        with contextlib.suppress(OSError):  # a file system without locks: then it is never cleared
-            held.enter_context(_locked(name, waits=True))
+        with contextlib.suppress(OSError):  # without a lock it is never cleared
+            held.enter_context(locked(name, wait=True, flags=REAL_FOLDER))
         yield name
 
 
@@ -36,25 +38,7 @@ def _clear(folder: str) -> None:
 
 def _remove_if_left(path: str) -> None:
     """Removes a folder of this user's that is no link, is not young, and is locked by nobody; OSError."""
-    with _locked(path) as number:
-        found = os.fstat(number)
-        if found.st_uid == os.getuid() and time.time() - found.st_mtime > YOUNG_SECONDS:
+    with locked(path, wait=False, flags=REAL_FOLDER) as number:
+        found = os.fstat(number) if number is not None else None
+        if found and found.st_uid == os.getuid() and time.time() - found.st_mtime > YOUNG_SECONDS:
             shutil.rmtree(path, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _locked(path: str, *, waits: bool = False) -> Iterator[int]:
-    """The folder, opened and locked; OSError where somebody else has it, or it cannot be locked.
-
-    `waits`: until nobody else has it, who only looks whether it was left.
-    """
-    try:
-        import fcntl
-    except ImportError as error:  # Windows
-        raise OSError("no locks") from error
-    number = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
-        yield number
-    finally:
-        os.close(number)

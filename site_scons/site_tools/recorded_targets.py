@@ -27,10 +27,10 @@ from SCons.Node.FS import File
 from SCons.Util import hash_file_signature
 from SCons.Util.hashes import get_current_hash_algorithm_used
 
-from buildtool.client import Seen, is_hashed_always, turns
+from buildtool.client import Digests, is_hashed_always, turns
 
 _turns: dict[str, turns.Turn] = {}
-_seen: dict[str, Seen] = {}  # what is known of files' contents, by top folder
+_seen: dict[str, Digests] = {}  # what is known of files' contents, by top folder
 _others: set[SCons.Node.Node] = set()  # targets whose files are not those that were recorded
 
 
@@ -64,7 +64,7 @@ def decide_by_content(env, programs=()):
 
     SCons takes a file that is older than two days for unchanged where its time is, which is the case
     for files from an archive. A file is read where it may have changed since an earlier build read it
-    (buildtool.base.seen). `programs`, the paths of compilers, are left to SCons: they are large.
+    (buildtool.base.digests). `programs`, the paths of compilers, are left to SCons: they are large.
     """
     if is_hashed_always():
         env.SetOption("max_drift", -1)  # SCons reads old files, too, those that no network is made from
@@ -94,7 +94,7 @@ def _files_seen(env):
     """The digests of the files that builds in the top folder have read, kept until the next one."""
     top = env.Dir("#").abspath
     if top not in _seen:
-        _seen[top] = Seen(f"build in {top}")
+        _seen[top] = Digests(f"build in {top}")
         atexit.register(_seen[top].save)
     return _seen[top]
 

@@ -11,9 +11,9 @@ import msgpack
 import pytest
 
 from buildtool.api import handle
-from buildtool.base import kept
-from buildtool.base.seen import MAPPED_NS
-from buildtool.client import Seen, code_digest, described
+from buildtool.base.digests import MAPPED_NS
+from buildtool.base.store import disk
+from buildtool.client import Digests, code_digest, described
 
 REAL_TIME = time.time_ns
 PATH = os.environ["PATH"]
@@ -66,7 +66,7 @@ def service(tmp_path: Path) -> Service:
 
 def ask(service: Service, folder: Path, code: str = "code", **more: str) -> dict[str, Any]:
     request = {"kind": "describe", "board": "mine.toml", "model": "net.tflite", **more}
-    return described(request, str(folder), code, Seen("test"), service)
+    return described(request, str(folder), code, Digests("test"), service)
 
 
 def test_the_same_question_is_answered_without_the_service(service: Service, tmp_path: Path) -> None:
@@ -145,6 +145,16 @@ def test_questions_that_differ_do_not_share_an_answer(
     assert service.asked == 6
 
 
+def test_checkouts_of_the_same_code_do_not_share_an_answer(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says where the kernels are, whose C has no part in the code's digest."""
+    ask(service, tmp_path)
+    monkeypatch.setattr("buildtool.client.descriptions.home", lambda: "/another/checkout")
+    ask(service, tmp_path)
+    assert service.asked == 2
+
+
 def test_what_changed_just_now_is_not_kept(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,7 +175,7 @@ def test_an_answer_of_other_code_is_not_kept(service: Service, tmp_path: Path) -
 
 def test_a_bad_entry_is_a_missing_one(service: Service, tmp_path: Path) -> None:
     ask(service, tmp_path)
-    (entry,) = (tmp_path / "cache/buildtool/described").iterdir()
+    (entry,) = (tmp_path / "cache/buildtool/memo/described").glob("*/*")
     whole = entry.read_bytes()
     bad = [whole[:-1], b"", whole[:60] + b"x" + whole[61:]]
     for number, data in enumerate(bad):
@@ -174,7 +184,7 @@ def test_a_bad_entry_is_a_missing_one(service: Service, tmp_path: Path) -> None:
         assert service.asked == 2 + number
         assert entry.read_bytes() == whole
     for content in (b"\xc1", b"\x93\x01\x80\xc4\x00", b"\x93\x01\x01\x01", b"\x90" * 900):
-        kept.write("described", entry.name, content)  # whole, and nothing of ours
+        disk.keep("described", entry.parent.name + entry.name, content)  # whole, and nothing of ours
         assert ask(service, tmp_path) == service.answer
     assert service.asked == 8
 
@@ -190,6 +200,6 @@ def test_the_services_own_answer_comes_back_byte_for_byte(
         return handle({**request})
 
     request = {"kind": "describe", "board": "host"}
-    answers = [described(request, str(tmp_path), code_digest(), Seen("test"), service) for _ in "12"]
+    answers = [described(request, str(tmp_path), code_digest(), Digests("test"), service) for _ in "12"]
     assert msgpack.packb(answers[0]) == msgpack.packb(answers[1])
     assert asked == [request]

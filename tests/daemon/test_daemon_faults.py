@@ -20,10 +20,11 @@ from buildtool.api import handle
 from buildtool.base import wire
 from buildtool.base.errors import ToolError
 from buildtool.base.folders import STATE, private
+from buildtool.base.locks import locked
 from buildtool.client import daemon as client
 from buildtool.client import door, starting
 from buildtool.client import endpoint as places
-from buildtool.client.endpoint import Endpoint, locked, process_start
+from buildtool.client.endpoint import Endpoint, process_start
 from buildtool.daemon.lifetime import retire_others
 from buildtool.fronts.cli import upkeep
 

@@ -57,8 +57,8 @@ def test_two_builds_in_different_folders_give_the_same_bytes(board, toolchain, t
 def test_an_object_from_the_cache_is_the_one_that_was_compiled(tmp_path):
     """The second build of a network takes every object from the cache; the image stays the same."""
     from buildtool.api import answered
-    from buildtool.base.cache.cache import Cache
     from buildtool.base.session import Session
+    from buildtool.base.store.cache import Cache
 
     request = {"kind": "build", "model": "autoencoder", "board": "host"}
     folder = tmp_path / "cache"

@@ -13,9 +13,9 @@ from needs import needs_tool, skip_without_tool
 from paths import ROOT
 
 from buildtool.api import handle
-from buildtool.base.cache.cache import Cache
 from buildtool.base.errors import ToolError
 from buildtool.base.session import Session, working
+from buildtool.base.store.cache import Cache
 from buildtool.firmware.linkmap import portable
 from buildtool.firmware.objects import Compiler, Unit, compile_all
 from buildtool.target.debugging import called, debuggable

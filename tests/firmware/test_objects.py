@@ -12,10 +12,10 @@ import pytest
 from buildtool_plugins.tools.find import find_clang, find_host_compiler
 
 from buildtool.base import compiler as compilers
-from buildtool.base.cache import care
-from buildtool.base.cache.cache import Cache, Use, open_cache
 from buildtool.base.errors import ToolError
 from buildtool.base.session import Session, working
+from buildtool.base.store import care
+from buildtool.base.store.cache import Cache, Use, open_cache
 from buildtool.firmware import objects
 from buildtool.firmware.objects import Compiler, Unit, compile_all
 

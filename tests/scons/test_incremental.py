@@ -54,10 +54,10 @@ cat "${{sources[@]}}" > "$output"
 
 # Stands for a file system that notes no time: each file is, by its stamp, the one that was read first.
 LYING = """
-import buildtool.base.seen
-buildtool.base.seen.stamp = lambda there: (0, 0, 0, 0)
-buildtool.base.seen.at_rest = lambda there, when: True
-buildtool.base.seen.MAPPED_NS = -(1 << 62)
+import buildtool.base.digests
+buildtool.base.digests.stamp = lambda there: (0, 0, 0, 0)
+buildtool.base.digests.at_rest = lambda there, when: True
+buildtool.base.digests.MAPPED_NS = -(1 << 62)
 """
 
 

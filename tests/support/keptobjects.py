@@ -7,10 +7,10 @@ import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from buildtool.base.cache.cache import Cache
 from buildtool.base.compiler import Identity
 from buildtool.base.folders import cache_folder
 from buildtool.base.session import Session
+from buildtool.base.store.cache import Cache
 
 LEVELS = ("objects", "programs")
 _AT_ONCE = 40  # requests for a session, between two of which new entries are written

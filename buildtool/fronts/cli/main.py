@@ -79,7 +79,7 @@ def _reading(args: argparse.Namespace) -> contextlib.AbstractContextManager[None
     """Within it, every file is read where the arguments say so."""
     if not getattr(args, "hash_inputs", False):
         return contextlib.nullcontext()
-    from buildtool.base.seen import hashing_always
+    from buildtool.base.digests import hashing_always
 
     return hashing_always(True)
 

@@ -148,7 +148,7 @@ def _status(known: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
 
 def cache_command(action: str, words: list[str]) -> tuple[Mapping[str, Any], str, int]:
     """The answer, its text and the exit status of `buildtool cache ACTION`."""
-    from buildtool.base.cache import care
+    from buildtool.base.store import care
     from buildtool.fronts.texts import cache as report
 
     if action == "stats":

@@ -6,7 +6,6 @@ from those of the last one; with --json, each is a line of JSON.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import os
@@ -16,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from buildtool.base.digests import digest_of
 from buildtool.base.errors import BuildtoolError, from_exception, to_data
 from buildtool.client.daemon import Link, reach
 from buildtool.client.endpoint import AbsentError
@@ -43,7 +43,7 @@ class Files:
         self._observer: Any = None
         self.without_events: dict[str, str] = {}  # folder -> why
         self._stamps = self._look()
-        self._digests = {path: _digest(path) for path in self._stamps}
+        self._digests = {path: digest_of(path) for path in self._stamps}
 
     def wait(self) -> None:
         """Until a file has another content, and none has had another size or time for a moment."""
@@ -68,7 +68,7 @@ class Files:
             if later == now:
                 break
             now = later
-        digests = {path: _digest(path) for path in now}
+        digests = {path: digest_of(path) for path in now}
         was, self._digests, self._stamps = self._digests, digests, now
         return digests != was
 
@@ -137,19 +137,6 @@ def _stamp(path: str) -> Stamp:
     except (OSError, ValueError):
         return None
     return found.st_size, found.st_mtime_ns, found.st_ino
-
-
-def _digest(path: str) -> str:
-    """SHA-256 (hex) of a file's content; "" of what cannot be read."""
-    try:
-        with open(path, "rb", opener=_without_waiting) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except (OSError, ValueError):
-        return ""
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def watch(ask: Ask, files: Files, *, as_json: bool, once: bool) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from buildtool.client import BuildtoolError, Client, Seen, code_digest, code_files, described
+from buildtool.client import BuildtoolError, Client, Digests, code_digest, code_files, described
 from buildtool.fronts.cmake.context import Context
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _as_own(context: Context, request: Mapping[str, object]) -> answers.Describe
 
 def _asked(request: Mapping[str, object]) -> answers.DescribeAnswer:
     folder = str(Path.cwd())
-    seen = Seen(f"files of the CMake project in {folder}")
+    seen = Digests(f"files of the CMake project in {folder}")
     client = Client(folder)
     try:
         answer = described({"kind": "describe", **request}, folder, code_digest(), seen, client.request)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from buildtool.client import Seen, code_digest, hashing_always, identify
+from buildtool.client import Digests, code_digest, hashing_always, identify
 from buildtool.client.descriptions import OURS
 from buildtool.fronts.cmake.context import Context
 from buildtool.fronts.cmake.describing import located
@@ -67,11 +67,11 @@ def _check(path: str, known: Mapping[str, Any]) -> int:
     return 0
 
 
-def _seen() -> Seen:
-    return Seen(f"files of the CMake project in {Path.cwd()}")
+def _seen() -> Digests:
+    return Digests(f"files of the CMake project in {Path.cwd()}")
 
 
-def _digest(seen: Seen, path: str) -> str:
+def _digest(seen: Digests, path: str) -> str:
     try:
         return seen.digest(path)
     except OSError:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from buildtool.client import (
     BuildtoolError,
     Client,
-    Seen,
+    Digests,
     UsageError,
     code_digest,
     described,
@@ -63,7 +63,7 @@ def answered(given: Given, sections: Mapping[str, Given]) -> dict[str, Any]:
     boards = {tuple(network.get(name) for name in decided) for network in asked}
     if len(boards) > 1:
         raise UsageError("all networks of an environment are for one board", path=INI, option="board")
-    seen = Seen(f"files of the project in {Path.cwd()}")
+    seen = Digests(f"files of the project in {Path.cwd()}")
     with Client(str(Path.cwd())) as client:
         answers = [_described(network, client, seen) for network in asked]
     made = [_network(network, answer, seen) for network, answer in zip(asked, answers, strict=True)]
@@ -107,7 +107,7 @@ def _checked(network: Given) -> dict[str, Any]:
     return dict(network)
 
 
-def _described(network: Given, client: Client, seen: Seen) -> DescribeAnswer:
+def _described(network: Given, client: Client, seen: Digests) -> DescribeAnswer:
     request = {"kind": "describe", "model": network["model"]}
     asked = {name: network[name] for name in _OF_DESCRIBE if network.get(name)}
     request |= {name: options.from_text(options.BY_NAME[name], value) for name, value in asked.items()}
@@ -115,7 +115,7 @@ def _described(network: Given, client: Client, seen: Seen) -> DescribeAnswer:
     return answer  # type: ignore[no-any-return]
 
 
-def _network(network: Given, answer: DescribeAnswer, seen: Seen) -> dict[str, Any]:
+def _network(network: Given, answer: DescribeAnswer, seen: Digests) -> dict[str, Any]:
     made = answer["network"]
     assert made is not None  # it was asked for with a model
     own = next(group for group in answer["groups"] if group["name"] == "network")

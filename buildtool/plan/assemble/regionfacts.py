@@ -5,7 +5,6 @@ The points of a front share most of their regions, and so do the plans that a li
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +12,7 @@ from typing import NamedTuple
 
 from buildtool.base.modes import Image, InPlace
 from buildtool.base.session import Session
+from buildtool.base.store.recent import Recent
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.liveness import alias_roots, live_ranges, state_of
 from buildtool.graph.macs import pixel_macs
@@ -105,19 +105,15 @@ class Regions:
         return {t: p for t, p in read.items() if t not in kept}
 
     @cached_property
-    def _kept(self) -> OrderedDict[Region, RegionFacts]:
-        return OrderedDict()
+    def _known(self) -> Recent[Region, RegionFacts]:
+        return Recent(MOST_REGIONS)
 
     def facts(self, run: Run) -> RegionFacts:
         """What is known of a run's region."""
-        kept = self._kept
-        found = kept.get(run.region)
+        found = self._known.get(run.region)
         if found is None:
-            found = kept[run.region] = self._facts(run)
-            if len(kept) > MOST_REGIONS:
-                kept.popitem(last=False)
-        else:
-            kept.move_to_end(run.region)
+            found = self._facts(run)
+            self._known.put(run.region, found)
         return found
 
     def _facts(self, run: Run) -> RegionFacts:

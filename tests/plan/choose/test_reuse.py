@@ -10,8 +10,8 @@ import pytest
 
 from buildtool import zoo
 from buildtool.api import handle
-from buildtool.base.cache.cache import Cache
 from buildtool.base.session import Session
+from buildtool.base.store.cache import Cache
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph, OpKind, Quantization, Tensor

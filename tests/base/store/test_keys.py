@@ -13,10 +13,10 @@ from netbuilder import NetBuilder
 from paths import ROOT
 
 from buildtool.api import answered
-from buildtool.base.cache import entry
-from buildtool.base.cache.cache import Cache
 from buildtool.base.errors import PlanError
 from buildtool.base.session import Level, Session
+from buildtool.base.store import disk
+from buildtool.base.store.cache import Cache
 from buildtool.graph.tflite.writer import write_model
 from buildtool.plan.codec import from_bytes, to_bytes
 from buildtool.plan.options import PlanOptions
@@ -117,15 +117,16 @@ def test_every_thing_that_a_plan_depends_on_changes_its_key(models, tmp_path):
 
 def test_every_option_has_a_part_in_a_plans_key(models):
     from buildtool.api.requests import parse
-    from buildtool.plan.choose import kept, prepare
-    from buildtool.plan.models import load_model
+    from buildtool.firmware.planned import prepare
+    from buildtool.plan.choose import kept
+    from buildtool.plan.models import load_model, load_network
     from buildtool.target import choice as targets
 
     request = parse({"kind": "plan", "model": str(models / "net.tflite"), "board": "cortex-m4"})
     session = Session()
     found = kept.parts(
-        prepare.prepare(
-            prepare.load_network(request.model, session),
+        prepare(
+            load_network(request.model, session),
             targets.load_target(request.target),
             PlanOptions(),
             session,
@@ -173,16 +174,16 @@ def test_a_plan_whose_offset_is_shifted_by_one_is_rejected_and_planned_anew(mode
     (path,) = entries(tmp_path)
     key = path.parent.name + path.name
     good = path.read_bytes()
-    payload = entry.unpack(good, "plans", key)
+    payload = disk.unpack(good, "plans", key)
     bad = list(shifted(payload, 1))
     assert len(bad) >= 3
     for number, data in enumerate(bad):
-        path.write_bytes(entry.pack("plans", key, data))
+        path.write_bytes(disk.pack("plans", key, data))
         warm, counts = asked(tmp_path, models / "net.tflite")
         assert warm == cold and plans(counts) == (0, 1), number
         assert path.read_bytes() == good
         assert (tmp_path / "aside" / f"plans-{key}").exists()
-    path.write_bytes(entry.pack("plans", key, payload))
+    path.write_bytes(disk.pack("plans", key, payload))
     assert plans(asked(tmp_path, models / "net.tflite")[1]) == (1, 0)
 
 
@@ -206,7 +207,7 @@ def test_an_entry_of_another_form_is_planned_anew(models, tmp_path, content):
     cold, _ = asked(tmp_path, models / "net.tflite")
     (path,) = entries(tmp_path)
     key = path.parent.name + path.name
-    path.write_bytes(entry.pack("plans", key, msgpack.packb(content)))
+    path.write_bytes(disk.pack("plans", key, msgpack.packb(content)))
     assert asked(tmp_path, models / "net.tflite")[0] == cold
 
 
@@ -221,7 +222,7 @@ def test_bytes_of_any_kind_in_place_of_any_entry_change_no_answer(models, tmp_pa
             if not path.exists():
                 continue
             noise = rng.bytes(int(rng.integers(0, 60)))
-            path.write_bytes(entry.pack(level, key, noise) if rng.integers(2) else noise)
+            path.write_bytes(disk.pack(level, key, noise) if rng.integers(2) else noise)
         assert asked(tmp_path, models / "net.tflite", kind)[0] == cold, kind
 
 

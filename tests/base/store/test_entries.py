@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from buildtool.base import folders
-from buildtool.base.cache import disk as disks
-from buildtool.base.cache import entry
-from buildtool.base.cache.disk import ASIDE, MOST_ASIDE, Disk
-from buildtool.base.cache.entry import BadEntryError, pack, unpack
+from buildtool.base.store import disk as disks
+from buildtool.base.store.disk import ASIDE, MOST_ASIDE, BadEntryError, Disk, pack, unpack
 
 KEY, OTHER = "ab" * 32, "cd" * 32
 PAYLOAD = b"a plan of some bytes"
@@ -55,16 +53,16 @@ def test_an_entry_of_another_level_key_format_or_version_is_refused(monkeypatch)
     for level, key in (("fronts", KEY), ("plans", OTHER)):
         with pytest.raises(BadEntryError):
             unpack(good, level, key)
-    for name, value in (("FORMAT", entry.FORMAT + 1), ("__version__", "0")):
+    for name, value in (("FORMAT", disks.FORMAT + 1), ("__version__", "0")):
         with monkeypatch.context() as patch:
-            patch.setattr(entry, name, value)
+            patch.setattr(disks, name, value)
             with pytest.raises(BadEntryError):
                 unpack(good, "plans", KEY)
 
 
 def test_a_header_that_lies_about_its_length_is_refused():
     def sealed(head: bytes) -> bytes:
-        return head + entry.hashlib.sha256(head).digest()
+        return head + disks.hashlib.sha256(head).digest()
 
     for length in (0, 1, 511, 512, 513, 0xFFFFFFFF):
         with pytest.raises(BadEntryError):
@@ -129,7 +127,7 @@ def test_what_is_no_plain_file_of_a_right_size_is_not_read(disk, tmp_path, kind,
         path.mkdir()
     else:
         path.write_bytes(data)
-        monkeypatch.setattr(entry, "MOST_BYTES", len(data) - 1)
+        monkeypatch.setattr(disks, "MOST_BYTES", len(data) - 1)
     assert disk.read("plans", KEY) is None
     assert disk.counts["unreadable"] == 1
 

@@ -1,12 +1,13 @@
-"""Digests of files that were read before: a file is read again where it may have changed.
+"""What was made of files' contents, such as digests: a file is read again where it may have changed.
 
-A record holds a file's size, its times and its inode, when it was read, and the digest of its content. It
-is believed where the file is as it says, and where the file was at rest when it was read: a file that
+A record holds a file's size, its times and its inode, when it was read, and what was made of it. It is
+believed where the file is as it says, and where the file was at rest when it was read: a file that
 changes twice within the grain of the clock has the same time both times, so a record of a file that had
 just been written proves nothing (git calls such a file racily clean). What is written through a memory map
 changes no time until the system has brought the page to the disk, and in a file system in memory never.
 
-With HASH_INPUTS in the environment no record is believed: every file is read.
+With HASH_INPUTS in the environment no record is believed: every file is read. `Memo` lives as long as its
+process, `Digests` are kept for the next one, in the memo of builds (buildtool/base/store).
 """
 
 from __future__ import annotations
@@ -14,27 +15,34 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import math
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import msgpack
 
-from buildtool.base import kept
+from buildtool import __version__
+from buildtool.base.store import disk
+from buildtool.base.store.recent import Recent
+
+T = TypeVar("T")
 
 GRAIN_NS = 2_000_000_000  # file systems there are keep times in steps of up to two seconds
 # Linux writes a page that a program has mapped and changed 30 s later, looks for such pages every 5 s, and
 # only then notices the next store to it: for so long a second store leaves the times as they are.
 MAPPED_NS = 60_000_000_000
 HASH_INPUTS = "BUILDTOOL_HASH_INPUTS"  # 1: files are read, whatever their times say
-_KIND = "seen"
+_LEVEL = "digests"
 _FORMAT = 1
 _MOST_RECORDS = 20_000  # then those that this process has not used are dropped
 _CHUNK = 1 << 20
 
-# size, time of the content, time of the inode's data, inode, when it was read (nanoseconds), digest
-Record = tuple[int, int, int, int, int, str]
+# size, time of the content, time of the inode's data, inode, when it was read (nanoseconds), what was made
+Record = tuple[int, int, int, int, int, T]
 
 
 def stamp(there: os.stat_result) -> tuple[int, int, int, int]:
@@ -92,12 +100,39 @@ def _without_times() -> frozenset[int]:
     return frozenset(found)
 
 
-class Seen:
-    """The files of one `scope` (a checkout, a build's top folder); `save` keeps what was learnt."""
+def _made(path: str, known: Record[T] | None, make: Callable[[str], T]) -> tuple[T, Record[T] | None]:
+    """What `make` gives for a file, as the record says or anew; then with a record, if it proves anything."""
+    there = os.stat(path)  # noqa: PTH116 (of hundreds of files: a Path costs more than the question)
+    if known is not None and known[:4] == stamp(there) and proves(there, known[4]):
+        return known[5], None
+    now = time.time_ns()
+    made = make(path)
+    is_proof = stamp(Path(path).stat()) == stamp(there) and proves(there, now)
+    return made, (*stamp(there), now, made) if is_proof else None
+
+
+class Memo(Generic[T]):
+    """What `make` gives for files, of `most` of them: the ones asked for last."""
+
+    def __init__(self, make: Callable[[str], T], most: int) -> None:
+        self._make = make
+        self._records: Recent[str, Record[T]] = Recent(most)
+
+    def of(self, path: str) -> T:
+        """That of the file at `path`. Raises OSError where it cannot be read."""
+        made, record = _made(path, self._records.get(path), self._make)
+        if record is not None:
+            self._records.put(path, record)
+        return made
+
+
+class Digests:
+    """The digests of the files of one `scope` (a checkout, a build's top folder); `save` keeps them."""
 
     def __init__(self, scope: str) -> None:
-        self._name = hashlib.sha256(scope.encode(errors="surrogateescape")).hexdigest()[:32]
-        self._records: dict[str, Record] | None = None
+        name = f"{__version__} {scope}"  # no version reads another one's entries
+        self._name = hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest()
+        self._records: dict[str, Record[str]] | None = None
         self._used: set[str] = set()
         self._learnt = False
 
@@ -110,15 +145,9 @@ class Seen:
             self._records = _load(self._name)
         key = f"{how}:{path}"
         self._used.add(key)
-        there = os.stat(path)  # noqa: PTH116 (of hundreds of files: a Path costs more than the question)
-        known = self._records.get(key)
-        if known is not None and known[:4] == stamp(there) and proves(there, known[4]):
-            return known[5]
-        now = time.time_ns()
-        digest = (made or sha256)(path)
-        after = Path(path).stat()
-        if stamp(after) == stamp(there) and proves(there, now):
-            self._records[key] = (*stamp(there), now, digest)
+        digest, record = _made(path, self._records.get(key), made or sha256)
+        if record is not None:
+            self._records[key] = record
             self._learnt = True
         return digest
 
@@ -130,22 +159,40 @@ class Seen:
         if len(records) > _MOST_RECORDS:
             records = {key: record for key, record in records.items() if key in self._used}
         packed: bytes = msgpack.packb([_FORMAT, records], unicode_errors="surrogateescape")
-        kept.write(_KIND, self._name, packed)
+        disk.keep(_LEVEL, self._name, packed)
         self._learnt = False
 
 
-def sha256(path: str) -> str:
-    """SHA-256 (hex) of a file's content; raises OSError."""
+def sha256(path: str, most: float = math.inf) -> str:
+    """SHA-256 (hex) of a file's content; OSError where it has more than `most` bytes, or is no regular file.
+
+    A pipe that has taken a file's place is not waited for.
+    """
     digest = hashlib.sha256()
-    with Path(path).open("rb") as file:
+    with open(path, "rb", opener=_without_waiting) as file:
+        there = os.fstat(file.fileno())
+        if not stat.S_ISREG(there.st_mode) or there.st_size > most:
+            raise OSError("not a file, or too large a one")
         while chunk := file.read(_CHUNK):
             digest.update(chunk)
     return digest.hexdigest()
 
 
-def _load(name: str) -> dict[str, Record]:
+def digest_of(path: str) -> str:
+    """SHA-256 (hex) of a file's content; "" of what cannot be read."""
+    try:
+        return sha256(path)
+    except (OSError, ValueError):  # ValueError: text that is no path
+        return ""
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _load(name: str) -> dict[str, Record[str]]:
     """The records that were kept; none where they are not what this version writes."""
-    data = kept.read(_KIND, name)
+    data = disk.recall(_LEVEL, name)
     if data is None:
         return {}
     try:

@@ -82,22 +82,41 @@ def test_a_folder_that_cannot_be_used_changes_no_output(model, kept, capsys, mon
         assert "BUILDTOOL_CACHE=off" in capsys.readouterr().err
 
 
-def test_a_disk_that_is_full_changes_no_output(model, kept, capsys, monkeypatch):
-    """No file may have a byte: what the system says then is what it says of a full disk."""
+@pytest.mark.parametrize("most_bytes", [0, 4000])
+def test_a_disk_that_is_full_changes_no_output(model, kept, capsys, monkeypatch, most_bytes):
+    """No file may have more bytes: what the system says then is what it says of a full disk.
+
+    With 4,000, entries have room and their index has none.
+    """
     monkeypatch.setenv("COLUMNS", "100")  # else as wide as the terminal that one of the two has
     cold = planned(capsys, model, "--no-cache")
     code = """
 import resource, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+most = int(sys.argv.pop(1))
+resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 from buildtool.fronts.cli.main import run
 sys.exit(run(sys.argv[1:]))
 """
-    command = [sys.executable, "-B", "-c", code, "plan", model, "--board", "cortex-m4"]
+    command = [sys.executable, "-B", "-c", code, str(most_bytes), "plan", model, "--board", "cortex-m4"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == cold
-    assert not [path for path in kept.rglob("*") if path.is_file() and path.stat().st_size]
+    entries = [path for path in kept.rglob("*") if path.is_file() and path.stat().st_size]
+    assert bool(entries) == (most_bytes > 0) and all(len(path.name) == 62 for path in entries)
+    status, stats = answer(capsys, "cache", "stats")
+    assert status == 0 and sum(one["entries"] for one in stats["levels"].values()) == len(entries)
     assert planned(capsys, model) == cold
+
+
+@pytest.mark.parametrize("daemon", ["off", "require"])
+@pytest.mark.parametrize("name, value", [(folders.MODE, "nonsense"), (folders.SIZE, "much")])
+def test_what_the_environment_says_and_nobody_knows_is_an_error(
+    model, kept, capsys, monkeypatch, name, value, daemon
+):
+    monkeypatch.setenv(name, value)
+    status, out, err = planned(capsys, model, "--daemon", daemon)
+    assert (status, out) == (2, "") and f"'{value}'" in err and name in err
+    assert not kept.exists()
 
 
 def test_the_options_say_what_is_read_and_what_is_written(model, kept, capsys):

@@ -9,11 +9,10 @@ from typing import Any, TypedDict
 
 import msgpack
 
-from buildtool.base.cache.cache import OWN_FILES, evict, most_disk_bytes
-from buildtool.base.cache.disk import ASIDE, Disk
-from buildtool.base.cache.index import NAME, Index
 from buildtool.base.errors import MachineError, UsageError
-from buildtool.base.folders import MODE, cache_folder
+from buildtool.base.folders import MODE, cache_folder, most_disk_bytes
+from buildtool.base.store.disk import ASIDE, OWN_FILES, UNCOUNTED, Disk, evict
+from buildtool.base.store.index import NAME, Index
 
 
 class Level(TypedDict):
@@ -59,7 +58,10 @@ def folder() -> Path:
 def stats() -> dict[str, Any]:
     """Entries, bytes, hits and misses by level, and what went wrong since the cache was made."""
     disk, index = Disk(folder()), Index(folder())
-    sizes, counts = (index.levels(), index.counts()) if index.path.exists() else ({}, {})
+    is_there = index.path.exists()  # asking would make it
+    counts = index.counts() if is_there else {}
+    is_complete = is_there and not (disk.folder / UNCOUNTED).exists()
+    sizes = index.levels() if is_complete else _counted(disk)
     names = {*sizes, *(name.split()[0] for name in counts if " " in name)}
     levels: dict[str, Level] = {
         name: {
@@ -80,6 +82,15 @@ def stats() -> dict[str, Any]:
     }
 
 
+def _counted(disk: Disk) -> dict[str, tuple[int, int]]:
+    """By level, entries and bytes of the files: on a disk that is full, the index knows nothing of them."""
+    sizes: dict[str, tuple[int, int]] = {}
+    for level, _, size in () if disk.trouble else disk.entries():
+        entries, total = sizes.get(level, (0, 0))
+        sizes[level] = entries + 1, total + size
+    return sizes
+
+
 def verify() -> dict[str, Any]:
     """Reads every entry; bad ones are put aside. Sizes in the index are those of the files afterwards."""
     disk = Disk(folder())
@@ -87,7 +98,7 @@ def verify() -> dict[str, Any]:
     sound = 0
     for level, key, _ in list(disk.entries()):
         sound += disk.read(level, key) is not None
-    evict(disk)
+    evict(disk, most_disk_bytes(), Index(disk.folder))
     return {
         "folder": str(disk.folder),
         "entries": sound,

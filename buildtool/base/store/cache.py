@@ -8,29 +8,22 @@ from __future__ import annotations
 import contextlib
 import enum
 import hashlib
-import os
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgpack
 
-from buildtool.base.cache.disk import Disk
-from buildtool.base.folders import MODE, kept_folder
+from buildtool.base.folders import kept_folder, kept_levels, most_disk_bytes
 from buildtool.base.identity import code_digest
+from buildtool.base.store.disk import UNCOUNTED, Disk, Known, evict
+from buildtool.base.store.recent import Recent
 
 if TYPE_CHECKING:
-    from buildtool.base.cache.index import Notes
+    from buildtool.base.store.index import Notes
 
-
-SIZE = "BUILDTOOL_CACHE_BYTES"  # another bound on the bytes on disk
-DISK_BYTES = 512 << 20
 MEMORY_BYTES = 64 << 20
-_EVICTED_TO = 0.8  # of the bound
-_LOCK = "evict.lock"
-_UNCOUNTED = "uncounted"  # there are entries that the index could not be told of
-OWN_FILES = (_LOCK, _UNCOUNTED)
 _SHOWN = 80  # characters of a part of a key in a report
 
 
@@ -60,11 +53,10 @@ class Cache:
         self.code, self.use, self._levels = code, Use.ON, levels
         self.is_current = is_current
         self.disk = Disk(folder)
-        self._memory: OrderedDict[tuple[str, str], bytes] = OrderedDict()
-        self._memory_bytes, self._held = memory_bytes, 0
-        self._unwritten: dict[tuple[str, str], bytes] = {}
-        self._uses: set[tuple[str, str]] = set()
-        self._made: set[tuple[str, str]] = set()  # since the request began: those `renew` may read
+        self._memory: Recent[Known, bytes] = Recent(memory_bytes, len)
+        self._unwritten: dict[Known, bytes] = {}
+        self._uses: set[Known] = set()
+        self._made: set[Known] = set()  # since the request began: those `renew` may read
         self._found: Counter[tuple[str, str]] = Counter()  # (level, "hits" or "misses")
         self._asked: dict[str, tuple[Mapping[str, Any], bool]] = {}
         self.subject = ""
@@ -89,7 +81,7 @@ class Cache:
         self._asked.setdefault(level, (parts, data is not None))  # the first is what the request is about
         if data is not None:
             self._uses.add(known)
-            self._remember(known, data)
+            self._memory.put(known, data)
         return data
 
     def put(self, level: str, key: str, data: bytes) -> None:
@@ -98,13 +90,13 @@ class Cache:
             return
         self._made.add((level, key))
         self._unwritten[level, key] = data
-        self._remember((level, key), data)
+        self._memory.put((level, key), data)
 
     def refuse(self, level: str, key: str) -> None:
         """A payload that was found is not what its level says: it is put aside, and is a miss."""
         self._found[level, "hits"] -= 1
         self._found[level, "misses"] += 1
-        self._held -= len(self._memory.pop((level, key), b""))
+        self._memory.pop((level, key))
         self._unwritten.pop((level, key), None)
         self._uses.discard((level, key))
         self.disk.discard(level, key)
@@ -113,7 +105,7 @@ class Cache:
         """What was made since the request began is not kept: its key does not say all that it depends on."""
         for known in self._made:
             self._unwritten.pop(known, None)
-            self._held -= len(self._memory.pop(known, b""))
+            self._memory.pop(known)
         self._made.clear()
 
     def counts(self) -> dict[str, dict[str, int]]:
@@ -126,7 +118,6 @@ class Cache:
     def forget(self) -> None:
         """Gives back what is held in memory."""
         self._memory.clear()
-        self._held = 0
 
     def flush(self) -> None:
         """Writes what is not written, and notes what was used. Never raises for a disk that refuses.
@@ -143,7 +134,7 @@ class Cache:
         self._found.clear()
         if not (unwritten or counts) or self.disk.trouble:
             return
-        from buildtool.base.cache.index import Index, Notes  # sqlite, which no answer waits for
+        from buildtool.base.store.index import Index, Notes  # sqlite, which no answer waits for
 
         sizes = {known: self.disk.write(*known, data) for known, data in unwritten.items()}
         notes = Notes({known: size for known, size in sizes.items() if size}, uses, counts)
@@ -154,23 +145,17 @@ class Cache:
             self._report(notes, asked, per_level, index.reports(self.subject))
         self.subject = ""  # what is made from now on is prepared, and nobody's request
         noted = index.note(notes)
-        uncounted = self.disk.folder / _UNCOUNTED
+        uncounted = self.disk.folder / UNCOUNTED
         if noted is None:
             with contextlib.suppress(OSError):
                 uncounted.touch(mode=0o600)
         elif notes.sizes:
             total, fresh = noted
             if fresh or total > most_disk_bytes() or uncounted.exists():
-                evict(self.disk)
+                evict(self.disk, most_disk_bytes(), index)
 
     def _leaves_out(self, level: str) -> bool:
         return self.use is Use.OFF or (self._levels is not None and level not in self._levels)
-
-    def _remember(self, known: tuple[str, str], data: bytes) -> None:
-        self._held += len(data) - len(self._memory.pop(known, b""))
-        self._memory[known] = data
-        while self._held > self._memory_bytes:
-            self._held -= len(self._memory.popitem(last=False)[1])
 
     def _report(
         self,
@@ -194,57 +179,7 @@ def open_cache(code: str) -> Cache | None:
     folder = kept_folder()
     if folder is None:
         return None
-    wanted = os.environ.get(MODE, "").lower()
-    levels = None if wanted in ("", "on", "1", "yes") else wanted.split(",")
-    return Cache(folder, code, is_current=lambda: code_digest() == code, levels=levels)
-
-
-def most_disk_bytes() -> int:
-    """Bytes that entries may have on disk."""
-    text = os.environ.get(SIZE, "")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else DISK_BYTES
-
-
-def evict(disk: Disk) -> None:
-    """Counts the files anew and removes what was used longest ago, if no other process is at it."""
-    from buildtool.base.cache.index import Index
-
-    with _alone(disk.folder) as mine:
-        if not mine:
-            return
-        index = Index(disk.folder)
-        disk.sweep()
-        with contextlib.suppress(OSError):
-            (disk.folder / _UNCOUNTED).unlink(missing_ok=True)
-        sizes = {(level, key): size for level, key, size in disk.entries()}
-        index.replace(sizes)
-        total = sum(sizes.values())
-        most = most_disk_bytes()
-        if total <= most:
-            return
-        chosen = index.oldest(total - int(most * _EVICTED_TO))
-        for level, key in chosen:
-            disk.remove(level, key)
-        index.forget(chosen)
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Any:
-    """Whether this process alone evicts."""
-    try:
-        import fcntl
-
-        handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    except (ImportError, OSError):
-        yield False
-        return
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield True
-    except OSError:
-        yield False
-    finally:
-        os.close(handle)
+    return Cache(folder, code, is_current=lambda: code_digest() == code, levels=kept_levels())
 
 
 def _changes(before: bytes | None, now: Mapping[str, list[str]]) -> list[list[str]]:

@@ -11,19 +11,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from buildtool.base import kept
-from buildtool.base.seen import HASH_INPUTS, MAPPED_NS, Seen, _without_times, at_rest, sha256
+from buildtool.base.digests import HASH_INPUTS, MAPPED_NS, Digests, Memo, _without_times, at_rest, sha256
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("buildtool.base.seen._without_times", frozenset)  # wherever the tests run
+    monkeypatch.setattr("buildtool.base.digests._without_times", frozenset)  # wherever the tests run
     return tmp_path / "cache/buildtool"
 
 
 class Clock:
-    """The time as `Seen` asks for it: `ahead` of the files' own, so that they are at rest."""
+    """The time as `Digests` asks for it: `ahead` of the files' own, so that they are at rest."""
 
     def __init__(self) -> None:
         self.ahead = 10 * MAPPED_NS
@@ -35,7 +34,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr("buildtool.base.seen.time.time_ns", made)
+    monkeypatch.setattr("buildtool.base.digests.time.time_ns", made)
     return made
 
 
@@ -52,7 +51,7 @@ class Reads:
 
 def asked(path: Path, reads: Reads) -> str:
     """The digest as a process of its own would get it."""
-    seen = Seen("here")
+    seen = Digests("here")
     digest = seen.digest(str(path), reads)
     seen.save()
     return digest
@@ -65,7 +64,7 @@ def test_a_file_at_rest_is_read_once_and_a_changed_one_again(tmp_path: Path, clo
     assert len(reads.paths) == 1
     path.write_bytes(b"two")  # as long as before
     assert asked(path, reads) == hashlib.sha256(b"two").hexdigest()
-    Seen("elsewhere").digest(str(path), reads)  # another scope knows nothing of it
+    Digests("elsewhere").digest(str(path), reads)  # another scope knows nothing of it
     assert len(reads.paths) == 3
 
 
@@ -105,13 +104,47 @@ def test_a_file_that_changes_while_it_is_read_is_not_remembered(tmp_path: Path, 
         path.write_bytes(b"three")
         return digest
 
-    seen = Seen("here")
+    seen = Digests("here")
     seen.digest(str(path), slow)
     assert seen.digest(str(path)) == hashlib.sha256(b"three").hexdigest()
 
 
+def test_versions_that_take_turns_find_each_its_own(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, reads = tmp_path / "file", Reads()
+    path.write_bytes(b"one")
+    for version in ("1", "2", "1", "2"):
+        for module in ("digests", "store.disk"):
+            monkeypatch.setattr(f"buildtool.base.{module}.__version__", version)
+        asked(path, reads)
+    assert len(reads.paths) == 2
+
+
+def test_what_was_made_of_the_files_asked_for_last_is_known(tmp_path: Path, clock: Clock) -> None:
+    reads = Reads()
+    paths = [tmp_path / name for name in "abc"]
+    for path in paths:
+        path.write_text(path.name)
+    memo = Memo(reads, 2)
+    for index in (0, 0, 1, 0, 2, 0):
+        assert memo.of(str(paths[index])) == sha256(str(paths[index]))
+    assert [Path(path).name for path in reads.paths] == ["a", "b", "c"]
+    paths[0].write_text("other")
+    assert memo.of(str(paths[0])) == hashlib.sha256(b"other").hexdigest()
+
+
+def test_a_pipe_in_a_files_place_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError):
+        Digests("here").digest(str(tmp_path / "pipe"))
+    (tmp_path / "large").write_bytes(bytes(11))
+    with pytest.raises(OSError):
+        sha256(str(tmp_path / "large"), 10)
+
+
 def test_digests_of_two_kinds_are_kept_apart(tmp_path: Path, clock: Clock) -> None:
-    path, seen = tmp_path / "file", Seen("here")
+    path, seen = tmp_path / "file", Digests("here")
     path.write_bytes(b"one")
     assert seen.digest(str(path), lambda _: "md5 of it", "md5") == "md5 of it"
     assert seen.digest(str(path)) == hashlib.sha256(b"one").hexdigest()
@@ -121,7 +154,7 @@ def test_what_cannot_be_read_is_an_error_and_what_cannot_be_kept_is_none(
     tmp_path: Path, clock: Clock, cache: Path
 ) -> None:
     with pytest.raises(OSError):
-        Seen("here").digest(str(tmp_path / "none"))
+        Digests("here").digest(str(tmp_path / "none"))
     path, reads = tmp_path / "file", Reads()
     path.write_bytes(b"one")
     cache.parent.mkdir()
@@ -138,7 +171,7 @@ def test_a_damaged_record_is_no_record(
     path, reads = tmp_path / "file", Reads()
     path.write_bytes(b"one")
     asked(path, reads)
-    (record,) = (cache / "seen").iterdir()
+    (record,) = (cache / "memo/digests").glob("*/*")
     whole = record.read_bytes()
     at = data.draw(st.integers(0, len(whole) - 1))
     flipped = bytes([whole[at] ^ data.draw(st.integers(1, 255))])
@@ -146,31 +179,6 @@ def test_a_damaged_record_is_no_record(
     before = len(reads.paths)
     assert asked(path, reads) == hashlib.sha256(b"one").hexdigest()
     assert len(reads.paths) == before + 1
-
-
-def test_files_that_others_can_write_are_not_believed(cache: Path) -> None:
-    kept.write("kind", "name", b"content")
-    assert kept.read("kind", "name") == b"content"
-    file, folder = cache / "kind/name", cache / "kind"
-    assert (folder.stat().st_mode & 0o777, file.stat().st_mode & 0o777) == (0o700, 0o600)
-    for place in (file, folder):
-        mode = place.stat().st_mode
-        for bit in (0o020, 0o002):
-            place.chmod(mode | bit)
-            assert kept.read("kind", "name") is None
-        place.chmod(mode)
-    file.rename(folder / "moved")
-    file.symlink_to(folder / "moved")
-    assert kept.read("kind", "name") is None
-    assert kept.read("kind", "none") is None
-
-
-def test_a_folder_of_kept_files_does_not_grow_for_ever(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "MOST_FILES", 8)
-    for number in range(30):
-        kept.write("kind", str(number), b"content")
-        assert len(list((cache / "kind").iterdir())) <= 8
-    assert kept.read("kind", "29") == b"content"
 
 
 def test_a_time_of_a_whole_second_proves_nothing(tmp_path: Path, clock: Clock) -> None:
@@ -208,7 +216,7 @@ def test_files_of_a_file_system_in_memory_are_always_read(
     clock: Clock, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There, not even the first store through a memory map changes a time."""
-    monkeypatch.setattr("buildtool.base.seen._without_times", _without_times)
+    monkeypatch.setattr("buildtool.base.digests._without_times", _without_times)
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         path, reads = Path(folder, "file"), Reads()
         path.write_bytes(b"zero")

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 NAME = "index.sqlite"
 MOST_SUBJECTS = 500  # requests of which is remembered what they asked for
 _WAIT_SECONDS = 0.5  # for another process that writes; what is not noted then is counted later
-_SCHEMA = 1  # of the tables
+_SCHEMA = 2  # of the tables
 _TABLES = """
 create table if not exists entries (
-    level text not null, key text not null, bytes integer not null, used integer not null, at real not null,
+    level text not null, key text not null, bytes integer not null, used integer not null,
     primary key (level, key)) without rowid;
 create table if not exists counts (name text primary key, number integer not null) without rowid;
 create table if not exists asked (
@@ -59,15 +59,15 @@ class Index:
         with self._open() as found:
             if found is None:
                 return None
-            base, now, at = found, _tick(found), time.time()
+            base, now = found, _tick(found)
             base.executemany(
-                "insert into entries values (?, ?, ?, ?, ?) "
-                "on conflict do update set bytes = excluded.bytes, used = excluded.used, at = excluded.at",
-                [(level, key, size, now, at) for (level, key), size in notes.sizes.items()],
+                "insert into entries values (?, ?, ?, ?) "
+                "on conflict do update set bytes = excluded.bytes, used = excluded.used",
+                [(level, key, size, now) for (level, key), size in notes.sizes.items()],
             )
             base.executemany(
-                "update entries set used = ?, at = ? where level = ? and key = ?",
-                [(now, at, level, key) for level, key in sorted(notes.uses - notes.sizes.keys())],
+                "update entries set used = ? where level = ? and key = ?",
+                [(now, level, key) for level, key in sorted(notes.uses - notes.sizes.keys())],
             )
             base.executemany(
                 "insert into counts values (?, ?) "
@@ -89,18 +89,9 @@ class Index:
             return total, self._is_new
         return None
 
-    def oldest(self, surplus: int) -> list[tuple[str, str]]:
-        """The entries that were not used for longest, as many as have `surplus` bytes together."""
-        chosen: list[tuple[str, str]] = []
-        with self._open() as found:
-            if found is not None:
-                rows = found.execute("select level, key, bytes from entries order by used, level, key")
-                for level, key, size in rows:
-                    if surplus <= 0:
-                        break
-                    chosen.append((level, key))
-                    surplus -= size
-        return chosen
+    def by_use(self) -> list[tuple[str, str]]:
+        """The entries, the one that was not used for longest first."""
+        return self._rows("select level, key from entries order by used, level, key")
 
     def forget(self, entries: Sequence[tuple[str, str]]) -> None:
         """Takes entries off the index."""
@@ -114,54 +105,37 @@ class Index:
         with self._open() as found:
             if found is None:
                 return
-            base, now, at = found, _tick(found), time.time()
-            kept = {
-                (level, key): (used, then)
-                for level, key, used, then in base.execute("select level, key, used, at from entries")
-            }
+            base, now = found, _tick(found)
+            before = base.execute("select level, key, used from entries")
+            used = {(level, key): then for level, key, then in before}
             base.execute("delete from entries")
-            rows = [
-                (level, key, size, *kept.get((level, key), (now, at)))
-                for (level, key), size in sorted(sizes.items())
-            ]
-            base.executemany("insert or replace into entries values (?, ?, ?, ?, ?)", rows)
+            rows = [(*known, size, used.get(known, now)) for known, size in sorted(sizes.items())]
+            base.executemany("insert or replace into entries values (?, ?, ?, ?)", rows)
             base.commit()
 
     def levels(self) -> dict[str, tuple[int, int]]:
         """By level: entries and bytes."""
-        with self._open() as found:
-            if found is not None:
-                rows = found.execute(
-                    "select level, count(*), sum(bytes) from entries group by level order by level"
-                )
-                return {level: (entries, size) for level, entries, size in rows}
-        return {}
+        rows = self._rows("select level, count(*), sum(bytes) from entries group by level order by level")
+        return {level: (entries, size) for level, entries, size in rows}
 
     def counts(self) -> dict[str, int]:
         """The counts since the cache was made or cleared."""
-        with self._open() as found:
-            if found is not None:
-                return dict(found.execute("select name, number from counts order by name"))
-        return {}
+        return dict(self._rows("select name, number from counts order by name"))
 
     def reports(self, subject: str) -> dict[str, bytes]:
         """By level, what the last request about a subject asked for."""
-        with self._open() as found:
-            if found is not None:
-                rows = found.execute(
-                    "select level, report from asked where subject = ? order by level", (subject,)
-                )
-                return dict(rows)
-        return {}
+        return dict(self._rows("select level, report from asked where subject = ? order by level", subject))
 
     def subjects(self) -> list[str]:
         """What requests were about, the latest first."""
+        rows = self._rows("select subject from asked group by subject order by max(used) desc, subject")
+        return [subject for (subject,) in rows]
+
+    def _rows(self, query: str, *values: str) -> list[Any]:
+        """What a query finds; nothing where there is no index, or a damaged one."""
         with self._open() as found:
             if found is not None:
-                rows = found.execute(
-                    "select subject from asked group by subject order by max(used) desc, subject"
-                )
-                return [subject for (subject,) in rows]
+                return found.execute(query, values).fetchall()
         return []
 
     @contextlib.contextmanager

@@ -1,16 +1,21 @@
 """The cache as a session asks it: memory over disk, the index beside it, eviction, many processes."""
 
 import multiprocessing
+import re
 import sqlite3
 
 import msgpack
 import pytest
+from paths import ROOT
 
-from buildtool.base.cache import care, index
-from buildtool.base.cache.cache import SIZE, Cache, Use, evict, open_cache
-from buildtool.base.cache.index import NAME, Index
-from buildtool.base.folders import CACHE, MODE
+from buildtool.base import session
+from buildtool.base.errors import UsageError
+from buildtool.base.folders import CACHE, MODE, SIZE
 from buildtool.base.session import Level, Session
+from buildtool.base.store import LEVELS, care, disk, index
+from buildtool.base.store.cache import Cache, Use, open_cache
+from buildtool.base.store.disk import ASIDE, evict
+from buildtool.base.store.index import NAME, Index
 
 PARTS = {"topology": "t", "ram": 4096}
 
@@ -73,7 +78,7 @@ def test_memory_is_bounded_and_the_entries_used_last_stay(folder):
         cache.put("plans", key(number), bytes(1000))
     assert list(cache._memory) == [("plans", key(1)), ("plans", key(3))]
     cache.put("plans", key(4), bytes(5000))
-    assert cache._held <= 2500 and not cache._memory
+    assert cache._memory.held == 0 and not list(cache._memory)
     assert len(cache.get("plans", key(4), PARTS)) == 5000
 
 
@@ -93,16 +98,15 @@ def test_the_entries_used_longest_ago_go_and_four_fifths_stay(folder, monkeypatc
     assert sum(size for _, _, size in Cache(folder, "code").disk.entries()) <= entry_bytes * 8
 
 
-def test_nobody_evicts_while_another_process_does(folder, monkeypatch):
+def test_nobody_evicts_while_another_process_does(folder):
     import fcntl
 
     cache = filled(folder, [1, 2, 3])
-    monkeypatch.setenv(SIZE, "0")
     with (folder / "evict.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        evict(cache.disk)
+        evict(cache.disk, 0, Index(folder))
         assert found(folder, [1, 2, 3]) == [1, 2, 3]
-    evict(cache.disk)
+    evict(cache.disk, 0, Index(folder))
     assert found(folder, [1, 2, 3]) == []
 
 
@@ -142,6 +146,7 @@ def test_an_index_that_another_process_has_locked_is_not_waited_for_long(folder,
     try:
         filled(folder, [2])
         assert found(folder, [1, 2]) == [1, 2]
+        assert care.stats()["levels"]["plans"]["entries"] == 2
     finally:
         holder.rollback()
         holder.close()
@@ -151,9 +156,9 @@ def test_an_index_that_another_process_has_locked_is_not_waited_for_long(folder,
 
 def test_the_clock_may_jump_while_entries_are_used(folder, monkeypatch):
     for number, now in ((1, 2e9), (2, 1.0), (3, 4e9)):
-        monkeypatch.setattr(index.time, "time", lambda now=now: now)
+        monkeypatch.setattr("time.time", lambda now=now: now)
         filled(folder, [number])
-    assert Index(folder).oldest(1) == [("plans", key(1))]
+    assert Index(folder).by_use() == [("plans", key(number)) for number in (1, 2, 3)]
     assert found(folder, [1, 2, 3]) == [1, 2, 3]
 
 
@@ -226,6 +231,19 @@ def test_a_session_finds_by_its_keeper_what_another_made(folder):
     assert len(made) == 3
 
 
+def test_two_versions_that_share_a_folder_find_each_its_own(folder, monkeypatch):
+    """Also of what does not depend on the code: neither takes the other's entries for bad ones."""
+    level, made = Level("objects", str.encode, bytes.decode, by_code=False), []
+    for version in ("1", "2", "1", "2"):
+        monkeypatch.setattr(disk, "__version__", version)
+        monkeypatch.setattr(session, "__version__", version)
+        cache = Cache(folder, f"code of {version}")
+        Session(keeper=cache).keep(level, {"a": 1}, lambda version=version: made.append(version) or version)
+        assert Session(keeper=cache).kept(level, {"a": 1}) == version
+        cache.flush()
+    assert made == ["1", "2"] and not (folder / ASIDE).exists()
+
+
 def test_bytes_that_are_no_value_are_put_aside_and_made_anew(folder):
     cache = Cache(folder, "code")
     cache.begin("texts")
@@ -257,6 +275,40 @@ def test_switched_off_there_is_no_cache(folder, monkeypatch):
     for word in ("off", "OFF", "0", "no"):
         monkeypatch.setenv(MODE, word)
         assert open_cache("code") is None
+
+
+@pytest.mark.parametrize("word", ["nonsense", "plans,object", "true", ",", "plans,"])
+def test_a_word_that_names_no_level_is_an_error(folder, monkeypatch, word):
+    monkeypatch.setenv(MODE, word)
+    with pytest.raises(UsageError, match=MODE):
+        open_cache("code")
+
+
+def test_levels_may_be_named_with_spaces_and_capitals_and_these_alone_are_kept(folder, monkeypatch):
+    monkeypatch.setenv(MODE, " plans, Objects")
+    cache = open_cache("code")
+    for level in ("plans", "objects", "fronts"):
+        cache.put(level, key(1), b"data")
+    assert [cache.get(level, key(1), {}) for level in ("plans", "objects", "fronts")] == [b"data"] * 2 + [
+        None
+    ]
+
+
+@pytest.mark.parametrize("text", ["nonsense", "-1", "1e9", "512M", "9" * 30])
+def test_a_bound_that_is_no_number_of_bytes_is_an_error(folder, monkeypatch, text):
+    monkeypatch.setenv(SIZE, text)
+    with pytest.raises(UsageError, match=SIZE):
+        care.stats()
+
+
+def test_every_level_is_known_by_name_and_documented():
+    """BUILDTOOL_CACHE may name it, and the page on rebuilds says what it holds."""
+    made = set()
+    for path in (ROOT / "buildtool").rglob("*.py"):
+        made |= set(re.findall(r"""\b[Ll]evel\("([a-z]+)\"""", path.read_text(encoding="utf-8")))
+    assert made == set(LEVELS)
+    rows = re.findall(r"^\| `([a-z]+)` \|", (ROOT / "docs/rebuilds.md").read_text(encoding="utf-8"), re.M)
+    assert sorted(rows) == sorted(LEVELS)
 
 
 def test_explain_names_the_part_of_the_key_that_changed(folder):

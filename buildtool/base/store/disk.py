@@ -1,34 +1,98 @@
 """Entries as files: FOLDER/LEVEL/ab/cdef…, written beside their names and renamed.
 
 Any number of processes may read and write at once. Nothing here raises: what cannot be read is a miss,
-what cannot be written is not kept, and both are counted.
+what cannot be written is not kept, and both are counted. A file is
+
+    8 bytes     magic
+    4 bytes     length of the header, little-endian
+    header      msgpack: [format, level, key, version of buildtool, length of the payload]
+    payload
+    32 bytes    SHA-256 of everything before
+
+The header names the entry's own level and key, so that a file under another one's name is refused.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import math
 import os
 import re
 import stat
+import struct
 import time
 from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from buildtool.base.cache import entry
+import msgpack
+
+from buildtool import __version__
 from buildtool.base.errors import MachineError
-from buildtool.base.folders import private, user
+from buildtool.base.folders import memo_folder, private, user
+from buildtool.base.locks import locked
 
+if TYPE_CHECKING:
+    from buildtool.base.store.index import Index
+
+FORMAT = 1
+MOST_BYTES = 16 << 20  # of an entry: no larger file is written or read
 ASIDE = "aside"  # the folder of entries that were bad
 MOST_ASIDE = 20  # bad entries that are kept for whoever looks for the cause
+MEMO_BYTES = 32 << 20  # of the memo of builds
+_EVICTING = "0"  # how keys begin with which it is looked at how large the memo is: that takes a while
+_BLOCK = 4096  # bytes that a file takes at least: the memo has many small ones
+_EVICTED_TO = 0.8  # of the bound
+_LOCK = "evict.lock"
+UNCOUNTED = "uncounted"  # there are entries that the index could not be told of
+OWN_FILES = (_LOCK, UNCOUNTED)
 _STALE_SECONDS = 3600  # a half-written file this old belongs to nobody any more
 _KEY = re.compile(r"[0-9a-f]{64}")
 _PREFIX = re.compile(r"[0-9a-f]{2}")
 _LEVEL = re.compile(rf"(?!{ASIDE}$)[a-z]{{1,32}}")
 _PART = re.compile(r"\.[0-9a-f]{16}-[0-9]+-[0-9a-f]{8}\.part")
 _ASIDE_NAME = re.compile(r"[a-z]{1,32}-[0-9a-f]{64}")
+
+_MAGIC = b"btcache\n"
+_LENGTH = struct.Struct("<I")
+_DIGEST = hashlib.sha256().digest_size
+_MOST_HEADER = 512
+
+Known = tuple[str, str]  # an entry: its level and its key
+
+
+class BadEntryError(Exception):
+    """Bytes that are not the entry that was asked for."""
+
+
+def pack(level: str, key: str, payload: bytes) -> bytes:
+    """The bytes of an entry."""
+    header = msgpack.packb([FORMAT, level, key, __version__, len(payload)])
+    head = _MAGIC + _LENGTH.pack(len(header)) + header
+    return b"".join((head, payload, hashlib.sha256(head + payload).digest()))
+
+
+def unpack(data: bytes, level: str, key: str) -> bytes:
+    """The payload; BadEntryError unless these are the whole and unharmed bytes of just that entry."""
+    start = len(_MAGIC) + _LENGTH.size
+    if len(data) < start + _DIGEST or not data.startswith(_MAGIC):
+        raise BadEntryError("not an entry")
+    end = len(data) - _DIGEST
+    if hashlib.sha256(memoryview(data)[:end]).digest() != data[end:]:
+        raise BadEntryError("its checksum differs")
+    (length,) = _LENGTH.unpack_from(data, len(_MAGIC))
+    if length > min(_MOST_HEADER, end - start):
+        raise BadEntryError("its header is too long")
+    try:
+        header = msgpack.unpackb(data[start : start + length])
+    except Exception as error:  # msgpack raises a dozen kinds
+        raise BadEntryError("its header cannot be read") from error
+    if header != [FORMAT, level, key, __version__, end - start - length]:
+        raise BadEntryError("it is another entry, or another version's")
+    return data[start + length : end]
 
 
 class Disk:
@@ -53,20 +117,20 @@ class Disk:
             return None
         path = self._path(level, key)
         try:
-            return entry.unpack(_content(path), level, key)
+            return unpack(_content(path), level, key)
         except FileNotFoundError:
             return None
         except OSError:
             self.counts["unreadable"] += 1
             return None
-        except entry.BadEntryError:
+        except BadEntryError:
             self.discard(level, key)
             return None
 
     def write(self, level: str, key: str, payload: bytes) -> int:
         """Keeps an entry; its bytes on disk, 0 where it could not be kept."""
-        data = entry.pack(level, key, payload)
-        if self.trouble or len(data) > entry.MOST_BYTES:
+        data = pack(level, key, payload)
+        if self.trouble or len(data) > MOST_BYTES:
             return 0
         path = self._path(level, key)
         part = path.with_name(f".{key[:16]}-{os.getpid()}-{os.urandom(4).hex()}.part")
@@ -115,6 +179,13 @@ class Disk:
                     if _KEY.fullmatch(key) and file.is_file(follow_symlinks=False):
                         yield part.parent.name, key, file.stat(follow_symlinks=False).st_size
 
+    def written(self, known: Known) -> int:
+        """When an entry was written (ns since 1970); 0 where it is gone."""
+        try:
+            return self._path(*known).lstat().st_mtime_ns
+        except OSError:
+            return 0
+
     def sweep(self, stale_seconds: float = _STALE_SECONDS) -> None:
         """Removes what killed processes left half written, if it is as old as this."""
         for part in self._parts():
@@ -151,6 +222,55 @@ class Disk:
         return self.folder / level / key[:2] / key[2:]
 
 
+def recall(level: str, key: str) -> bytes | None:
+    """What a build has kept in the memo; None where there is nothing that can be believed."""
+    folder = memo_folder()
+    return Disk(folder).read(level, key) if folder is not None and folder.is_dir() else None
+
+
+def keep(level: str, key: str, data: bytes) -> None:
+    """Keeps something in the memo of builds, if the system lets it."""
+    folder = memo_folder()
+    if folder is None:
+        return
+    disk = Disk(folder)
+    is_new = not disk.written((level, key))
+    if disk.write(level, key, data) and is_new and key.startswith(_EVICTING):
+        evict(disk, MEMO_BYTES)
+
+
+def evict(disk: Disk, most: int, index: Index | None = None) -> None:
+    """Counts the files anew; where they have more bytes than `most`, four fifths of that stay.
+
+    What was used longest ago goes first, as the `index` says, which learns the sizes; without one what was
+    written first. Nothing is done while another process does it.
+    """
+    with contextlib.suppress(OSError), locked(disk.folder / _LOCK, wait=False) as mine:
+        if mine is None:
+            return
+        disk.sweep()
+        with contextlib.suppress(OSError):
+            (disk.folder / UNCOUNTED).unlink(missing_ok=True)
+        sizes = {(level, key): size for level, key, size in disk.entries()}
+        if index is not None:
+            index.replace(sizes)
+        else:
+            sizes = {known: max(size, _BLOCK) for known, size in sizes.items()}
+        total = sum(sizes.values())
+        if total <= most:
+            return
+        chosen: list[Known] = []
+        for known in sorted(sizes, key=disk.written) if index is None else index.by_use():
+            if total <= int(most * _EVICTED_TO):
+                break
+            chosen.append(known)
+            total -= sizes.get(known, 0)
+        for known in chosen:
+            disk.remove(*known)
+        if index is not None:
+            index.forget(chosen)
+
+
 def _folders(folder: Path) -> list[Path]:
     try:
         return sorted(Path(e.path) for e in os.scandir(folder) if e.is_dir(follow_symlinks=False))
@@ -172,11 +292,11 @@ def _content(path: Path) -> bytes:
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     with open(handle, "rb") as file:  # noqa: PTH123 - an open one, not a name
         found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > entry.MOST_BYTES:
+        if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
             raise OSError("not an entry's file")
         if found.st_uid != user() or found.st_mode & 0o022:
-            raise entry.BadEntryError("somebody else may have written it")
-        return file.read(entry.MOST_BYTES + 1)
+            raise BadEntryError("somebody else may have written it")
+        return file.read(MOST_BYTES + 1)
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -1,0 +1,49 @@
+"""What builds keep of files and boards: in a folder of its own, of the user alone, within a bound."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from buildtool.base import folders
+from buildtool.base.store import disk
+
+KEYS = [f"{number:064x}" for number in range(30)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "buildtool/memo"
+
+
+def test_what_others_can_write_is_not_believed(folder: Path) -> None:
+    assert disk.recall("digests", KEYS[0]) is None and not folder.exists()
+    disk.keep("digests", KEYS[0], b"content")
+    assert disk.recall("digests", KEYS[0]) == b"content"
+    folder.chmod(0o720)
+    assert disk.recall("digests", KEYS[0]) is None
+    disk.keep("digests", KEYS[1], b"content")
+    folder.chmod(0o700)
+    assert [disk.recall("digests", key) for key in KEYS[:2]] == [b"content", None]
+
+
+def test_the_memo_does_not_grow_for_ever_and_its_newest_entries_stay(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each counts as a block of the disk at least: a million small files are large as well."""
+    monkeypatch.setattr(disk, "MEMO_BYTES", 10 * 4096)
+    for number, key in enumerate(KEYS):
+        disk.keep("digests", key, b"content")
+        (entry,) = folder.glob(f"digests/*/{key[2:]}")
+        os.utime(entry, (number, number))
+    kept = [number for number, key in enumerate(KEYS) if disk.recall("digests", key)]
+    assert kept == list(range(kept[0], 30)) and 8 <= len(kept) <= 11
+
+
+def test_without_a_home_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", "")
+    assert folders.memo_folder() is None
+    disk.keep("digests", KEYS[0], b"content")
+    assert disk.recall("digests", KEYS[0]) is None
