@@ -73,10 +73,11 @@ def measure(words: list[str]) -> dict[str, float]:
 def _timed_inside(clock: Clock, run: Callable[[], Any]) -> Any:
     """Counts the parts of an answer."""
     clock.turn("start")
-    from buildtool.plan.choose import prepare  # before whoever takes its functions by name
+    from buildtool.plan import models  # before whoever takes their functions by name
+    from buildtool.plan.choose import problem
 
-    for name in ("load_network", "prepare"):
-        clock.timed(prepare, name, "read")
+    clock.timed(models, "load_network", "read")
+    clock.timed(problem, "problem", "read")
     from buildtool.plan.assemble import layerwise, loads
     from buildtool.plan.check import check
     from buildtool.plan.search import blocks, front, paths

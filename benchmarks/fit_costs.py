@@ -32,7 +32,7 @@ from buildtool.base.modes import CostUnit
 from buildtool.firmware.run.cycles import find_timer
 from buildtool.graph.types import Graph, OpKind
 from buildtool.plan.assemble.layerwise import plan as layerwise
-from buildtool.plan.choose.pipeline import make_plan
+from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.models import load_model, read_graph
 from buildtool.plan.schedule.calls import Calls, region_calls
 from buildtool.plan.schedule.costs import parts

@@ -20,14 +20,15 @@ from buildtool.base.errors import ToolError
 from buildtool.base.modes import Objective
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit
+from buildtool.firmware.bound import bound
 from buildtool.firmware.firmware import build_firmware
+from buildtool.firmware.footprint import Footprint
 from buildtool.firmware.linked import link_anyway, linked
+from buildtool.firmware.planned import prepare
 from buildtool.firmware.sizes import open_elf, placed_sections
 from buildtool.firmware.stack.need import Stacks
-from buildtool.plan.choose.bound import bound
 from buildtool.plan.choose.choose import nearest
-from buildtool.plan.choose.footprint import Footprint
-from buildtool.plan.choose.prepare import Network, load_network, prepare
+from buildtool.plan.models import Network, load_network
 from buildtool.plan.options import PlanOptions
 from buildtool.target.registry import board_names, load_board, load_target, plugin, toolchain
 from buildtool.target.types import Core

@@ -15,7 +15,7 @@ from buildtool.base.modes import Image
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import Graph
 from buildtool.plan.choose.fronts import Point, points
-from buildtool.plan.choose.prepare import Prepared
+from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.options import PlanOptions
 from buildtool.target.registry import load_target
 from buildtool.zoo import graph as zoo_graph

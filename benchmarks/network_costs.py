@@ -20,7 +20,7 @@ from buildtool.api import handle
 from buildtool.base.errors import PlanError
 from buildtool.base.modes import CostUnit, Strategy
 from buildtool.base.session import Session
-from buildtool.plan.choose.pipeline import planned
+from buildtool.firmware.planned import planned
 from buildtool.plan.options import PlanOptions
 from buildtool.zoo import names
 

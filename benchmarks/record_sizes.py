@@ -26,15 +26,16 @@ from buildtool.base.modes import Image, Objective
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit, plan_routines
 from buildtool.emit.stack import FRAME_FEATURES, frame_features
+from buildtool.firmware.bound import FEATURES, features
 from buildtool.firmware.firmware import link
 from buildtool.firmware.linked import LinkedImage, link_anyway, roomy
 from buildtool.firmware.linkmap import contributions
 from buildtool.firmware.objects import Compiler, Unit, compile_all
+from buildtool.firmware.planned import prepare
 from buildtool.firmware.sizes import open_elf
 from buildtool.firmware.stack.need import Stacks
-from buildtool.plan.choose.bound import FEATURES, features
 from buildtool.plan.choose.choose import nearest
-from buildtool.plan.choose.prepare import load_network, prepare
+from buildtool.plan.models import load_network
 from buildtool.plan.options import PlanOptions
 from buildtool.plan.types import Plan
 from buildtool.target.library import all_kernel_sources, is_runtime, kernel_includes

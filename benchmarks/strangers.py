@@ -49,8 +49,8 @@ from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import Resize, Strategy
 from buildtool.base.session import Session
 from buildtool.firmware.datasets.images import MODES, image
+from buildtool.firmware.planned import planned as plan_of
 from buildtool.graph.types import Graph
-from buildtool.plan.choose.pipeline import planned as plan_of
 from buildtool.plan.models import load_model, read_graph
 from buildtool.plan.options import PlanOptions
 

@@ -38,12 +38,12 @@ from instructions import in_instructions
 
 from buildtool.emit.sources import Sources, emit
 from buildtool.firmware.firmware import build_firmware
+from buildtool.firmware.planned import Planned, planned
 from buildtool.firmware.run.compare import difference, reference
 from buildtool.firmware.run.execute import read_outcome
 from buildtool.firmware.run.inputs import seeded
 from buildtool.firmware.run.levels import reality
 from buildtool.graph.types import Graph
-from buildtool.plan.choose.pipeline import Planned, planned
 from buildtool.plan.options import PlanOptions
 from buildtool.plan.schedule.schedule import plan_steps
 from buildtool.plan.types import Plan

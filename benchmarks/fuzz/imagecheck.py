@@ -21,8 +21,8 @@ from buildtool.base.files import File
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit, kernel_sources
 from buildtool.firmware.firmware import write_files
+from buildtool.firmware.planned import Planned, planned
 from buildtool.firmware.tools import toolchain
-from buildtool.plan.choose.pipeline import Planned, planned
 from buildtool.plan.options import PlanOptions
 from buildtool.target.choice import TargetChoice
 from buildtool.target.library import kernel_includes

@@ -19,8 +19,7 @@ from buildtool.base.errors import PlanError
 from buildtool.base.files import File
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit
-from buildtool.plan.choose.given import given_plan
-from buildtool.plan.choose.pipeline import Planned, planned
+from buildtool.firmware.planned import Planned, given_plan, planned
 from buildtool.plan.codec import from_bytes, to_bytes
 from buildtool.plan.locked import Locked, to_text
 from buildtool.plan.options import PlanOptions

@@ -137,9 +137,9 @@ def plan(request: r.Plan, session: Session) -> PlanAnswer:
     from buildtool.api.answers.memories import memories_of, wait_cycles
     from buildtool.api.answers.planreport import beside, described
     from buildtool.emit.image import image_layout
+    from buildtool.firmware.needs import refuse_unless_fits
+    from buildtool.firmware.planned import planned_or_given
     from buildtool.plan.choose.cost_units import estimated_ms
-    from buildtool.plan.choose.given import planned_or_given
-    from buildtool.plan.choose.needs import refuse_unless_fits
     from buildtool.plan.codec import to_bytes
     from buildtool.plan.locked import Locked, operators, to_text
 
@@ -170,7 +170,7 @@ def plan(request: r.Plan, session: Session) -> PlanAnswer:
 def trace(request: r.Trace, session: Session) -> TraceAnswer:
     """A plan over time, as a file that trace viewers open; also of a plan that does not fit."""
     from buildtool.api.answers.traces import traced
-    from buildtool.plan.choose.given import planned_or_given
+    from buildtool.firmware.planned import planned_or_given
 
     return traced(planned_or_given(request.model, request.target, request.options, request.lock, session))
 
@@ -207,10 +207,10 @@ def emit(request: r.Emit, session: Session) -> EmitAnswer:
     """The sources of a network for a board, and what else has to be compiled with them."""
     from buildtool.emit.sources import kernel_sources
     from buildtool.firmware.depends import Origins
+    from buildtool.firmware.emitted import emitted
     from buildtool.firmware.firmware import arena_map
-    from buildtool.plan.choose.emitted import emitted
-    from buildtool.plan.choose.given import planned_or_given
-    from buildtool.plan.choose.needs import notes, refuse_unless_fits
+    from buildtool.firmware.needs import notes, refuse_unless_fits
+    from buildtool.firmware.planned import planned_or_given
     from buildtool.plan.codec import to_bytes
     from buildtool.target.library import include_folder, kernel_includes
 
@@ -250,6 +250,7 @@ def describe(request: r.Describe, session: Session) -> DescribeAnswer:
 def build(request: r.Build, session: Session) -> BuildAnswer:
     """The test firmware of a network: sources, image, files for flash, size report."""
     from buildtool.api.answers.estimate import facts
+    from buildtool.firmware.emitted import emitted
     from buildtool.firmware.firmware import (
         arena_map,
         build_firmware,
@@ -260,14 +261,13 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
     from buildtool.firmware.flashing.files import check
     from buildtool.firmware.flashing.files import files as flashed
     from buildtool.firmware.linkmap import portable
+    from buildtool.firmware.needs import refuse_unless_fits
     from buildtool.firmware.parts import parts
+    from buildtool.firmware.planned import planned_or_given
     from buildtool.firmware.run.levels import built, named
     from buildtool.firmware.sizes import size_report
     from buildtool.firmware.stack.report import refuse_unless_enough, stack_report
     from buildtool.firmware.tools import toolchain
-    from buildtool.plan.choose.emitted import emitted
-    from buildtool.plan.choose.given import planned_or_given
-    from buildtool.plan.choose.needs import refuse_unless_fits
     from buildtool.plan.codec import to_bytes
     from buildtool.target.registry import plugin
 

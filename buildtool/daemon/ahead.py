@@ -31,16 +31,16 @@ def points_ahead(request: Any, session: Session) -> Iterator[None]:
 
 def _prepared(asked: Planning, session: Session) -> Iterator[None]:
     from buildtool.api.answers.planreport import beside, described
+    from buildtool.firmware.planned import planned, prepare
     from buildtool.plan.choose.choose import choice
     from buildtool.plan.choose.fronts import searched
-    from buildtool.plan.choose.pipeline import planned
-    from buildtool.plan.choose.prepare import load_network, prepare
+    from buildtool.plan.models import load_network
     from buildtool.target.choice import load_target
 
     target = load_target(asked.target, session)
     network = load_network(asked.model, session)
     prepared = prepare(network, target, asked.options, session)
-    fronts = [searched(graph, replace(prepared, graphs=(graph,))) for graph in prepared.graphs]
+    fronts = [searched(prepared.of(graph)) for graph in prepared.graphs]
     for found in fronts:
         for index in range(len(found.points)):
             found.plan(index)

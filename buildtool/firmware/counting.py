@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from buildtool.base.errors import ToolError
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit
+from buildtool.firmware.bound import bound, foreseen, is_estimated
+from buildtool.firmware.footprint import Footprint
 from buildtool.firmware.linked import linked
 from buildtool.graph.types import Graph
-from buildtool.plan.choose.bound import bound, foreseen, is_estimated
-from buildtool.plan.choose.footprint import Footprint
 from buildtool.plan.types import Plan
 from buildtool.target.registry import plugin, toolchain
 from buildtool.target.types import Target, Toolchain

@@ -10,9 +10,7 @@ from pathlib import Path
 from buildtool.base.errors import ToolError
 from buildtool.emit.sources import Sources
 from buildtool.firmware.firmware import Objects, compile_firmware, link, map_of
-from buildtool.firmware.linkmap import Share, contributions
-from buildtool.firmware.sizes import Placed, open_elf, placed_sections
-from buildtool.plan.choose.footprint import (
+from buildtool.firmware.footprint import (
     ARENA,
     AROUND,
     CODE,
@@ -29,6 +27,8 @@ from buildtool.plan.choose.footprint import (
     MemoryUse,
     parts_of,
 )
+from buildtool.firmware.linkmap import Share, contributions
+from buildtool.firmware.sizes import Placed, open_elf, placed_sections
 from buildtool.plan.types import Plan
 from buildtool.target.plugin import TargetPlugin
 from buildtool.target.scratch import scratch

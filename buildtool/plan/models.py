@@ -31,6 +31,22 @@ class Model:
         return hashlib.sha256(self.data).hexdigest()
 
 
+@dataclass(frozen=True)
+class Network:
+    """A model that was read: `source` as the file has it, `graph` rewritten for planning."""
+
+    model: Model
+    source: Graph
+    graph: Graph
+
+
+def load_network(spec: Named, session: Session) -> Network:
+    """Reads a model and rewrites its graph."""
+    session.tell("reading the network")
+    model = load_model(spec, session)
+    return Network(model, *read_graph(model, session))
+
+
 def load_model(spec: Named, session: Session | None = None) -> Model:
     """`spec` is a .tflite or .onnx file (text: its absolute path), or a zoo network ("ds_cnn:seed=1").
 

@@ -25,13 +25,15 @@ from buildtool.base.session import Session
 from buildtool.client.files import Located
 from buildtool.emit.image import image_layout
 from buildtool.emit.sources import emit
+from buildtool.firmware.bound import bound
+from buildtool.firmware.planned import prepare
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph
-from buildtool.plan.choose.bound import bound
 from buildtool.plan.choose.choose import chosen
 from buildtool.plan.choose.cost_units import estimated_ms
 from buildtool.plan.choose.fronts import points
-from buildtool.plan.choose.prepare import Prepared, load_network, prepare
+from buildtool.plan.choose.problem import Prepared
+from buildtool.plan.models import load_network
 from buildtool.plan.types import Plan
 from buildtool.split.convert import int8_model, random_images
 from buildtool.split.records import Records, key_of

@@ -22,7 +22,7 @@ from buildtool.graph import reference
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import Graph, OpKind
 from buildtool.plan.check.check import check
-from buildtool.plan.choose.pipeline import make_plan
+from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.options import PlanOptions
 from buildtool.target.arena_in import with_arena_in
 

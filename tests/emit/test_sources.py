@@ -22,7 +22,7 @@ from buildtool.firmware.firmware import write_files
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.plan.assemble.layerwise import plan
-from buildtool.plan.choose.pipeline import make_plan
+from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.options import PlanOptions
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.types import Group, Region

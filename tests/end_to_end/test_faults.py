@@ -11,9 +11,9 @@ import pytest
 from buildtool.api import handle
 from buildtool.base.errors import ToolError
 from buildtool.emit.image import HEADER_BYTES
+from buildtool.firmware.planned import planned
 from buildtool.firmware.run import subject
 from buildtool.graph.types import OpKind
-from buildtool.plan.choose.pipeline import planned
 from buildtool.plan.options import PlanOptions
 from buildtool.target.kernels import kernels_root
 from buildtool.target.types import Target

@@ -14,12 +14,12 @@ from buildtool.api.requests import parse
 from buildtool.base.errors import UsageError
 from buildtool.emit.image import weight_image
 from buildtool.emit.sources import emit
+from buildtool.firmware.planned import planned
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.secondpass import with_second_passes
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.plan.check.check import check
-from buildtool.plan.choose.pipeline import planned
 from buildtool.plan.schedule.gates import gates
 from buildtool.plan.search.front import Settings, front
 from buildtool.target import catalogue

@@ -6,9 +6,9 @@ import pytest
 from fusednets import split_network
 
 from buildtool.api import handle
+from buildtool.firmware.planned import planned
 from buildtool.graph.fusions import fusions
 from buildtool.graph.tflite.writer import write_model
-from buildtool.plan.choose.pipeline import planned
 from buildtool.plan.options import PlanOptions
 
 pytestmark = pytest.mark.slow

@@ -11,10 +11,10 @@ from boardruns import exact
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Strategy
 from buildtool.emit.sources import emit
+from buildtool.firmware.planned import planned
 from buildtool.firmware.run.execute import built, execute
 from buildtool.firmware.run.inputs import seeded
 from buildtool.firmware.sizes import open_elf
-from buildtool.plan.choose.pipeline import planned
 from buildtool.plan.options import PlanOptions
 from buildtool.target.choice import TargetChoice
 

@@ -15,6 +15,7 @@ from buildtool.base.session import Session
 from buildtool.client import place
 from buildtool.emit.sources import emit
 from buildtool.firmware.linked import link_anyway
+from buildtool.firmware.planned import planned, prepare
 from buildtool.firmware.run.execute import built, execute
 from buildtool.firmware.run.inputs import seeded
 from buildtool.firmware.sizes import open_elf
@@ -23,8 +24,7 @@ from buildtool.firmware.stack.body import Code
 from buildtool.firmware.stack.need import Stacks
 from buildtool.fronts.texts import sizes as report
 from buildtool.plan.choose.choose import nearest
-from buildtool.plan.choose.pipeline import planned
-from buildtool.plan.choose.prepare import load_network, prepare
+from buildtool.plan.models import load_network
 from buildtool.plan.options import PlanOptions
 from buildtool.target.library import all_kernel_sources, kernel_includes
 from buildtool.target.registry import load_target, plugin, toolchain

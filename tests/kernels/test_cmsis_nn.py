@@ -29,9 +29,10 @@ from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import OpKind
 from buildtool.plan.check.check import check
+from buildtool.plan.choose.least import best_plan
+from buildtool.plan.choose.limits import Limits
 from buildtool.plan.codec import from_bytes
-from buildtool.plan.search.choose import Limits, best_plan
-from buildtool.plan.search.front import Settings
+from buildtool.plan.search.front import Settings, front
 from buildtool.target.catalogue import scratch_bytes, select, select_all
 from buildtool.target.digest import planning_digest
 from buildtool.target.kernels import kernels_root
@@ -336,7 +337,7 @@ def test_what_computes_whole_tensors_only_is_in_no_streamed_region(tmp_path):
 def test_a_plan_that_runs_them_row_by_row_is_refused():
     graph = rewrite(read_model(build("ds_cnn")))
     plain, target = load_target("cortex-m4"), load_target("cortex-m4", {"cmsis_nn": STAND_IN})
-    streamed = best_plan(graph, plain, Settings(), Limits(1 << 30, None, None, "ram"))
+    streamed = best_plan(front(graph, plain, Settings()), Limits(1 << 30, None, None, "ram"))
     assert any(region.is_streamed for region in streamed.regions)
     names = tuple(k.name if k else "" for k in select_all(target, graph))
     changed = dataclasses.replace(streamed, kernels=names, target=planning_digest(target))

@@ -17,8 +17,8 @@ from buildtool.api import handle
 from buildtool.base.session import Session
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Activation, OpKind
-from buildtool.plan.choose.prepare import load_network
 from buildtool.plan.codec import from_bytes
+from buildtool.plan.models import load_network
 from buildtool.plan.summary.summary import summarize
 from buildtool.target.registry import load_board, make_target
 

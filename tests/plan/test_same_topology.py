@@ -24,18 +24,19 @@ from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.plan.assemble.layerwise import plan as layerwise
-from buildtool.plan.baselines.strip_search import best_strips
+from buildtool.plan.baselines.strips import best_strips
 from buildtool.plan.check.check import check
+from buildtool.plan.choose.least import best_plan
+from buildtool.plan.choose.limits import Limits
 from buildtool.plan.codec import to_bytes
-from buildtool.plan.search.choose import Limits, best_plan
-from buildtool.plan.search.front import Settings
+from buildtool.plan.search.front import Settings, front
 from buildtool.target.registry import load_target
 
 SEEDS = st.integers(0, 1 << 30)
 
 
 def least_memory(graph, target, image):
-    return best_plan(graph, target, Settings(image=image, max_f=1.5), Limits(1 << 40, objective="ram"))
+    return best_plan(front(graph, target, Settings(image=image, max_f=1.5)), Limits(1 << 40, objective="ram"))
 
 
 def assert_shared(graph, seed, *planners):

@@ -23,7 +23,7 @@ from buildtool.plan.assemble import moves
 from buildtool.plan.check import states
 from buildtool.plan.check.check import check
 from buildtool.plan.choose import choose
-from buildtool.plan.choose.prepare import Prepared
+from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.codec import to_bytes
 from buildtool.plan.options import PlanOptions
 from buildtool.plan.types import Buffer, BufferKind

@@ -21,15 +21,14 @@ from buildtool.api.requests import parse
 from buildtool.base.modes import Reference
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit
+from buildtool.firmware.needs import refuse_unless_fits
+from buildtool.firmware.planned import Planned, planned
 from buildtool.firmware.run.compare import Array, difference, reference
 from buildtool.firmware.run.execute import Outcome, built, execute
 from buildtool.firmware.run.inputs import seeded
 from buildtool.graph.secondpass import with_second_passes
 from buildtool.graph.types import Graph, SecondPass
-from buildtool.plan.choose.needs import refuse_unless_fits
-from buildtool.plan.choose.pipeline import Planned, planned
-from buildtool.plan.choose.prepare import load_network
-from buildtool.plan.models import tflite_file
+from buildtool.plan.models import load_network, tflite_file
 from buildtool.plan.types import Plan
 
 SEED = 20

@@ -30,7 +30,7 @@ from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph
 from buildtool.plan.check.check import check
-from buildtool.plan.choose.pipeline import make_plan
+from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.options import PlanOptions
 from buildtool.plan.types import Plan
 from buildtool.target.library import kernel_includes

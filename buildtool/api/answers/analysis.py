@@ -12,12 +12,13 @@ from buildtool.api.answers.cures import Settings, cures, next_smaller
 from buildtool.api.answers.fitting import Fitting, fits, fitted
 from buildtool.base.errors import BuildtoolError, Hint, UsageError, to_data
 from buildtool.emit.names import shape
+from buildtool.firmware.footprint import AROUND, CODE, GUARD, STATE, VARIABLES
+from buildtool.firmware.needs import Need
+from buildtool.firmware.planned import prepare
 from buildtool.graph.liveness import live_ranges, live_sum_bound
 from buildtool.graph.macs import total_macs
 from buildtool.plan.choose.cost_units import estimated_ms
-from buildtool.plan.choose.footprint import AROUND, CODE, GUARD, STATE, VARIABLES
-from buildtool.plan.choose.needs import Need
-from buildtool.plan.choose.prepare import Network, load_network, prepare
+from buildtool.plan.models import Network, load_network
 from buildtool.plan.summary.binding import binding
 from buildtool.target.choice import TargetChoice, load_target
 from buildtool.target.registry import board_names, load_board

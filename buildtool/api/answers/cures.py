@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from buildtool.api.answers.fitting import Fitting, fitted
 from buildtool.base.errors import BuildtoolError, Value
 from buildtool.base.modes import Image, InPlace, Objective, Order, Strategy
-from buildtool.plan.choose.prepare import Network, prepare
+from buildtool.firmware.planned import prepare
+from buildtool.plan.models import Network
 from buildtool.plan.options import PlanOptions
 from buildtool.target.arena_in import arena_memories
 from buildtool.target.choice import TargetChoice, load_target

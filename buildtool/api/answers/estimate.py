@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from buildtool.firmware.needs import notes
 from buildtool.plan.assemble.totals import executed_macs
-from buildtool.plan.choose.needs import notes
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.schedule.turns import brought
 from buildtool.plan.summary.summary import peak
 from buildtool.target.catalogue import features
 
 if TYPE_CHECKING:
+    from buildtool.firmware.planned import Planned
     from buildtool.graph.types import Graph
-    from buildtool.plan.choose.pipeline import Planned
     from buildtool.plan.types import Load, Plan
     from buildtool.schema.boards import BoardFacts, Estimate, Loading
     from buildtool.target.types import Board

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from buildtool.emit.image import image_layout
 from buildtool.firmware.counting import Count, counted
+from buildtool.firmware.footprint import CODE, Footprint
+from buildtool.firmware.needs import Need, needs, needs_of
 from buildtool.plan.choose.choose import nearest
 from buildtool.plan.choose.cost_units import estimated_ms
-from buildtool.plan.choose.footprint import CODE, Footprint
-from buildtool.plan.choose.needs import Need, needs, needs_of
-from buildtool.plan.choose.two_memories import waiting
+from buildtool.plan.choose.memories import waiting
 
 if TYPE_CHECKING:
     from buildtool.graph.types import Graph
-    from buildtool.plan.choose.prepare import Prepared
+    from buildtool.plan.choose.problem import Prepared
     from buildtool.plan.types import Plan
 
 SPARE_CODE = 0.05  # of the code that is bounded: where less is left, the firmware is linked

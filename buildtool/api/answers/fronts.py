@@ -11,12 +11,14 @@ from buildtool.base.errors import BuildtoolError, PlanError
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.base.session import Level
 from buildtool.emit.image import image_layout
+from buildtool.firmware.needs import refuse_weights
+from buildtool.firmware.planned import prepare
 from buildtool.plan.choose.choose import chosen, front, settled
 from buildtool.plan.choose.cost_units import estimated_ms
 from buildtool.plan.choose.fronts import front_factor, settings
 from buildtool.plan.choose.kept import parts
-from buildtool.plan.choose.needs import refuse_weights
-from buildtool.plan.choose.prepare import Prepared, load_network, prepare
+from buildtool.plan.choose.problem import Prepared
+from buildtool.plan.models import load_network
 from buildtool.schema.fronts import Figures, Point
 from buildtool.target.choice import load_target
 

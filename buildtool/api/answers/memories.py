@@ -11,12 +11,12 @@ from buildtool.graph.partviews import without_views
 from buildtool.graph.secondpass import without_second_passes
 from buildtool.plan.choose.choose import nearest
 from buildtool.plan.choose.cost_units import estimated_ms
-from buildtool.plan.choose.prepare import Prepared
-from buildtool.plan.choose.two_memories import caches, waiting, waits
+from buildtool.plan.choose.memories import caches, waiting, waits
+from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.summary.fit import excess_bytes, rooms
 
 if TYPE_CHECKING:
-    from buildtool.plan.choose.pipeline import Planned
+    from buildtool.firmware.planned import Planned
     from buildtool.plan.types import Plan
     from buildtool.schema.plans import AloneView, MemoriesView
     from buildtool.target.types import Board

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import Image, Objective, Strategy
+from buildtool.firmware.planned import Planned
 from buildtool.graph.fusions import fusions
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import ConvAttrs, Graph, Op, OpKind, PoolAttrs
+from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.choose.cost_units import estimated_ms
-from buildtool.plan.choose.pipeline import Planned, plan_of_every_kind
 from buildtool.plan.codec import digest
 from buildtool.plan.summary.memory import LiveBuffer, Moment, Use
 from buildtool.plan.summary.summary import RegionSummary, Summary, Work, summarize
@@ -213,7 +214,7 @@ def _plain(made: Planned, options: PlanOptions) -> Graph:
 
 def _other(made: Planned, options: PlanOptions, setting: str) -> Beside:
     try:
-        plan = plan_of_every_kind(_plain(made, options), made.target, options, made.session)
+        plan = make_plan(_plain(made, options), made.target, options, made.session, every_kind=True)
     except BuildtoolError as error:
         return {
             "strategy": options.strategy,

@@ -18,16 +18,15 @@ from buildtool.base.errors import BuildtoolError, PlanError, to_data
 from buildtool.base.modes import Objective, Strategy
 from buildtool.emit.image import ImageLayout, image_layout
 from buildtool.emit.names import shape
+from buildtool.firmware.planned import Planned, planned_or_given, prepare
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import Graph
-from buildtool.plan.choose.bound import own_firmware
 from buildtool.plan.choose.choose import front, nearest
 from buildtool.plan.choose.cost_units import estimated_ms
 from buildtool.plan.choose.fronts import Point, front_factor
-from buildtool.plan.choose.given import planned_or_given
-from buildtool.plan.choose.pipeline import Planned
-from buildtool.plan.choose.prepare import Network, Prepared, load_network, prepare
+from buildtool.plan.choose.problem import Prepared, own_firmware
+from buildtool.plan.models import Network, load_network
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.summary.memory import ArenaUse
 from buildtool.plan.summary.summary import Summary, summarize
@@ -102,7 +101,9 @@ def _nearest(request: Report, network: Network, prepared: Prepared) -> Planned:
         network.model,
         network.source,
         graph,
-        prepared.target.with_firmware(own_firmware(graph, plan, prepared.target, prepared.session)),
+        prepared.target.with_firmware(
+            own_firmware(prepared.beside, graph, plan, prepared.target, prepared.session)
+        ),
         plan,
         request.target,
         request.options,

@@ -8,7 +8,7 @@ from buildtool.plan.others.chrometrace import Clock, trace
 from buildtool.plan.summary.steps import plan_steps
 
 if TYPE_CHECKING:
-    from buildtool.plan.choose.pipeline import Planned
+    from buildtool.firmware.planned import Planned
     from buildtool.schema.plans import TraceAnswer
     from buildtool.target.types import Target
 

@@ -26,10 +26,10 @@ _HARNESS = "harness_net.h"  # for the test firmware alone
 def answer(request: Bundle, session: Session) -> BundleAnswer:
     """The answer to a `bundle` request."""
     from buildtool.emit.sources import kernel_sources
+    from buildtool.firmware.emitted import emitted
     from buildtool.firmware.firmware import arena_map
-    from buildtool.plan.choose.emitted import emitted
-    from buildtool.plan.choose.given import planned_or_given
-    from buildtool.plan.choose.needs import refuse_unless_fits
+    from buildtool.firmware.needs import refuse_unless_fits
+    from buildtool.firmware.planned import planned_or_given
     from buildtool.plan.codec import digest, to_bytes
     from buildtool.target.library import apart
 

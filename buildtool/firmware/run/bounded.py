@@ -20,9 +20,9 @@ from buildtool.graph.reference import execute_op, initially, next_held
 from buildtool.graph.types import Graph, Op
 
 if TYPE_CHECKING:
+    from buildtool.firmware.planned import Planned
     from buildtool.firmware.run.compare import Array
     from buildtool.firmware.run.execute import Outcome
-    from buildtool.plan.choose.pipeline import Planned
     from buildtool.schema.runs import OperatorBound
 
 _EXACT = Bound(0, 0.0, 0, 0)

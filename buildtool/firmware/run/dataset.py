@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from buildtool.base.session import Session
     from buildtool.firmware.datasets.types import DataSet
     from buildtool.firmware.firmware import Firmware
+    from buildtool.firmware.planned import Planned
     from buildtool.firmware.run.share import Estimate
     from buildtool.graph.types import Graph
-    from buildtool.plan.choose.pipeline import Planned
     from buildtool.schema.datasets import DatasetAnswer, DifferingInput, Share, ThroughFirmware
     from buildtool.schema.runs import OperatorBound
     from buildtool.target.types import Board

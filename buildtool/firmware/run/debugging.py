@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from buildtool.base.session import Session
     from buildtool.emit.sources import Sources
     from buildtool.firmware.firmware import Firmware
-    from buildtool.plan.choose.pipeline import Planned
+    from buildtool.firmware.planned import Planned
     from buildtool.schema.runs import DebugAnswer
     from buildtool.target.types import DebugServer
 

@@ -18,7 +18,7 @@ from buildtool.target.types import Desk, Flashing
 
 if TYPE_CHECKING:
     from buildtool.api.requests import OnDesk
-    from buildtool.plan.choose.pipeline import Planned
+    from buildtool.firmware.planned import Planned
     from buildtool.target.types import Board, RunRequest, RunResult
 
 FLASH_SECONDS = 300.0

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from buildtool.api.requests import OnDesk
     from buildtool.base.files import File
     from buildtool.emit.sources import Sources
+    from buildtool.firmware.planned import Planned
     from buildtool.firmware.run.compare import Array
     from buildtool.graph.types import Graph
-    from buildtool.plan.choose.pipeline import Planned
 
 TIMEOUT = 600.0  # seconds for all inputs of one run
 

@@ -12,8 +12,8 @@ from buildtool.target.types import Issues, VectorUnit
 
 if TYPE_CHECKING:
     from buildtool.emit.sources import Sources
+    from buildtool.firmware.planned import Planned
     from buildtool.firmware.run.compare import Array
-    from buildtool.plan.choose.pipeline import Planned
     from buildtool.schema.boards import Estimate
     from buildtool.schema.runs import (
         IssueCount,

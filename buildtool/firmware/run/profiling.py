@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     from buildtool.api.requests import Profile
     from buildtool.base.session import Session
+    from buildtool.firmware.planned import Planned
     from buildtool.firmware.run.compare import Array
-    from buildtool.plan.choose.pipeline import Planned
     from buildtool.schema.runs import (
         CycleEstimate,
         CycleParts,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from buildtool.api.requests import OnDesk
     from buildtool.firmware.datasets.arrays import Array
     from buildtool.firmware.firmware import Firmware
-    from buildtool.plan.choose.pipeline import Planned
+    from buildtool.firmware.planned import Planned
     from buildtool.schema.datasets import Share
 
 MOST_SECONDS = 3600.0  # all inputs go through the firmware if that takes no longer

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from buildtool.base.errors import Hint, ToolError, suggest
 from buildtool.emit.sources import Sources, emit
+from buildtool.firmware.needs import refuse_unless_fits
+from buildtool.firmware.planned import Planned, given_plan, planned_or_given
 from buildtool.firmware.run.execute import built, linked
-from buildtool.plan.choose.given import given_plan, planned_or_given
-from buildtool.plan.choose.needs import refuse_unless_fits
-from buildtool.plan.choose.pipeline import Planned
 from buildtool.target.choice import wire_of
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from buildtool.api.requests import Inputs, OnDesk, Validate
     from buildtool.base.session import Session
     from buildtool.emit.sources import Sources
-    from buildtool.plan.choose.pipeline import Planned
+    from buildtool.firmware.planned import Planned
     from buildtool.schema.runs import OperatorBound, ReferenceAnswer, ValidationAnswer
     from buildtool.target.types import Board
 

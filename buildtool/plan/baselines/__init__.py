@@ -2,5 +2,5 @@
 
 `msf_*` is msf-CNN's cost model, its two problems and the whole front, on chains of layers, after Huang
 et al., "msf-CNN: Patch-based Multi-Stage Fusion with Convolutional Neural Networks for TinyML" (2025);
-`msf_blocks` gives the formulas that its published code uses, which its tables follow.
+`msf_solve` gives the formulas that its published code uses, which its tables follow.
 """

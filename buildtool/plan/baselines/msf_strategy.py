@@ -18,9 +18,8 @@ from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.baselines.choice import chosen
-from buildtool.plan.baselines.msf_blocks import all_blocks
 from buildtool.plan.baselines.msf_layers import chain, layer
-from buildtool.plan.baselines.msf_solve import front
+from buildtool.plan.baselines.msf_solve import all_blocks, front
 from buildtool.plan.schedule.inner import objection
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Group, Plan, Region, Scheme

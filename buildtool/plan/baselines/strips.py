@@ -3,25 +3,42 @@
 The method of xcore-opt: within a strip operators run one after the other on whole rows, and what
 neighbouring strips share (the halo) is computed for each anew. A segment's input and output are
 whole; so is what something outside of it reads.
+
+Which segments, in how many strips, is searched over cuts where little is live. The candidates' memory is
+estimated region by region (what lives there, the segment's workspace, its output over its input); the front
+of (bytes, work) over all chains of candidates is exact for these estimates, and each of its members is then
+planned and placed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from buildtool.base.errors import UsageError
+from buildtool.base.errors import Hint, PlanError, UsageError, suggest
 from buildtool.base.modes import Image, InPlace
 from buildtool.base.session import Session
+from buildtool.graph.digest import topology_digest
+from buildtool.graph.liveness import LiveRange, live_ranges
+from buildtool.graph.macs import op_macs
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.assemble import assemble
+from buildtool.plan.assemble.overlaps import region_distance
+from buildtool.plan.assemble.totals import executed_macs
+from buildtool.plan.assemble.workspace import workspace
+from buildtool.plan.baselines.choice import chosen
+from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.inner import objection
-from buildtool.plan.schedule.receptive import rows
+from buildtool.plan.schedule.overlap import permitted
+from buildtool.plan.schedule.receptive import accumulates, rows
+from buildtool.plan.schedule.rings import windows
+from buildtool.plan.schedule.schedule import Run, run
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Group, Plan, Region, Scheme
 from buildtool.target import catalogue
+from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target
 
 STRATEGY = "xcore-strips"
@@ -116,3 +133,209 @@ def segment_group(graph: Graph, segment: Segment, kernels: Sequence[KernelVarian
 def strip_group(ops: tuple[int, ...], rows_per_step: int) -> Group:
     """A group that makes so many rows of its last operator in each strip."""
     return Group(ops, Scheme.HALO if len(ops) > 1 else Scheme.OPERATOR, rows_per_step)
+
+
+# ---- the search for segments --------------------------------------------------------------------------
+
+MOST_OPERATORS = 24  # of a segment
+MOST_REPETITION = 2.0  # of a segment's own work
+DEFAULT_F = 1.2  # of the whole network, if no limit is given
+
+
+@dataclass(frozen=True)
+class Part:
+    """Elements [first, end) as one region: estimated bytes while it runs, multiply-accumulates.
+
+    `rows`: of a strip; 0: a single operator as a whole.
+    """
+
+    first: int
+    end: int
+    rows: int
+    ram: int
+    macs: int
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Parts that follow each other from the start: the bytes of the largest one, all the work."""
+
+    ram: int
+    macs: int
+    parts: tuple[Part, ...]
+
+
+def best_strips(
+    graph: Graph,
+    target: Target,
+    *,
+    ram: int | None = None,
+    max_f: float | None = None,
+    in_place: str = InPlace.ROWS,
+    image: str = Image.OVERWRITABLE,
+    session: Session | None = None,
+) -> Plan:
+    """The best plan in strips that was found: with `ram` the least work that fits, else the least arena.
+
+    Work is limited to `max_f` times the network's own (with neither limit: DEFAULT_F). PlanError if
+    nothing keeps the limits.
+    """
+    if ram is None and max_f is None:
+        max_f = DEFAULT_F
+    session = session or Session()
+    # one network is asked about under several limits
+    key = (topology_digest(graph), planning_digest(target), in_place, image)
+    plans = session.remember(STRATEGY, key, lambda: _plans(graph, target, in_place, image, session))
+    plan = chosen(plans, ram, max_f)
+    if plan is None:
+        least = min(plans, key=lambda p: (p.arena_bytes, p.macs))
+        limit = f"an arena of {ram} bytes" if ram is not None else f"F {max_f}"
+        raise PlanError(
+            f"no segments were found that keep {limit}; the least arena is {least.arena_bytes} bytes at F "
+            f"{least.f:.3f}",
+            hint=[suggest(ram=least.arena_bytes), Hint("other segments"), suggest(strategy="best")],
+        )
+    return plan
+
+
+def _plans(graph: Graph, target: Target, in_place: str, image: str, session: Session) -> tuple[Plan, ...]:
+    # Segments name operators by their numbers in the file, on which no plan may depend: here by position.
+    ops = tuple(replace(op, index=position) for position, op in enumerate(graph.ops))
+    graph = replace(graph, ops=ops)
+    return tuple(
+        plan_strips(graph, target, segments, in_place=in_place, image=image, session=session)
+        for segments in promising(graph, target, in_place)
+    )
+
+
+def promising(graph: Graph, target: Target, in_place: str = InPlace.ROWS) -> list[tuple[Segment, ...]]:
+    """The segments of every chain on the estimated front, least bytes first; none at all comes last."""
+    search = _Search.of(graph, target, in_place)
+    singles = list(search.singles())
+    parts = sorted([*singles, *search.segments()], key=lambda part: (part.end, part.first))
+    found = []
+    for chain in _front(parts, len(search.elements)):
+        # a segment that is no better than its operators by themselves is left out
+        needed = [
+            part
+            for part in chain.parts
+            if part.rows and max(s.ram for s in singles[part.first : part.end]) > chain.ram
+        ]
+        found.append(tuple(search.named(part) for part in needed))
+    return list(dict.fromkeys([*found, ()]))
+
+
+def _front(parts: Sequence[Part], end: int) -> list[Chain]:
+    """Undominated chains of parts from element 0 to the end; `parts` are sorted by their ends."""
+    kept: dict[int, list[Chain]] = {0: [Chain(0, 0, ())]}
+    coming: dict[int, list[Chain]] = {}
+    for part in parts:
+        if part.first not in kept:
+            kept[part.first] = _undominated(coming.pop(part.first))
+        coming.setdefault(part.end, []).extend(
+            Chain(max(c.ram, part.ram), c.macs + part.macs, (*c.parts, part)) for c in kept[part.first]
+        )
+    return _undominated(coming.get(end, kept[0]))
+
+
+def _undominated(chains: Iterable[Chain]) -> list[Chain]:
+    """Those that no other equals or beats in both bytes and work; of equals the first, least bytes first."""
+    found: list[Chain] = []
+    for chain in sorted(chains, key=lambda c: (c.ram, c.macs)):
+        if not found or chain.macs < found[-1].macs:
+            found.append(chain)
+    return found
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The graph by elements: the operators that run."""
+
+    graph: Graph
+    kernels: tuple[KernelVariant | None, ...]
+    alignment: int
+    in_place: str
+    elements: tuple[int, ...]
+    ranges: tuple[LiveRange, ...]
+
+    @staticmethod
+    def of(graph: Graph, target: Target, in_place: str) -> _Search:
+        running = tuple(i for i, op in enumerate(graph.ops) if op.kind not in ALIAS_KINDS)
+        kernels = catalogue.select_all(target, graph)
+        return _Search(graph, kernels, target.board.alignment, in_place, running, live_ranges(graph))
+
+    def size(self, r: LiveRange) -> int:
+        """Aligned bytes."""
+        return round_up(r.size, self.alignment)
+
+    def singles(self) -> Iterator[Part]:
+        """Every operator as a whole."""
+        saved = {
+            o.op: min(self.size(self.ranges[o.input]), self.size(self.ranges[o.output]) - max(0, o.distance))
+            for o in permitted(self.graph, self.ranges, self.kernels, self.in_place, False)
+        }
+        for element, position in enumerate(self.elements):
+            op, kernel = self.graph.ops[position], self.kernels[position]
+            live = sum(self.size(r) for r in self.ranges if r.first <= position <= r.last)
+            scratch = catalogue.scratch_bytes(kernel, self.graph, op) if kernel else 0
+            ram = live + round_up(scratch, self.alignment) - saved.get(position, 0)
+            yield Part(element, element + 1, 0, ram, op_macs(self.graph, op))
+
+    def cuts(self) -> list[int]:
+        """Elements before which no more is live than before their neighbours."""
+        live = [
+            sum(r.size for r in self.ranges if r.first < position <= r.last) for position in self.elements
+        ]
+        live = [sum(self.graph.tensors[t].size for t in self.graph.inputs), *live[1:], 0]
+        end = len(live) - 1
+        return [c for c in range(end + 1) if c in (0, end) or live[c] <= min(live[c - 1], live[c + 1])]
+
+    def segments(self) -> Iterator[Part]:
+        """Every segment between two cuts, in every number of strips that makes a difference."""
+        cuts = self.cuts()
+        for first in cuts:
+            for end in cuts:
+                if not 2 <= end - first <= MOST_OPERATORS:
+                    continue
+                ops = self.elements[first:end]
+                last = self.graph.ops[ops[-1]]
+                if objection(self.graph, ops, self.kernels) is None and not accumulates(self.graph, last):
+                    height = rows(self.graph, last)
+                    for each in sorted({-(-height // n) for n in range(2, height + 1)}, reverse=True):
+                        part = self.part(first, end, each)
+                        if part is None:
+                            break
+                        yield part
+
+    def part(self, first: int, end: int, strip_rows: int) -> Part | None:
+        """One segment in strips of so many rows; None if it repeats too much."""
+        graph, ops = self.graph, self.elements[first:end]
+        region = Region((strip_group(ops, strip_rows),))
+        found = run(region, graph)
+        macs = sum(executed_macs(graph, found.steps).values())
+        if macs > MOST_REPETITION * sum(op_macs(graph, graph.ops[p]) for p in ops):
+            return None
+        inner = {k.tensor for k in windows(graph, region.groups[0])}
+        live = [
+            r for r in self.ranges if r.last >= ops[0] and r.first <= ops[-1] and r.tensors[0] not in inner
+        ]
+        ram = sum(self.size(r) for r in live)
+        ram += workspace(graph, region, self.kernels, self.alignment, self.in_place).size
+        return Part(first, end, strip_rows, ram - self._saved(found, live), macs)
+
+    def _saved(self, found: Run, live: Sequence[LiveRange]) -> int:
+        """Bytes by which a segment's output may lie on its input, if that dies."""
+        graph, ops = self.graph, found.region.ops
+        result, source = graph.ops[ops[-1]].outputs[0], graph.ops[ops[0]].inputs[0]
+        dies = any(r.tensors[0] == source and r.last in ops and not r.is_output for r in live)
+        if self.in_place != InPlace.ROWS or not dies:
+            return 0
+        distance = region_distance(graph, found.steps, source, result)
+        return 0 if distance is None else max(0, graph.tensors[result].size - distance)
+
+    def named(self, part: Part) -> Segment:
+        """The segment as the file numbers its operators."""
+        ops = self.elements[part.first : part.end]
+        height = rows(self.graph, self.graph.ops[ops[-1]])
+        first, last = (self.graph.ops[p].index for p in (ops[0], ops[-1]))
+        return Segment(first, last, -(-height // part.rows))

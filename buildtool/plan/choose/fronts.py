@@ -7,7 +7,7 @@ first point and its arena.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,20 +15,14 @@ from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.base.work import Work
 from buildtool.graph.partviews import written_in_place
 from buildtool.graph.types import Graph
-from buildtool.plan.choose import passes
-from buildtool.plan.choose.prepare import Prepared
-from buildtool.plan.choose.slow_weights import (
-    least_arena,
-    least_loading_cost,
-    loads_weights,
-    with_least_loads,
-    with_loads,
-    with_loads_at_once,
-)
+from buildtool.plan.choose import forms
+from buildtool.plan.choose.limits import Limits
+from buildtool.plan.choose.loads import least_arena, least_loading_cost, with_loads, with_loads_at_once
+from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.types import Plan
+from buildtool.target.arena_in import loads
 
 if TYPE_CHECKING:
-    from buildtool.plan.search.choose import Limits
     from buildtool.plan.search.front import Front, Settings
     from buildtool.plan.search.front import Point as SearchPoint
 
@@ -56,19 +50,18 @@ def points(
     `filled`: the buffers of constants may be as large as `ram` allows. `smallest`: only the first of them
     matters. Where the budget of work ends, no more are placed once one is within the limits.
     """
-    allowed = limits(prepared, ram)
-    room = ram if filled else None
-    seen = _Seen(allowed, smallest)
+    allowed = prepared.limits(ram)
+    placing = _Placing(allowed, below, ram if filled else None, smallest)
     made: list[Point] = []
     for graph in prepared.graphs[len(prepared.unsliced) :]:  # it mostly has what the others need not be asked
-        made += _of_one_order(graph, prepared, seen, below, room)
+        made += _of_one_order(prepared.of(graph), placing)
     known = tuple(made)
     for graph in (*prepared.unsliced, *prepared.viewed):
-        made += _of_one_order(graph, prepared, seen, below, room, known)
-    made += _with_second_passes(prepared, below, room, made)
+        made += _of_one_order(prepared.of(graph), placing, known)
+    made += _with_second_passes(prepared, placing, made)
     found = [p for p in made if allowed.allow(p.plan)]
     if not found and prepared.options.max_cost is not None:
-        found = [p for graph in prepared.every_graph for p in _cheapest(graph, prepared, allowed)]
+        found = [p for graph in prepared.every_graph for p in _cheapest(prepared.of(graph), allowed)]
     return undominated(found)
 
 
@@ -83,17 +76,21 @@ def undominated(found: Iterable[Point]) -> tuple[Point, ...]:
 
 def point_of(plan: Plan, graph: Graph, prepared: Prepared) -> Point:
     """A plan as a point."""
-    return Point(_live(plan, graph, prepared), plan, graph)
+    from buildtool.plan.summary.summary import peak
+
+    fullest = peak(plan, graph, session=prepared.session)
+    return Point(fullest.bytes if fullest else 0, plan, graph)
 
 
 @dataclass
-class _Seen:
-    """The least arena of the points so far that are `allowed`, in bytes.
-
-    `smallest`: no plan with a larger arena matters.
+class _Placing:
+    """How points are placed: see `points`; `room`: bytes that buffers of constants may fill (None: as few as
+    can be). `least`: bytes of the least arena of the points so far that are `allowed`.
     """
 
     allowed: Limits
+    below: float
+    room: int | None
     smallest: bool
     least: float = math.inf
 
@@ -106,116 +103,96 @@ class _Seen:
         """Whether no further point is placed: one will do where the budget of work has ended."""
         return not math.isinf(self.least) and not work.goes_on()
 
+    def placed(self, bare: Plan, alone: Prepared, live: int | None = None) -> Iterator[Point]:
+        """A plan with its constants, unless it cannot be the smallest; it may take half of the work left."""
+        if self.smallest and least_arena(bare, alone) > self.least:
+            return
+        with alone.session.work.share(0.5):
+            plan = with_loads(bare, alone, self.room)
+        self.note(plan)
+        yield _loaded_point(plan, bare, alone, live)
 
-def _of_one_order(
-    graph: Graph,
-    prepared: Prepared,
-    seen: _Seen,
-    below: float,
-    room: int | None,
-    known: Sequence[Point] = (),
-) -> list[Point]:
+
+def _loaded_point(plan: Plan, bare: Plan, alone: Prepared, live: int | None) -> Point:
+    """The point of a plan with its constants; `live`: what is live in it if it has none."""
+    if live is not None and plan is bare:
+        return Point(live, plan, alone.graph)
+    return point_of(plan, alone.graph, alone)
+
+
+def _of_one_order(alone: Prepared, placing: _Placing, known: Sequence[Point] = ()) -> list[Point]:
     """All that is looked at: the plan of whole operators, and the search's front.
 
-    A point whose calls and loads alone cost as much as `below` is not placed, nor one that a `known` plan
-    beats. `room`: bytes that buffers of constants may fill (None: as few as can be). Each may take half of
-    the work that is left. Whole operators come last where only the smallest plan matters and a point may be
-    smaller.
+    A point whose calls and loads alone cost as much as the limit is not placed, nor one that a `known` plan
+    beats. Whole operators come last where only the smallest plan matters and a point may be smaller.
     """
-    options, target, session = prepared.options, prepared.target, prepared.session
-
-    def placed(bare: Plan, live: int | None = None) -> Iterator[Point]:
-        if seen.smallest and least_arena(bare, graph, target, options, session) > seen.least:
-            return
-        with session.work.share(0.5):
-            if room is None:
-                plan = with_least_loads(bare, graph, target, options, session)
-            else:
-                plan = with_loads(bare, graph, target, options, room, session)
-        seen.note(plan)
-        yield Point(_live(plan, graph, prepared) if live is None or plan is not bare else live, plan, graph)
-
-    streams = options.strategy == Strategy.BEST and not written_in_place(graph)
+    streams = alone.options.strategy == Strategy.BEST and not written_in_place(alone.graph)
     whole: Plan | None = None
-    if options.image != Image.STREAM and not seen.leaves_out(session.work):
-        whole = layerwise(graph, prepared)
-    late = whole is not None and streams and seen.smallest and not _is_least(whole, graph, prepared)
-    first = [] if whole is None or late else list(placed(whole))
-    streamed = list(_streamed(graph, prepared, seen, below, known, placed)) if streams else []
+    if alone.options.image != Image.STREAM and not placing.leaves_out(alone.session.work):
+        whole = layerwise(alone)
+    late = whole is not None and streams and placing.smallest and not _is_least(whole, alone)
+    first = [] if whole is None or late else list(placing.placed(whole, alone))
+    streamed = list(_streamed(alone, placing, known)) if streams else []
     if whole is not None and late:
-        first += placed(whole)
+        first += placing.placed(whole, alone)
     return first + streamed
 
 
-def _is_least(whole: Plan, graph: Graph, prepared: Prepared) -> bool:
+def _is_least(whole: Plan, alone: Prepared) -> bool:
     """Whether the plan of whole operators may need less than any point of the search's front."""
-    target, options, session = prepared.target, prepared.options, prepared.session
-    found = searched(graph, prepared).points
-    return not found or least_arena(whole, graph, target, options, session) <= found[0].live_bytes
+    found = searched(alone).points
+    return not found or least_arena(whole, alone) <= found[0].live_bytes
 
 
-def _streamed(
-    graph: Graph,
-    prepared: Prepared,
-    seen: _Seen,
-    below: float,
-    known: Sequence[Point],
-    placed: Callable[..., Iterator[Point]],
-) -> Iterator[Point]:
+def _streamed(alone: Prepared, placing: _Placing, known: Sequence[Point]) -> Iterator[Point]:
     """The points of the search's front: see `_of_one_order`."""
     from buildtool.plan.search.paths import Search
 
-    options, session = prepared.options, prepared.session
-    found = searched(graph, prepared)
+    session, found = alone.session, searched(alone)
     session.tell("searching for plans")
     indices: Iterable[int] = range(len(found.points))
-    if not math.isinf(below):
-        loads = least_loading_cost(graph, prepared.target)
-        indices = found.cheaper(math.inf, Search(found.cost_cuts), lambda: below - loads)
-    quick = (
-        _at_once(found, prepared, seen, known)
-        if seen.smallest and loads_weights(prepared.target.board)
-        else []
-    )
+    if not math.isinf(placing.below):
+        constants = least_loading_cost(alone.graph, alone.target)
+        indices = found.cheaper(math.inf, Search(found.cost_cuts), lambda: placing.below - constants)
+    quick = _at_once(found, alone, placing, known) if placing.smallest and loads(alone.target.board) else []
     for index in indices:
         if _is_beaten(found.points[index], known):
             continue
-        if seen.leaves_out(session.work):
+        if placing.leaves_out(session.work):
             yield from quick
             return
         session.tell(f"placing plan {index + 1} of {len(found.points)}")
-        made = list(placed(found.plan(index), found.points[index].live_bytes))
+        made = list(placing.placed(found.plan(index), alone, found.points[index].live_bytes))
         yield from made
         if any(load.by_turns for one in made for load in one.plan.loads) and session.work.goes_on():
             # Constants on dead rows need less than the search counts: the leanest forms may pay.
-            yield from placed(found.lean(found.points[index].way))
-    if options.max_cost is not None:
+            yield from placing.placed(found.lean(found.points[index].way), alone)
+    if alone.options.max_cost is not None:
         # Plans of little memory that cost less than the points do: they repeat more work.
-        from buildtool.plan.search.choose import smallest
+        from buildtool.plan.choose.least import smallest
 
-        for plan in smallest(found, limits(prepared, math.inf, Objective.RAM)):
-            yield from placed(plan)
+        for plan in smallest(found, replace(alone.limits(None), objective=Objective.RAM)):
+            yield from placing.placed(plan, alone)
 
 
-def _at_once(found: Front, prepared: Prepared, seen: _Seen, known: Sequence[Point]) -> list[Point]:
+def _at_once(found: Front, alone: Prepared, placing: _Placing, known: Sequence[Point]) -> list[Point]:
     """Points with their constants where a first attempt has them, within most of the work that is left.
 
     They tell which ones may be the smallest, and are what there is where the budget ends before those are
     placed.
     """
-    graph, target, options = found.graph, prepared.target, prepared.options
-    session, made = prepared.session, list[Point]()
-    with session.work.share(0.75, first=True):
+    work, made = alone.session.work, list[Point]()
+    with work.share(0.75, first=True):
         for index, point in enumerate(found.points):
-            if session.work.left <= 0:
+            if work.left <= 0:
                 break
             if _is_beaten(point, known):
                 continue
             bare = found.plan(index)
-            if least_arena(bare, graph, target, options, session) <= seen.least:
-                plan = with_loads_at_once(bare, graph, target, options, session)
-                seen.note(plan)
-                made.append(Point(_live(plan, graph, prepared), plan, graph))
+            if least_arena(bare, alone) <= placing.least:
+                plan = with_loads_at_once(bare, alone)
+                placing.note(plan)
+                made.append(point_of(plan, alone.graph, alone))
     return made
 
 
@@ -224,12 +201,9 @@ def _is_beaten(point: SearchPoint, known: Iterable[Point]) -> bool:
     return any(one.plan.arena_bytes <= point.live_bytes and one.plan.macs <= point.work for one in known)
 
 
-def _with_second_passes(
-    prepared: Prepared, below: float, room: int | None, known: Sequence[Point]
-) -> Iterator[Point]:
+def _with_second_passes(prepared: Prepared, placing: _Placing, known: Sequence[Point]) -> Iterator[Point]:
     """The points of the networks with second passes, by memory; those are not placed that one known beats."""
-    options, target, session = prepared.options, prepared.target, prepared.session
-    fronts = [searched(graph, prepared) for graph in prepared.twice]
+    fronts = [searched(prepared.of(graph)) for graph in prepared.twice]
     listed = sorted(
         (point.live_bytes, point.work, number, index)
         for number, found in enumerate(fronts)
@@ -237,76 +211,64 @@ def _with_second_passes(
     )
     placed = list(known)
     for live, _, number, index in listed:
-        if _is_beaten(fronts[number].points[index], placed) or not session.work.goes_on():
+        found = fronts[number]
+        if _is_beaten(found.points[index], placed) or not prepared.session.work.goes_on():
             continue
-        graph, bare = fronts[number].graph, fronts[number].plan(index)
-        if room is None:
-            plan = with_least_loads(bare, graph, target, options, session)
-        else:
-            plan = with_loads(bare, graph, target, options, room, session)
-        if plan.cost >= below:
-            continue
-        placed.append(Point(live if plan is bare else _live(plan, graph, prepared), plan, graph))
-        yield placed[-1]
+        alone, bare = prepared.of(found.graph), found.plan(index)
+        plan = with_loads(bare, alone, placing.room)
+        if plan.cost < placing.below:
+            placed.append(_loaded_point(plan, bare, alone, live))
+            yield placed[-1]
 
 
-def _cheapest(graph: Graph, prepared: Prepared, allowed: Limits) -> Iterator[Point]:
+def _cheapest(alone: Prepared, allowed: Limits) -> Iterator[Point]:
     """The plan of least cost of one order, if it keeps the limits: all others may miss that on cost."""
-    from buildtool.plan.search.choose import plan_within
+    from buildtool.plan.choose.least import plan_within
 
-    by_cost = replace(allowed, objective=Objective.COST)
-    options, target = prepared.options, prepared.target
-    if options.strategy != Strategy.BEST or written_in_place(graph):
+    if alone.options.strategy != Strategy.BEST or written_in_place(alone.graph):
         return
-    bare = plan_within(graph, target, settings(graph, prepared), by_cost, prepared.session)
+    bare = plan_within(searched(alone), replace(allowed, objective=Objective.COST))
     if bare is not None:
-        plan = with_loads(bare, graph, target, options, by_cost.ram, prepared.session)
+        plan = with_loads(bare, alone, allowed.ram)
         if allowed.allow(plan):
-            yield point_of(plan, graph, prepared)
+            yield point_of(plan, alone.graph, alone)
 
 
-def least_cost(prepared: Prepared) -> float:
+def least_cost(alone: Prepared) -> float:
     """A cost that no plan of the network's one order is below; 0 where that is not known without a search."""
     from buildtool.target.costs import COST_UNITS
 
-    (graph,) = prepared.graphs
-    tables = searched(graph, prepared).cost_tables
+    tables = searched(alone).cost_tables
     if not tables.nothing_saves:
         return 0.0
-    return tables.before[-1] / COST_UNITS + least_loading_cost(graph, prepared.target)
+    return tables.before[-1] / COST_UNITS + least_loading_cost(alone.graph, alone.target)
 
 
-def _live(plan: Plan, graph: Graph, prepared: Prepared) -> int:
-    from buildtool.plan.summary.summary import peak
-
-    fullest = peak(plan, graph, session=prepared.session)
-    return fullest.bytes if fullest else 0
-
-
-def layerwise(graph: Graph, prepared: Prepared) -> Plan:
+def layerwise(alone: Prepared) -> Plan:
     """The plan of whole operators, before constants are brought into its arena.
 
     Tensors move between operators where the least memory is asked for, or the limit on it asks for that.
     """
     from buildtool.plan.assemble.layerwise import plan
 
-    options = prepared.options
-    free = math.inf if prepared.ram is None else prepared.ram
+    options = alone.options
+    free = math.inf if alone.ram is None else alone.ram
     return plan(
-        graph,
-        prepared.target,
+        alone.graph,
+        alone.target,
         in_place=options.in_place,
         image=options.image,
         enough=0 if options.objective == Objective.RAM else free,
-        session=prepared.session,
+        session=alone.session,
     )
 
 
-def searched(graph: Graph, prepared: Prepared) -> Front:
-    """The search's own front, by live bytes and work."""
+def searched(alone: Prepared) -> Front:
+    """The search's own front of a problem of one graph, by live bytes and work."""
     from buildtool.plan.search.front import front
 
-    return front(graph, prepared.target, settings(graph, prepared), prepared.session)
+    found = front(alone.graph, alone.target, settings(alone.graph, alone), alone.session)
+    return replace(found, missed=alone.missed)
 
 
 def front_factor(prepared: Prepared) -> float:
@@ -314,38 +276,9 @@ def front_factor(prepared: Prepared) -> float:
     if prepared.options.strategy != Strategy.BEST:
         return 1.0
     graphs = (graph for graph in prepared.every_graph if not written_in_place(graph))
-    return max(searched(graph, prepared).factor for graph in graphs)
-
-
-def start_factor(prepared: Prepared) -> None:
-    """Forgets what earlier plans have proven: `plan_factor` is then that of the plan made next."""
-    if prepared.options.strategy == Strategy.BEST:
-        for graph in prepared.graphs:
-            if not written_in_place(graph):
-                searched(graph, prepared).space.cost_factors.clear()
-
-
-def plan_factor(prepared: Prepared) -> float:
-    """How many times the least there is what a plan makes least may be: see `search_factor`."""
-    if prepared.options.strategy != Strategy.BEST:
-        return 1.0
-    from buildtool.plan.search.choose import search_factor
-
-    most = limits(prepared, prepared.ram)
-    graphs = (graph for graph in prepared.graphs if not written_in_place(graph))
-    return max((search_factor(searched(graph, prepared), most) for graph in graphs), default=1.0)
+    return max(searched(prepared.of(graph)).factor for graph in graphs)
 
 
 def settings(graph: Graph, prepared: Prepared) -> Settings:
     """What a front depends on, of the options and the board."""
-    return passes.settings(graph, prepared.target, prepared.options)
-
-
-def limits(prepared: Prepared, ram: float | None, objective: Objective | None = None) -> Limits:
-    """What a plan has to keep to: `ram` bytes, and the options' limits on work and cost."""
-    from buildtool.plan.search.choose import Limits
-
-    options = prepared.options
-    most = math.inf if ram is None else ram
-    in_ms = None if options.max_ms is None else prepared.target.cost_ms
-    return Limits(most, options.max_f, options.max_cost, objective or options.objective, in_ms)
+    return forms.settings(graph, prepared.target, prepared.options)

@@ -27,7 +27,7 @@ from buildtool.target.types import Taken
 
 if TYPE_CHECKING:
     from buildtool.graph.types import Graph
-    from buildtool.plan.choose.prepare import Prepared
+    from buildtool.plan.choose.problem import Prepared
 
 _SCHEMA = 2  # of what is in the payloads
 _MOST_REFUSALS = 256

@@ -22,8 +22,7 @@ from buildtool.plan.schedule.axis import Axis, union
 from buildtool.plan.schedule.calls import branch_calls
 from buildtool.plan.schedule.rings import accumulator_bytes
 from buildtool.plan.search.chain import Elements
-from buildtool.plan.search.chain_costs import ChainCosts
-from buildtool.plan.search.chain_windows import ChainWindows
+from buildtool.plan.search.chain_ends import ChainCosts, ChainWindows
 from buildtool.plan.search.sections import Section, section
 from buildtool.plan.types import Group, Scheme
 from buildtool.target.costs import COST_UNITS

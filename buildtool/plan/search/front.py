@@ -26,7 +26,7 @@ makes all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from buildtool.base.errors import UsageError, suggest
@@ -45,11 +45,11 @@ from buildtool.plan.search import blocks
 from buildtool.plan.search.blocks import Blocks
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.cuts import Cuts
-from buildtool.plan.search.miss import factor, over_bound
+from buildtool.plan.search.miss import factor
 from buildtool.plan.search.paths import MOST_LABELS, Search, Way
+from buildtool.plan.search.priced import Ties
 from buildtool.plan.search.regions import Candidate
 from buildtool.plan.search.tables import Objective, Tables
-from buildtool.plan.search.ties import Ties
 from buildtool.plan.types import Group, Plan, Region
 from buildtool.target import catalogue
 from buildtool.target.costs import COST_UNITS
@@ -171,18 +171,6 @@ class Space:
         return {}
 
     @cached_property
-    def cost_factors(self) -> dict[int, float]:
-        """By limit of bytes that a least cost was looked for within: how many times the least it may be."""
-        return {}
-
-    def note_cost(self, most_bytes: int, search: Search) -> None:
-        """Remembers what a search for the least cost, whose first limit this was, has proven."""
-        if search.first is not None and most_bytes not in self.cost_factors:
-            exact = search.first_exact
-            missed = 1.0 if exact else over_bound(self.cost_cuts, search.first.weight, most_bytes)
-            self.cost_factors[most_bytes] = missed
-
-    @cached_property
     def once(self) -> int:
         """Multiply-accumulates of the network run layer by layer, without second passes: an F of 1."""
         return total_macs(self.elements.graph)
@@ -205,13 +193,18 @@ class Space:
 
 @dataclass(frozen=True)
 class Front:
-    """All ways that no other beats in memory and in work, least memory first."""
+    """All ways that no other beats in memory and in work, least memory first.
+
+    `missed`: what searches for the least cost that were asked of it have proven, by limit of bytes: how many
+    times the least there is may be what was found.
+    """
 
     graph: Graph
     target: Target
     settings: Settings
     space: Space
     session: Session | None = None  # what may know timelines and placements already
+    missed: dict[int, float] = field(default_factory=dict)
 
     @property
     def elements(self) -> Elements:

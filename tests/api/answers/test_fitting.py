@@ -13,11 +13,12 @@ from buildtool.base.errors import PlanError, ToolError
 from buildtool.base.session import Session
 from buildtool.emit.sources import emit
 from buildtool.firmware import counting
+from buildtool.firmware.bound import bound
+from buildtool.firmware.footprint import Footprint, MemoryUse
 from buildtool.firmware.linked import linked
-from buildtool.plan.choose.bound import bound
+from buildtool.firmware.planned import prepare
 from buildtool.plan.choose.choose import nearest
-from buildtool.plan.choose.footprint import Footprint, MemoryUse
-from buildtool.plan.choose.prepare import load_network, prepare
+from buildtool.plan.models import load_network
 from buildtool.plan.options import PlanOptions
 from buildtool.target.recorded import recorded
 from buildtool.target.registry import board_names, load_board, load_target, plugin, toolchain

@@ -117,15 +117,16 @@ def test_every_thing_that_a_plan_depends_on_changes_its_key(models, tmp_path):
 
 def test_every_option_has_a_part_in_a_plans_key(models):
     from buildtool.api.requests import parse
-    from buildtool.plan.choose import kept, prepare
-    from buildtool.plan.models import load_model
+    from buildtool.firmware.planned import prepare
+    from buildtool.plan.choose import kept
+    from buildtool.plan.models import load_model, load_network
     from buildtool.target import choice as targets
 
     request = parse({"kind": "plan", "model": str(models / "net.tflite"), "board": "cortex-m4"})
     session = Session()
     found = kept.parts(
-        prepare.prepare(
-            prepare.load_network(request.model, session),
+        prepare(
+            load_network(request.model, session),
             targets.load_target(request.target),
             PlanOptions(),
             session,

@@ -10,9 +10,9 @@ from buildtool.api.requests import OnDesk
 from buildtool.base.errors import ToolError, UsageError
 from buildtool.base.session import Session
 from buildtool.firmware.firmware import Firmware
+from buildtool.firmware.planned import planned_or_given
 from buildtool.firmware.run.execute import execute
 from buildtool.firmware.run.subject import _refuse_stand_in
-from buildtool.plan.choose.given import planned_or_given
 from buildtool.plan.options import PlanOptions
 from buildtool.target.choice import TargetChoice
 

@@ -20,8 +20,8 @@ from buildtool.fronts.cli import main as cli
 from buildtool.fronts.texts import front
 from buildtool.fronts.texts.html.page import page
 from buildtool.fronts.texts.html.wording import short, size
-from buildtool.plan.choose.prepare import load_network
 from buildtool.plan.codec import from_bytes
+from buildtool.plan.models import load_network
 from buildtool.plan.schedule.timeline import Timeline
 
 STREAMED = {"ram": 12 * 1024, "image": "stream"}

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from plan_nets import graphs, make_target, residual_net
 from zeronet import Net
 
+from buildtool.firmware.planned import planned
 from buildtool.graph.macs import op_macs
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.baselines.msf_strategy import plan_msf
 from buildtool.plan.baselines.strips import parse_segments, plan_strips
-from buildtool.plan.choose.pipeline import planned
 from buildtool.plan.options import plan_options
 from buildtool.plan.schedule.schedule import plan_steps, schedule
 from buildtool.plan.schedule.timeline import Timeline

@@ -15,11 +15,11 @@ from buildtool.api import handle
 from buildtool.base.errors import PlanError, UsageError
 from buildtool.base.modes import Objective
 from buildtool.base.session import Session
+from buildtool.firmware.planned import planned
 from buildtool.plan.assemble.ahead import Demand, begins
 from buildtool.plan.assemble.behind import Room, Site, Trail, places, stacks
 from buildtool.plan.check import native
 from buildtool.plan.check.check import check
-from buildtool.plan.choose.pipeline import planned
 from buildtool.plan.options import PlanOptions
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.schedule.turns import Part, brought

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from buildtool.plan.baselines.msf_blocks import Blocks, all_blocks
 from buildtool.plan.baselines.msf_layers import Layer, total_macs
 from buildtool.plan.baselines.msf_solve import (
+    Blocks,
     Choice,
+    all_blocks,
     front,
     least_macs,
     least_ram,

@@ -15,9 +15,8 @@ from buildtool.api import handle
 from buildtool.base.errors import PlanError, UsageError
 from buildtool.base.session import Session
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
-from buildtool.plan.baselines import strip_search
-from buildtool.plan.baselines.strip_search import promising
-from buildtool.plan.baselines.strips import Segment, parse_segments, plan_strips
+from buildtool.plan.baselines import strips
+from buildtool.plan.baselines.strips import Segment, parse_segments, plan_strips, promising
 from buildtool.plan.check.check import check
 from buildtool.plan.models import load_model, read_graph
 from buildtool.plan.types import Scheme
@@ -36,7 +35,7 @@ XCORE_OPT = {
 UNSPLIT = 792624
 
 # One search for all questions about a network.
-best_strips = partial(strip_search.best_strips, session=Session())
+best_strips = partial(strips.best_strips, session=Session())
 
 
 @cache

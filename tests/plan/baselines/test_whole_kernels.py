@@ -11,8 +11,7 @@ from buildtool.api import handle
 from buildtool.base.errors import UsageError
 from buildtool.graph.types import OpKind
 from buildtool.plan.baselines.msf_strategy import plan_msf
-from buildtool.plan.baselines.strip_search import best_strips
-from buildtool.plan.baselines.strips import parse_segments, plan_strips
+from buildtool.plan.baselines.strips import best_strips, parse_segments, plan_strips
 from buildtool.plan.check.check import check
 from buildtool.target.types import Windows
 

@@ -21,7 +21,7 @@ from buildtool.plan.check import native
 from buildtool.plan.check.check import check
 from buildtool.plan.check.memory import Piece
 from buildtool.plan.check.replay import _read_first
-from buildtool.plan.choose.pipeline import make_plan
+from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.options import PlanOptions
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.types import Group, Region

@@ -16,7 +16,7 @@ from buildtool.graph.numbering import graph_of
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import OpKind
 from buildtool.plan.check.check import check
-from buildtool.plan.choose.pipeline import make_plan
+from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.options import PlanOptions
 from buildtool.zoo import drawn_state
 

@@ -11,12 +11,13 @@ from hypothesis import HealthCheck, given, settings
 
 from buildtool.base.modes import Objective
 from buildtool.base.session import Session
+from buildtool.firmware.planned import prepare
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import Graph
 from buildtool.plan.choose import choose
 from buildtool.plan.choose.choose import choice, front
-from buildtool.plan.choose.prepare import Network, Prepared, load_network, prepare
-from buildtool.plan.models import Model
+from buildtool.plan.choose.problem import Prepared
+from buildtool.plan.models import Model, Network, load_network
 from buildtool.plan.options import PlanOptions
 from buildtool.target.registry import load_target
 

@@ -9,14 +9,13 @@ from buildtool.api import handle
 from buildtool.base.errors import UsageError
 from buildtool.base.modes import Objective
 from buildtool.base.session import Session
+from buildtool.firmware.planned import planned, prepare
 from buildtool.graph import order
 from buildtool.graph.flow import flow_of
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.writer import write_model
 from buildtool.plan.choose import choose
-from buildtool.plan.choose.pipeline import planned
-from buildtool.plan.choose.prepare import Network, load_network, prepare
-from buildtool.plan.models import Model
+from buildtool.plan.models import Model, Network, load_network
 from buildtool.plan.options import PlanOptions, plan_options
 from buildtool.target.registry import load_target
 

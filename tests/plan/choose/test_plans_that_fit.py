@@ -13,11 +13,11 @@ from buildtool.api.answers.fitting import fitted
 from buildtool.base.errors import PlanError, ToolError
 from buildtool.base.session import Session
 from buildtool.firmware import counting
-from buildtool.plan.choose.bound import LEAST_SHARE, firmware
+from buildtool.firmware.bound import firmware
+from buildtool.firmware.needs import needs_of, refuse_unless_fits
+from buildtool.firmware.planned import Planned, planned, prepare
 from buildtool.plan.choose.choose import choice
-from buildtool.plan.choose.needs import needs_of, refuse_unless_fits
-from buildtool.plan.choose.pipeline import Planned, planned
-from buildtool.plan.choose.prepare import load_network, prepare
+from buildtool.plan.models import load_network
 from buildtool.plan.options import PlanOptions
 from buildtool.plan.summary.fit import available_bytes, excess_bytes
 from buildtool.target.registry import board_names, load_target
@@ -105,7 +105,7 @@ def test_what_may_fit_once_it_is_linked_is_not_refused(tmp_path: Path) -> None:
     roomy = board_file(tmp_path, "vx4", 512 * 1024)
     least = planned("autoencoder", roomy, PlanOptions(objective="ram"), session)
     code = firmware(least.graph, least.target, least.plan, session)
-    lean = firmware(least.graph, least.target, least.plan, session, LEAST_SHARE)
+    lean = firmware(least.graph, least.target, least.plan, session, least=True)
     assert sum(one.bytes for one in lean) < sum(one.bytes for one in code)
     ram = least.plan.arena_bytes + sum(one.bytes for one in code if one.memory == "ram") - 256
     made = planned("autoencoder", board_file(tmp_path, "vx4", ram), PlanOptions())

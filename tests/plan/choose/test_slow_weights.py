@@ -9,9 +9,9 @@ import pytest
 from buildtool.api import handle
 from buildtool.base.modes import Objective
 from buildtool.base.session import Session
+from buildtool.firmware.planned import planned
 from buildtool.plan.assemble import loads
 from buildtool.plan.assemble.constants import constants
-from buildtool.plan.choose.pipeline import planned
 from buildtool.plan.options import PlanOptions
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.target import catalogue

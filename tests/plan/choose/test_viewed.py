@@ -13,12 +13,13 @@ from buildtool.api import handle
 from buildtool.api.requests import parse
 from buildtool.base.session import Session
 from buildtool.emit.image import weight_image
+from buildtool.firmware.planned import prepare
 from buildtool.graph.partviews import views, without_views
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Activation, OpKind
 from buildtool.plan.choose import choose
 from buildtool.plan.choose.fronts import points
-from buildtool.plan.choose.prepare import load_network, prepare
+from buildtool.plan.models import load_network
 from buildtool.target.choice import choice, load_target
 
 

@@ -9,8 +9,8 @@ import pytest
 from buildtool.api import handle
 from buildtool.api.requests import parse
 from buildtool.base.session import Session
+from buildtool.firmware.planned import planned_or_given
 from buildtool.fronts.cli import main as cli
-from buildtool.plan.choose.given import planned_or_given
 from buildtool.plan.others import chrometrace
 from buildtool.plan.summary.steps import plan_steps
 

@@ -13,10 +13,11 @@ from plan_nets import graphs, make_target
 from zeronet import Net
 
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
+from buildtool.plan.choose.least import best_plan
+from buildtool.plan.choose.limits import Limits
 from buildtool.plan.schedule.calls import Calls, Ranges, region_calls
 from buildtool.plan.schedule.costs import CostModel, parts
 from buildtool.plan.schedule.schedule import schedule
-from buildtool.plan.search.choose import Limits, best_plan
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.summary.summary import summarize
 from buildtool.plan.types import SOURCE
@@ -142,8 +143,8 @@ def test_parts_are_taken_where_they_are_cheaper_than_the_whole():
     graph = net.graph(net.relu(net.conv(net.inputs[0], 4)))
     plain, odd = make_target(), make_target(cost="100 + 40 * outputs * (oh > 1)")
     limits = Limits(1 << 30)
-    assert best_plan(graph, plain, Settings(), limits).strategy == "layerwise"
-    chosen = best_plan(graph, odd, Settings(), limits)
+    assert best_plan(front(graph, plain, Settings()), limits).strategy == "layerwise"
+    chosen = best_plan(front(graph, odd, Settings()), limits)
     assert chosen.strategy == "best"
     assert chosen.cost < plan_layerwise(graph, odd).cost
 

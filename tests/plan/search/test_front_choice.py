@@ -11,9 +11,10 @@ from zeronet import Net
 
 from buildtool.graph.types import Pad
 from buildtool.plan.check.check import check
+from buildtool.plan.choose.least import best_plan, cheapest
+from buildtool.plan.choose.limits import Limits
 from buildtool.plan.search import blocks
 from buildtool.plan.search import front as fronts
-from buildtool.plan.search.choose import Limits, best_plan, cheapest
 from buildtool.plan.search.front import Settings, front
 from buildtool.target import registry
 
@@ -101,7 +102,7 @@ def test_the_least_memory_under_limits_on_cost_and_work(case):
     total = found.tables.before[-1]
     for _, work, cost in sequences:
         limits = Limits(1 << 30, f=work / total, cost=cost / COST_UNITS + 1, objective="ram")
-        plan = best_plan(graph, target, found.settings, limits)
+        plan = best_plan(found, limits)
         check(plan, graph, target)
         assert limits.allow(plan)
         exact = min(s for s, w, c in sequences if w <= work and c <= cost)
@@ -109,10 +110,10 @@ def test_the_least_memory_under_limits_on_cost_and_work(case):
 
 
 def test_the_least_memory_under_a_limit_on_cost_is_exact(case):
-    graph, target, found, sequences = case
+    _, _, found, sequences = case
     for _, _, cost in sequences:
         limits = Limits(1 << 30, cost=cost / COST_UNITS + 1, objective="ram")
-        plan = best_plan(graph, target, found.settings, limits)
+        plan = best_plan(found, limits)
         assert plan.arena_bytes == min(s for s, _, c in sequences if c <= cost + COST_UNITS)
 
 
@@ -124,7 +125,7 @@ def test_a_limit_on_cost_below_that_of_all_operators_alone_is_kept_by_what_leave
     plan = found.plan(0)
     assert plan.cost < found.cost_tables.before[-1] / COST_UNITS
     limits = Limits(1 << 30, cost=plan.cost, objective="ram")
-    assert best_plan(graph, target, found.settings, limits).arena_bytes == plan.arena_bytes
+    assert best_plan(found, limits).arena_bytes == plan.arena_bytes
 
 
 def test_a_plan_of_a_tied_way_is_not_left_out():

@@ -14,7 +14,7 @@ from buildtool.graph.fusions import fusions, with_sliced_fusions
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.choose import chosen
 from buildtool.plan.choose.fronts import points
-from buildtool.plan.choose.prepare import Prepared
+from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.options import PlanOptions
 from buildtool.plan.schedule.branches import branches, exits
 from buildtool.plan.schedule.inner import needs

@@ -9,9 +9,10 @@ import pytest
 
 from buildtool.base.session import Session
 from buildtool.plan.assemble.assemble import assemble
+from buildtool.plan.choose.least import best_plan
+from buildtool.plan.choose.limits import Limits
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.search.choose import Limits, best_plan
-from buildtool.plan.search.front import Settings
+from buildtool.plan.search.front import Settings, front
 from buildtool.target import catalogue
 from buildtool.target.registry import load_board, make_target
 
@@ -24,7 +25,7 @@ class Case:
         self.settings, self.session = Settings(image=image), Session()
 
     def plan(self, ram):
-        return best_plan(self.graph, self.target, self.settings, Limits(ram), self.session)
+        return best_plan(front(self.graph, self.target, self.settings, self.session), Limits(ram))
 
     def without_moves(self, plan):
         """The same regions, tensors kept where they are."""
@@ -34,7 +35,7 @@ class Case:
 
 
 def _rewritten(model):
-    from buildtool.plan.choose.prepare import load_network
+    from buildtool.plan.models import load_network
 
     return load_network(model, Session()).graph
 

@@ -7,8 +7,9 @@ from itertools import pairwise
 import pytest
 
 from buildtool.base.session import Session
-from buildtool.plan.choose.prepare import load_network
-from buildtool.plan.search.choose import Limits, best_plan
+from buildtool.plan.choose.least import best_plan
+from buildtool.plan.choose.limits import Limits
+from buildtool.plan.models import load_network
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.search.paths import Search
 from buildtool.target.costs import COST_UNITS
@@ -30,7 +31,7 @@ def _network(model, board):
 def test_without_limits_a_plan_is_as_cheap_as_the_search_finds(model, board, image):
     graph, target = _network(model, board)
     chosen = Settings(image=image)
-    plan = best_plan(graph, target, chosen, Limits(1 << 40))
+    plan = best_plan(front(graph, target, chosen), Limits(1 << 40))
     least = Search(front(graph, target, chosen).cost_cuts).least(1 << 40)
     assert plan.cost * COST_UNITS == least.weight
 

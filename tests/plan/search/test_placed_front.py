@@ -20,7 +20,7 @@ from buildtool.graph.types import Pad
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.choose.choose import chosen
 from buildtool.plan.choose.fronts import points
-from buildtool.plan.choose.prepare import Prepared
+from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.options import PlanOptions
 from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.timeline import Timeline

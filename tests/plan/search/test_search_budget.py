@@ -22,8 +22,12 @@ from buildtool.fronts.texts import plan as plan_report
 from buildtool.graph import order
 from buildtool.plan.check.check import check
 from buildtool.plan.choose import fronts
+from buildtool.plan.choose.choose import choice
+from buildtool.plan.choose.least import best_plan, search_factor
+from buildtool.plan.choose.limits import Limits
+from buildtool.plan.choose.problem import Prepared
+from buildtool.plan.options import PlanOptions
 from buildtool.plan.search import paths
-from buildtool.plan.search.choose import Limits, best_plan, search_factor
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.search.miss import over_bound
 from buildtool.plan.search.paths import Search
@@ -101,10 +105,28 @@ def test_a_plan_of_an_ended_search_says_how_far_off_it_may_be(one_label):
     missed = []
     for point in found.points[::2]:
         limits = Limits(point.live_bytes + 200)
-        check(best_plan(graph, target, options, limits, session), graph, target)
+        check(best_plan(found, limits), graph, target)
         assert search_factor(front(graph, target, Settings(image="stream")), limits) == 1
         missed.append(search_factor(found, limits))
     assert max(missed) > 1
+
+
+def test_how_far_off_a_plan_may_be_does_not_depend_on_what_was_asked_before(monkeypatch, one_label):
+    own = fronts.settings
+    monkeypatch.setattr(fronts, "settings", lambda *a: replace(own(*a), most_labels=1))
+    graph, target = dense(5), make_target()
+    found = front(graph, target, Settings(image="stream", most_labels=1))
+    sizes = [point.live_bytes + 200 for point in found.points[::2]]
+
+    def factors(limits, session=None):
+        for ram in limits:
+            options = PlanOptions(image="stream", ram=ram)
+            asked = Prepared("", (graph,), target, options, bounded=False, session=session or Session())
+            yield ram, choice(asked).factor
+
+    alone = dict(factors(sizes))
+    assert max(alone.values()) > 1
+    assert dict(factors(sizes, Session())) == dict(factors(reversed(sizes), Session())) == alone
 
 
 def test_answers_say_that_a_budget_ended_the_search(monkeypatch, one_label):

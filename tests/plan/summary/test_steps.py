@@ -7,7 +7,7 @@ import pytest
 
 from buildtool.api.requests import parse
 from buildtool.base.session import Session
-from buildtool.plan.choose.given import planned_or_given
+from buildtool.firmware.planned import planned_or_given
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.summary.steps import plan_steps
 from buildtool.plan.summary.summary import summarize

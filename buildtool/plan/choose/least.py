@@ -1,4 +1,4 @@
-"""The choice of one plan: the least of something under limits on the rest.
+"""The plan of one network's front that has the least of something under limits on the rest.
 
 Limits on memory are kept by placed plans; where placing one needs more than its live bytes, the next
 smaller way is tried.
@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from buildtool.base.errors import BuildtoolError, Hint, PlanError, Value, suggest
+from buildtool.base.errors import BuildtoolError, Hint, PlanError, suggest
 from buildtool.base.modes import Image, Objective
-from buildtool.base.session import Session
-from buildtool.graph.types import Graph
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
+from buildtool.plan.choose.limits import Limits
 from buildtool.plan.search.cuts import Cuts
-from buildtool.plan.search.front import Front, Settings, front
+from buildtool.plan.search.front import Front, front
 from buildtool.plan.search.lower_bound import INFINITE
+from buildtool.plan.search.miss import over_bound
 from buildtool.plan.search.paths import Search, Way
 from buildtool.plan.search.priced import SCALE, priced
 from buildtool.plan.summary.binding import binding
@@ -25,71 +25,38 @@ from buildtool.plan.summary.fit import available_bytes, check_state_fits
 from buildtool.plan.types import Plan
 from buildtool.target.arena_in import roomier
 from buildtool.target.costs import COST_UNITS
-from buildtool.target.types import Target
 
 MOST_PRICES = 12  # of work: each is between two plans of the hull, and rarely more than six are needed
 LAST_WAYS = 3  # of least memory within a cost: moves may make the very last too dear once it is placed
-MS_STEPS = 1000  # of a millisecond, to which one that is suggested is rounded up
-F_SLACK = 1e-9  # a limit that is a plan's own F, rounded, is kept by it
 
 
-@dataclass(frozen=True)
-class Limits:
-    """`ram`: bytes the arena may have, infinite where it may have any; `f`, `cost`: most of each;
-    `objective`: "cost" or "ram". `in_ms`: milliseconds of a cost of 1, where the limit on cost was one of
-    milliseconds.
-    """
-
-    ram: float
-    f: float | None = None
-    cost: float | None = None
-    objective: str = Objective.COST
-    in_ms: float | None = None
-
-    def allow(self, plan: Plan) -> bool:
-        """Whether a plan is within all limits."""
-        return plan.arena_bytes <= self.ram and self.allow_work(plan)
-
-    def allow_work(self, plan: Plan) -> bool:
-        """Whether a plan is within the limits on work and cost."""
-        return (self.f is None or plan.f <= self.f + F_SLACK) and (
-            self.cost is None or plan.cost <= self.cost
-        )
-
-
-def best_plan(
-    graph: Graph, target: Target, settings: Settings, limits: Limits, session: Session | None = None
-) -> Plan:
+def best_plan(found: Front, limits: Limits) -> Plan:
     """The plan with the least cost (or memory) within the limits; never worse than layer by layer.
 
     PlanError where there is none, with what the nearest plans need.
     """
-    chosen, found, candidates = _choose(graph, target, settings, limits, session)
+    chosen, candidates = _choose(found, limits)
     if chosen is None:
         raise refusal(found, candidates, limits)
     return chosen
 
 
-def plan_within(
-    graph: Graph, target: Target, settings: Settings, limits: Limits, session: Session | None = None
-) -> Plan | None:
+def plan_within(found: Front, limits: Limits) -> Plan | None:
     """As `best_plan`; None where there is none."""
-    return _choose(graph, target, settings, limits, session)[0]
+    return _choose(found, limits)[0]
 
 
-def _choose(
-    graph: Graph, target: Target, settings: Settings, limits: Limits, session: Session | None
-) -> tuple[Plan | None, Front, list[Plan]]:
-    """The best plan if there is one, the front, and all the plans that were looked at."""
+def _choose(found: Front, limits: Limits) -> tuple[Plan | None, list[Plan]]:
+    """The best plan if there is one, and all the plans that were looked at."""
     candidates: list[Plan] = []
-    found = front(graph, target, settings, session)
     by_cost = limits.objective == Objective.COST
     too_large = by_cost and _exceeded_by_an_operator(found, limits.ram)
-    if not too_large and (by_cost or settings.image != Image.STREAM):  # streamed, it is one of the points
+    is_point = not by_cost and found.settings.image == Image.STREAM
+    if not too_large and not is_point:
         whole = _operator_by_operator(found, limits)
         if by_cost and limits.allow(whole) and not whole.moves and found.cost_tables.nothing_saves:
             # No block weighs less than its operators do one by one.
-            return whole, found, [whole]
+            return whole, [whole]
         candidates.append(whole)
     if not by_cost:
         candidates += smallest(found, limits)
@@ -109,7 +76,7 @@ def _choose(
             chosen = _cheapest_of(candidates, limits)
     if chosen is None and too_large:
         candidates.insert(0, _operator_by_operator(found, limits))
-    return chosen, found, candidates
+    return chosen, candidates
 
 
 def _exceeded_by_an_operator(found: Front, ram: float) -> bool:
@@ -139,8 +106,8 @@ def search_factor(found: Front, limits: Limits) -> float:
     """
     if limits.objective == Objective.RAM:
         return found.factor
-    known = found.space.cost_factors  # of other limits where weights had to find room in the arena as well
-    return known.get(_most(limits.ram), max(known.values(), default=1.0))
+    # of other limits where weights had to find room in the arena as well
+    return found.missed.get(_most(limits.ram), max(found.missed.values(), default=1.0))
 
 
 def _most(ram: float) -> int:
@@ -176,7 +143,7 @@ def cheapest(found: Front, limits: Limits, search: Search | None = None) -> list
     exact on the lower convex hull of cost over work, and never dearer than the plan of least work.
     """
     plans = _placed(found, search := search or least_cost(found), limits.ram)
-    found.space.note_cost(_most(limits.ram), search)
+    _note(found, _most(limits.ram), search)
     if not plans or limits.f is None or limits.allow(plans[-1]) or plans[-1].arena_bytes > limits.ram:
         return plans
     dear = plans[-1]  # with too much work, but cheap
@@ -186,6 +153,15 @@ def cheapest(found: Front, limits: Limits, search: Search | None = None) -> list
     if least and least[-1].arena_bytes <= limits.ram:
         plans += _between(found, limits, dear, least[-1])
     return plans
+
+
+def _note(found: Front, most_bytes: int, search: Search) -> None:
+    """Writes down what a search for the least cost, whose first limit this was, has proven."""
+    if search.first is not None and most_bytes not in found.missed:
+        exact = search.first_exact
+        found.missed[most_bytes] = (
+            1.0 if exact else over_bound(found.cost_cuts, search.first.weight, most_bytes)
+        )
 
 
 def cheaper_points(found: Front, limits: Limits, known: Sequence[Plan], search: Search) -> list[Plan]:
@@ -266,7 +242,7 @@ def smallest(found: Front, limits: Limits) -> list[Plan]:
     for i, point in enumerate(found.points):
         if least is not None and not found.may_fit(i, least - 1):
             continue
-        if limits.f is None or point.f <= limits.f + F_SLACK:
+        if limits.allow_f(point.f):
             if plans and not found.work.goes_on():
                 return plans
             plans.append(found.plan(i))
@@ -280,7 +256,7 @@ def _smaller(found: Front, limits: Limits, least: int | None) -> list[Plan]:
     They are those that a limit just below it is met by, so that a refusal names the least that would do.
     """
     plans: list[Plan] = []
-    bytes_ = min(p.live_bytes for p in found.points if limits.f is None or p.f <= limits.f + F_SLACK)
+    bytes_ = min(p.live_bytes for p in found.points if limits.allow_f(p.f))
     while least is not None and least > bytes_ and found.work.goes_on():
         lower = replace(limits, ram=least - 1, objective=Objective.COST)
         plan = _cheapest_of(cheapest(found, lower), lower)
@@ -377,33 +353,8 @@ def _ways_out(found: Front, limits: Limits) -> list[Hint]:
             continue  # this network's image cannot be streamed
         plan = _within_memory(other, limits)
         if plan is not None:
-            ways.append(wider(plan, limits, **({} if same else {"image": str(image)})))
+            ways.append(limits.wider(plan, **({} if same else {"image": str(image)})))
     return ways or [Hint("a board with more RAM, a smaller image or fewer channels")]
-
-
-def wider(plan: Plan, limits: Limits, **others: Value) -> Hint:
-    """The hint to take limits that a plan keeps, where the ones at hand are not, besides `others`."""
-    settings = dict(others)
-    if plan.arena_bytes > limits.ram:
-        settings["ram"] = plan.arena_bytes
-    if limits.f is not None and plan.f > limits.f + F_SLACK:
-        settings["max_f"] = math.ceil((plan.f - F_SLACK) * 1000) / 1000
-    if limits.cost is not None and plan.cost > limits.cost:
-        settings |= cost_setting(plan.cost, limits.in_ms)
-    return suggest(f"{plan.arena_bytes:,} bytes, F {plan.f:.3f}, {_cost(plan, limits)}", **settings)
-
-
-def cost_setting(cost: float, in_ms: float | None) -> dict[str, Value]:
-    """The option that allows a cost, rounded up; `in_ms`: milliseconds of a cost of 1, if it is in them."""
-    if in_ms is None:
-        return {"max_cost": math.ceil(cost)}
-    return {"max_ms": math.ceil(cost * in_ms * MS_STEPS + 1e-6) / MS_STEPS}
-
-
-def _cost(plan: Plan, limits: Limits) -> str:
-    if limits.in_ms is None:
-        return f"cost {plan.cost:,.0f}"
-    return f"{plan.cost * limits.in_ms:,.4g} ms"
 
 
 def _within_memory(found: Front, limits: Limits) -> Plan | None:

@@ -17,9 +17,9 @@ from retrained import retrained_model
 from buildtool import zoo
 from buildtool.api import handle
 from buildtool.base.errors import BuildtoolError, PlanError, UsageError
+from buildtool.firmware import planned as planned_module
 from buildtool.fronts.cli.main import run
 from buildtool.plan.assemble.layerwise import plan
-from buildtool.plan.choose import given as given_module
 from buildtool.plan.locked import Locked, from_text, operators, to_text
 
 NET, BOARD = "ds_cnn", "cortex-m4"
@@ -110,7 +110,7 @@ def test_a_kernel_that_needs_more_scratch_refuses_and_one_of_other_costs_does_no
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As after an upgrade of the kernels."""
-    real = given_module.load_target
+    real = planned_module.load_target
 
     def upgraded(**fields: str) -> None:
         def load(*args: Any) -> Any:
@@ -118,7 +118,7 @@ def test_a_kernel_that_needs_more_scratch_refuses_and_one_of_other_costs_does_no
             kernels = tuple(dataclasses.replace(kernel, **fields) for kernel in target.kernels)
             return dataclasses.replace(target, kernels=kernels)
 
-        monkeypatch.setattr(given_module, "load_target", load)
+        monkeypatch.setattr(planned_module, "load_target", load)
 
     upgraded(cost="macs * 3 + 17")
     assert by_plan(lock())["files"]["ds_cnn.plan"] == answered("emit")["files"]["ds_cnn.plan"]

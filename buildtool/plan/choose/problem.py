@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgpack
 
@@ -15,26 +15,38 @@ from buildtool.base.session import Level, Session
 from buildtool.graph.fusions import with_sliced_fusions
 from buildtool.graph.partviews import views, with_views
 from buildtool.graph.types import Graph
-from buildtool.plan.choose import passes, viewed
-from buildtool.plan.choose.bound import firmware
+from buildtool.plan.choose import forms
 from buildtool.plan.choose.cost_units import within_cost
-from buildtool.plan.choose.slow_weights import loads_weights
-from buildtool.plan.models import Model, Named, load_model, read_graph
+from buildtool.plan.choose.limits import Limits
 from buildtool.plan.options import PlanOptions
-from buildtool.target.types import Target
+from buildtool.plan.summary.fit import available_bytes, excess_bytes
+from buildtool.target.arena_in import loads
+from buildtool.target.types import Taken, Target
 
 if TYPE_CHECKING:
     from buildtool.graph import order as graph_order
     from buildtool.plan.types import Plan
 
 
-@dataclass(frozen=True)
-class Network:
-    """A model that was read: `source` as the file has it, `graph` rewritten for planning."""
+class Beside(Protocol):
+    """What firmware takes of a board's memories beside the arena and what the network keeps."""
 
-    model: Model
-    source: Graph
-    graph: Graph
+    def __call__(
+        self,
+        graph: Graph,
+        target: Target,
+        plan: Plan | None = None,
+        session: Session | None = None,
+        *,
+        least: bool = False,
+    ) -> tuple[Taken, ...]:
+        """Where code lies in the arena's memory it is that of `plan`, and without one what every plan has at
+        the least. `least`: of what is known as a bound, the least that it may turn out to be.
+        """
+
+
+def _nothing(*_: object, **__: object) -> tuple[Taken, ...]:
+    return ()
 
 
 @dataclass(frozen=True)
@@ -46,7 +58,9 @@ class Prepared:
     whether the board's memory is a limit. `order_status`: of the
     best order, see `graph.order.Order`; None where that was not asked for. `varied`: whether plans of the
     network's other forms count, with views and with second passes. `sliced`: whether the last graph is one
-    more form of the first, its fusions in slices (see `graph.fusions`): for strategy `best` alone.
+    more form of the first, its fusions in slices (see `graph.fusions`): for strategy `best` alone. `beside`:
+    what a plan's firmware takes of the board's memories. `missed`: as `Front.missed`, of all fronts that are
+    searched for this problem.
     """
 
     path: str
@@ -58,6 +72,13 @@ class Prepared:
     order_status: str | None = None
     varied: bool = True
     sliced: bool = False
+    beside: Beside = field(default=_nothing, compare=False)
+    missed: dict[int, float] = field(default_factory=dict, compare=False)
+
+    @property
+    def graph(self) -> Graph:
+        """The first of the graphs: the only one, of a problem made by `of`."""
+        return self.graphs[0]
 
     @property
     def unsliced(self) -> tuple[Graph, ...]:
@@ -75,17 +96,21 @@ class Prepared:
         graphs = self.graphs[:1] if follows and options.order != Order.BEST else self.unsliced
         return replace(self, graphs=graphs, options=options, bounded=False, sliced=False)
 
+    def of(self, graph: Graph) -> Prepared:
+        """The problem of one graph by itself."""
+        return replace(self, graphs=(graph,), varied=False, sliced=False)
+
     @cached_property
     def viewed(self) -> tuple[Graph, ...]:
         """The graphs with views in the place of slices of channels, where any can be."""
-        found = (viewed.graphs(graph, self.target, self.options) for graph in self.unsliced if self.varied)
+        found = (forms.viewed(graph, self.target, self.options) for graph in self.unsliced if self.varied)
         return tuple(chain.from_iterable(found))
 
     @cached_property
     def twice(self) -> tuple[Graph, ...]:
         """The graphs with the second passes that may pay, which takes a search."""
         graphs = self.graphs if self.varied else ()
-        found = (passes.graphs(graph, self.target, self.options, self.session) for graph in graphs)
+        found = (forms.with_passes(graph, self.target, self.options, self.session) for graph in graphs)
         return tuple(chain.from_iterable(found))
 
     def graph_for(self, index: int, plan: Plan) -> Graph:
@@ -101,8 +126,6 @@ class Prepared:
     @property
     def available(self) -> int:
         """Bytes that the board has for an arena."""
-        from buildtool.plan.summary.fit import available_bytes
-
         return available_bytes(self.target.board, self.state_bytes)
 
     @property
@@ -110,7 +133,7 @@ class Prepared:
         """Bytes that the network keeps between invokes."""
         from buildtool.plan.assemble.buffers import state_bytes
 
-        return state_bytes(self.graphs[0], self.target.board.alignment)
+        return state_bytes(self.graph, self.target.board.alignment)
 
     @property
     def ram(self) -> int | None:
@@ -118,31 +141,46 @@ class Prepared:
         limits = [self.options.ram, self.available if self.bounded else None]
         return min((limit for limit in limits if limit is not None), default=None)
 
-
-def load_network(spec: Named, session: Session) -> Network:
-    """Reads a model and rewrites its graph."""
-    session.tell("reading the network")
-    model = load_model(spec, session)
-    source, graph = read_graph(model, session)
-    return Network(model, source, graph)
+    def limits(self, ram: float | None) -> Limits:
+        """What a plan has to keep to: `ram` bytes (None: any), and the options' limits on work and cost."""
+        return Limits.of(self.options, self.target, ram)
 
 
-def prepare(network: Network, target: Target, options: PlanOptions, session: Session) -> Prepared:
-    """The planning problem of a network on a target; UsageError for an option that has no effect there."""
+def problem(
+    graph: Graph, target: Target, options: PlanOptions, session: Session, beside: Beside, *, path: str
+) -> Prepared:
+    """The planning problem of a network on a target; UsageError for an option that has no effect there.
+
+    `graph`: as it was rewritten for planning.
+    """
     refuse_idle(target, options)
     options = within_cost(options, target)
-    target = target.with_firmware(firmware(network.graph, target))
-    graphs, status = _orders(network.graph, options, session)
-    other_form = _with_sliced_fusions(network.graph, target, options)
+    target = target.with_firmware(beside(graph, target))
+    graphs, status = _orders(graph, options, session)
+    other_form = _with_sliced_fusions(graph, target, options)
     return Prepared(
-        network.model.path,
+        path,
         (*graphs, *other_form),
         target,
         options,
         session=session,
         order_status=status,
         sliced=bool(other_form),
+        beside=beside,
     )
+
+
+def own_firmware(
+    beside: Beside, graph: Graph, plan: Plan, target: Target, session: Session
+) -> tuple[Taken, ...]:
+    """What the firmware of a plan takes, counted at the least that it may turn out to be where the plan fits
+    beside no more: then linking decides.
+    """
+    most = beside(graph, target, plan, session)
+    if not excess_bytes(target.with_firmware(most).board, plan):
+        return most
+    least = beside(graph, target, plan, session, least=True)
+    return most if excess_bytes(target.with_firmware(least).board, plan) else least
 
 
 def _orders(graph: Graph, options: PlanOptions, session: Session) -> tuple[tuple[Graph, ...], str | None]:
@@ -173,7 +211,7 @@ def _orders(graph: Graph, options: PlanOptions, session: Session) -> tuple[tuple
 
 def _with_sliced_fusions(graph: Graph, target: Target, options: PlanOptions) -> tuple[Graph, ...]:
     """The form of a network in which slices may take the places of branches, where it has one."""
-    if options.strategy != Strategy.BEST or options.in_place != InPlace.ROWS or loads_weights(target.board):
+    if options.strategy != Strategy.BEST or options.in_place != InPlace.ROWS or loads(target.board):
         return ()
     sliced = with_sliced_fusions(graph)
     return () if sliced is graph else (sliced,)
@@ -210,7 +248,7 @@ def refuse_idle(target: Target, options: PlanOptions) -> None:
     are moved between operators where the least memory is asked for.
     """
     chooses = options.strategy in (Strategy.BEST, Strategy.LAYERWISE) or options.order == Order.BEST
-    if options.objective != Objective.COST and not chooses and not loads_weights(target.board):
+    if options.objective != Objective.COST and not chooses and not loads(target.board):
         raise UsageError(
             f"it has no effect with strategy {options.strategy}, which makes one plan",
             option="objective",

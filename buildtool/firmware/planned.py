@@ -1,41 +1,97 @@
-"""A plan that was made earlier, in place of planning: read, and proved legal for the model and the board.
+"""A model planned for a target: the one way from what a request names to a plan, made now or given.
 
-It is the emitted .plan of a build, or a file that was kept beside the model (see plan/locked.py). It may have
-been made by an earlier version, by other costs, or for a board that differs: what counts is that it holds.
+    load_target, load_network   the board, and the network that is read and rewritten
+    prepare                     the planning problem, with what firmware takes beside an arena
+    choice                      one plan within the limits, checked (see plan/choose)
+    refuse_unless_fits          against the board's memories (see needs.py)
+
+`plan`, `front`, `analyze`, `emit`, `build`, `validate` and `profile` all go this way, so that an option
+means the same to each of them. A plan that is given in place of planning is the emitted .plan of a build, or
+a file that was kept beside the model (see plan/locked.py). It may have been made by an earlier version, by
+other costs, or for a board that differs: what counts is that it holds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from buildtool.base.errors import Hint, PlanError
 from buildtool.base.files import File
 from buildtool.base.modes import Image
 from buildtool.base.session import Session
+from buildtool.firmware.bound import firmware
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.fusions import with_sliced_fusions
 from buildtool.graph.partviews import with_views
 from buildtool.graph.secondpass import with_second_passes
 from buildtool.graph.types import Graph
 from buildtool.plan.check.check import check
-from buildtool.plan.choose.bound import own_firmware
+from buildtool.plan.choose.choose import choice as chosen
 from buildtool.plan.choose.cost_units import cost_limit, shown_cost
-from buildtool.plan.choose.pipeline import Planned, planned
-from buildtool.plan.choose.prepare import load_network
+from buildtool.plan.choose.limits import Limits
+from buildtool.plan.choose.problem import Prepared, own_firmware, problem
 from buildtool.plan.codec import from_bytes
 from buildtool.plan.locked import Locked, from_text, is_text, operators
-from buildtool.plan.models import Named
+from buildtool.plan.models import Model, Named, Network, load_network
 from buildtool.plan.options import Lock, PlanOptions
 from buildtool.plan.types import Plan
 from buildtool.target.choice import TargetChoice, load_target
+from buildtool.target.choice import choice as target_choice
 from buildtool.target.types import Target
 
 MOST_PLAN_BYTES = 1 << 28
 
 
 _AGAIN = Hint("make a plan that fits: buildtool plan MODEL --board BOARD --out FILE")
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A model, planned for a target: `graph` is the rewritten one that the plan is for."""
+
+    model: Model
+    source: Graph
+    graph: Graph
+    target: Target
+    plan: Plan
+    choice: TargetChoice
+    options: PlanOptions
+    session: Session
+    order_status: str | None = None  # as in Prepared
+    search_factor: float = 1.0  # as `kept.Choice.factor`
+    placing_ended: bool = False  # as `kept.Choice.ended`
+
+
+def prepare(network: Network, target: Target, options: PlanOptions, session: Session) -> Prepared:
+    """The planning problem of a network on a target; UsageError for an option that has no effect there."""
+    return problem(network.graph, target, options, session, firmware, path=network.model.path)
+
+
+def planned(
+    spec: Named, target: TargetChoice | Named, options: PlanOptions, session: Session | None = None
+) -> Planned:
+    """Reads, rewrites, plans and checks; does not ask whether the plan fits the board."""
+    session = session or Session()
+    chosen_target = target_choice(target)
+    loaded = load_target(chosen_target, session)
+    network = load_network(spec, session)
+    prepared = prepare(network, loaded, options, session)
+    found = chosen(prepared)
+    return Planned(
+        network.model,
+        network.source,
+        prepared.graph_for(found.index, found.plan),
+        prepared.target.with_firmware(found.firmware),
+        found.plan,
+        chosen_target,
+        options,
+        session,
+        prepared.order_status,
+        found.factor,
+        found.ended,
+    )
 
 
 def planned_or_given(
@@ -46,7 +102,7 @@ def planned_or_given(
         return planned(spec, choice, options, session)
     made = given_plan(spec, choice, lock.file, session)
     try:
-        _keep(made.plan, options, lock.image)
+        _keep(made.plan, options, made.target, lock.image)
         _keep_cost(made.plan, options, made.target)
     except PlanError as error:
         raise error.at(path=lock.file.path) from None
@@ -68,7 +124,7 @@ def given_plan(spec: Named, choice: TargetChoice, file: File, session: Session) 
         _check(locked, graph, target)
     except PlanError as error:
         raise error.at(path=file.path) from None
-    target = target.with_firmware(own_firmware(graph, locked.plan, target, session))
+    target = target.with_firmware(own_firmware(firmware, graph, locked.plan, target, session))
     return Planned(network.model, network.source, graph, target, locked.plan, choice, PlanOptions(), session)
 
 
@@ -99,17 +155,18 @@ def _difference(locked: Locked, graph: Graph) -> str:
     return "an operator's geometry (strides, padding, connections) differs"
 
 
-def _keep(plan: Plan, options: PlanOptions, image: Image | None) -> None:
+def _keep(plan: Plan, options: PlanOptions, target: Target, image: Image | None) -> None:
     """PlanError for a plan beyond a limit, or of another image mode."""
     if image is not None and plan.image != image:
         raise PlanError(f"the plan has image {plan.image}, {image} is asked for", hint=_AGAIN)
-    if options.ram is not None and plan.arena_bytes > options.ram:
-        over = plan.arena_bytes - options.ram
+    missed = Limits.of(options, target, options.ram).first_missed(plan)
+    if missed == "ram":
+        over = plan.arena_bytes - (options.ram or 0)
         raise PlanError(
             f"the plan's arena requires {plan.arena_bytes} bytes, {options.ram} are allowed: {over} too many",
             hint=_AGAIN,
         )
-    if options.max_f is not None and plan.f > options.max_f + 1e-9:
+    if missed == "max_f":
         raise PlanError(f"the plan's F is {plan.f:.3f}, {options.max_f} is allowed", hint=_AGAIN)
 
 

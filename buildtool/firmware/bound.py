@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.base.session import Session
 from buildtool.emit.image import image_layout, unpacked_image
-from buildtool.plan.choose.footprint import (
+from buildtool.firmware.footprint import (
     ALIGNMENT,
     ARENA,
     AROUND,
@@ -27,7 +27,6 @@ from buildtool.plan.choose.footprint import (
     MemoryUse,
     parts_of,
 )
-from buildtool.plan.summary.fit import excess_bytes
 from buildtool.plan.types import Plan
 from buildtool.target import catalogue, registry
 from buildtool.target.arena_in import arena_memories
@@ -168,15 +167,18 @@ def firmware(
     target: Target,
     plan: Plan | None = None,
     session: Session | None = None,
-    share: float = 1.0,
+    *,
+    least: bool = False,
 ) -> tuple[Taken, ...]:
     """What firmware takes of a board's memories beside the arena and what the network keeps.
 
     Where code lies in the arena's memory it is that of `plan`, and without one what every plan has at the
-    least; `share`: of code and variables, how much is counted; gaps are counted with the whole alone.
-    Nothing for programs of this machine.
+    least. `least`: what is known as a bound is counted at the least that it may turn out to be once it is
+    linked, and gaps not at all; an estimate, which is never linked, is taken as it is. Nothing for programs
+    of this machine.
     """
     board = target.board
+    share = LEAST_SHARE if least and not is_estimated(target) else 1.0
     if board.is_native and not is_estimated(target):
         return ()
     entries = read(*LIKENED)[1] if is_estimated(target) else recorded(board.core)
@@ -205,17 +207,6 @@ def _counted(name: str, size: int, share: float) -> int:
     if name == ALIGNMENT:
         return size if share == 1 else 0
     return int(size * share) if name.startswith((CODE, VARIABLES)) else size
-
-
-def own_firmware(graph: Graph, plan: Plan, target: Target, session: Session) -> tuple[Taken, ...]:
-    """`firmware` of a plan, whose code is counted at the least that it may turn out to be where the plan fits
-    beside no more: then linking decides. An estimate, which is never linked, is taken as it is.
-    """
-    most = firmware(graph, target, plan, session)
-    if is_estimated(target) or not excess_bytes(target.with_firmware(most).board, plan):
-        return most
-    least = firmware(graph, target, plan, session, LEAST_SHARE)
-    return most if excess_bytes(target.with_firmware(least).board, plan) else least
 
 
 def _guard(board: Board) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from buildtool.base.errors import Hint, PlanError, suggest
-from buildtool.plan.choose.footprint import (
+from buildtool.firmware.footprint import (
     ARENA,
     RESERVED,
     STACK,
@@ -20,7 +20,7 @@ from buildtool.target.partitions import weights_room
 from buildtool.target.types import Board, MemoryKind, Target
 
 if TYPE_CHECKING:
-    from buildtool.plan.choose.pipeline import Planned
+    from buildtool.firmware.planned import Planned
     from buildtool.plan.options import PlanOptions
     from buildtool.plan.types import Plan
 

@@ -15,7 +15,7 @@ from buildtool.target.speeds import streamed
 if TYPE_CHECKING:
     from buildtool.base.session import Session
     from buildtool.graph.types import Graph
-    from buildtool.plan.choose.prepare import Prepared
+    from buildtool.plan.choose.problem import Prepared
     from buildtool.target.types import Board, Target
 
 TRIES = 6  # plans that are spread, each of them for less memory than the one before
@@ -73,7 +73,7 @@ def spread(prepared: Prepared, planner: Callable[[Prepared], Plan]) -> Plan:
         return whole[-1]
     if options.objective == Objective.RAM:
         return min(found, key=lambda plan: (plan.arena_bytes, plan.cost))
-    (graph,), target, session = prepared.graphs, prepared.target, prepared.session
+    graph, target, session = prepared.graph, prepared.target, prepared.session
     return min(found, key=lambda plan: (plan.cost + waiting(plan, graph, target, session), plan.arena_bytes))
 
 
@@ -97,7 +97,7 @@ def _divided(plan: Plan, prepared: Prepared) -> list[Plan]:
     """The plan over both memories, and as it is in each that holds all of it, within the limits."""
     from buildtool.plan.assemble.memories import in_one, over_two
 
-    (graph,), target = prepared.graphs, prepared.target
+    graph, target = prepared.graph, prepared.target
     first, second = rooms(target.board, plan.state_bytes)
     speeds = waits(target.board)
     # Without a difference that is known, the memory that is named first is the better one.
@@ -120,14 +120,5 @@ def _divided(plan: Plan, prepared: Prepared) -> list[Plan]:
     ]
     alone = [in_one(plan, memory, unit) for memory in (0, 1) if plan.arena_bytes]
     found = [one for one in (*over, *alone) if one is not None]
-    return [one for one in found if holds(target.board, one) and _keeps(one, prepared)]
-
-
-def _keeps(plan: Plan, prepared: Prepared) -> bool:
-    """Whether a plan is within the limits that were given."""
-    options = prepared.options
-    return (
-        (options.ram is None or plan.arena_bytes <= options.ram)
-        and (options.max_f is None or plan.f <= options.max_f + 1e-9)
-        and (options.max_cost is None or plan.cost <= options.max_cost)
-    )
+    limits = prepared.limits(prepared.options.ram)
+    return [one for one in found if holds(target.board, one) and limits.allow(one)]

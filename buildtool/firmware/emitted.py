@@ -11,7 +11,7 @@ from buildtool.base.session import Level
 if TYPE_CHECKING:
     from buildtool.emit.image import WeightImage
     from buildtool.emit.sources import Sources
-    from buildtool.plan.choose.pipeline import Planned
+    from buildtool.firmware.planned import Planned
 
 Text = tuple[dict[str, bytes], tuple[str, ...]]  # files, and which of them are to be compiled
 

@@ -1,0 +1,78 @@
+"""What a plan has to keep to, and the settings that a plan which does not would need."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from buildtool.base.errors import Hint, Value, suggest
+from buildtool.base.modes import Objective
+from buildtool.plan.options import PlanOptions
+from buildtool.plan.types import Plan
+from buildtool.target.types import Target
+
+F_SLACK = 1e-9  # a limit that is a plan's own F, rounded, is kept by it
+MS_STEPS = 1000  # of a millisecond, to which one that is suggested is rounded up
+
+
+@dataclass(frozen=True)
+class Limits:
+    """`ram`: bytes the arena may have, infinite where it may have any; `f`, `cost`: most of each;
+    `objective`: "cost" or "ram". `in_ms`: milliseconds of a cost of 1, where the limit on cost was one of
+    milliseconds.
+    """
+
+    ram: float
+    f: float | None = None
+    cost: float | None = None
+    objective: str = Objective.COST
+    in_ms: float | None = None
+
+    @classmethod
+    def of(cls, options: PlanOptions, target: Target, ram: float | None = None) -> Limits:
+        """`ram` bytes (None: any), and the limits of options on work and cost."""
+        in_ms = None if options.max_ms is None else target.cost_ms
+        most = math.inf if ram is None else ram
+        return cls(most, options.max_f, options.max_cost, options.objective, in_ms)
+
+    def allow(self, plan: Plan) -> bool:
+        """Whether a plan is within all limits."""
+        return plan.arena_bytes <= self.ram and self.allow_work(plan)
+
+    def allow_work(self, plan: Plan) -> bool:
+        """Whether a plan is within the limits on work and cost."""
+        return self.allow_f(plan.f) and self.allow_cost(plan.cost)
+
+    def allow_f(self, f: float) -> bool:
+        """Whether so much work over the network's own is within the limit on that."""
+        return self.f is None or f <= self.f + F_SLACK
+
+    def allow_cost(self, cost: float) -> bool:
+        """Whether a cost is within the limit on that."""
+        return self.cost is None or cost <= self.cost
+
+    def first_missed(self, plan: Plan) -> str:
+        """The option whose limit a plan is beyond, the first of ram, max_f and max_cost; "": it keeps all."""
+        if plan.arena_bytes > self.ram:
+            return "ram"
+        if not self.allow_f(plan.f):
+            return "max_f"
+        return "" if self.allow_cost(plan.cost) else "max_cost"
+
+    def wider(self, plan: Plan, **others: Value) -> Hint:
+        """The hint to take limits that a plan keeps, where the ones at hand are not, besides `others`."""
+        settings = dict(others)
+        if plan.arena_bytes > self.ram:
+            settings["ram"] = plan.arena_bytes
+        if self.f is not None and not self.allow_f(plan.f):
+            settings["max_f"] = math.ceil((plan.f - F_SLACK) * 1000) / 1000
+        if not self.allow_cost(plan.cost):
+            settings |= self.cost_setting(plan.cost)
+        cost = f"cost {plan.cost:,.0f}" if self.in_ms is None else f"{plan.cost * self.in_ms:,.4g} ms"
+        return suggest(f"{plan.arena_bytes:,} bytes, F {plan.f:.3f}, {cost}", **settings)
+
+    def cost_setting(self, cost: float) -> dict[str, Value]:
+        """The option that allows a cost, rounded up; milliseconds where the limit is one of these."""
+        if self.in_ms is None:
+            return {"max_cost": math.ceil(cost)}
+        return {"max_ms": math.ceil(cost * self.in_ms * MS_STEPS + 1e-6) / MS_STEPS}

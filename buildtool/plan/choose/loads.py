@@ -1,0 +1,103 @@
+"""Plans for boards whose weights are not read in place: what is loaded counts as memory, too."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from buildtool.graph.types import Graph
+from buildtool.plan.choose.problem import Prepared
+from buildtool.plan.types import Plan
+from buildtool.target.arena_in import loads
+from buildtool.target.types import Target
+
+if TYPE_CHECKING:
+    from buildtool.plan.assemble.loads import Loading
+
+ROUNDS = 8  # of asking for less
+BETWEEN = 8  # goals between the least and what it came to
+
+
+def least_loading_cost(graph: Graph, target: Target) -> float:
+    """What bringing all constants into the arena adds to the cost of any plan, at the least."""
+    from buildtool.plan.assemble.constants import Constants, constants
+    from buildtool.plan.place.arena import round_up
+    from buildtool.plan.schedule.costs import CostModel
+    from buildtool.plan.types import Load
+    from buildtool.target import catalogue
+
+    if not loads(target.board):
+        return 0.0
+    kernels = catalogue.select_all(target, graph)
+    model = CostModel(graph, kernels, target.costs)
+
+    def least(op: int, block: Constants) -> float:
+        evenly = (-(-block.channels // slices) for slices in range(2, block.channels + 1))
+        widths = {0} | {round_up(width, block.step) for width in evenly}  # 0: all at once
+        return min(model.loading(Load(op, 0, block.size, width, 1)) for width in widths)
+
+    return sum(least(op, block) for op, block in constants(graph, kernels).items())
+
+
+def least_arena(bare: Plan, prepared: Prepared) -> int:
+    """Bytes that no arena of `bare` with its constants is below, however they come."""
+    return _loading(bare, prepared).least if loads(prepared.target.board) else bare.arena_bytes
+
+
+def with_loads_at_once(bare: Plan, prepared: Prepared) -> Plan:
+    """`bare` with buffers for its constants, in the smallest arena that a first attempt finds."""
+    loading = _loading(bare, prepared)
+    return loading.plan(loading.least, 0, attempts=1)
+
+
+def with_loads(bare: Plan, prepared: Prepared, room: float | None) -> Plan:
+    """`bare` with buffers for its constants, within `room` bytes if that can be; None: in the smallest arena
+    that is found. It is `bare` itself where nothing is loaded.
+    """
+    if not loads(prepared.target.board):
+        return bare
+    loading = _loading(bare, prepared)
+    return _smallest(loading, prepared) if room is None else _within(loading, prepared, room, room)
+
+
+def _smallest(loading: Loading, prepared: Prepared) -> Plan:
+    """The plan in the smallest arena that is found.
+
+    No arena is lower than `Loading.least`, so that is asked for first. Which constants come in slices depends
+    on the goal: where what comes out is larger, goals between the two are tried, the largest first, which
+    takes the least work; then a little less is asked for as long as that helps.
+    """
+    alignment, work = prepared.target.board.alignment, prepared.session.work
+    best = _within(loading, prepared, loading.least)
+    missed = best.arena_bytes - loading.least
+    for part in range(BETWEEN - 1, 0, -1) if missed >= BETWEEN * alignment else ():
+        goal = loading.least + missed * part // BETWEEN
+        if goal < best.arena_bytes and work.goes_on():
+            best = min(best, _within(loading, prepared, goal), key=lambda plan: plan.arena_bytes)
+    for _ in range(ROUNDS):
+        if best.arena_bytes <= loading.least or not work.goes_on():
+            break
+        made = _within(loading, prepared, best.arena_bytes - alignment)
+        if made.arena_bytes >= best.arena_bytes:
+            break
+        best = made
+    return best
+
+
+def _loading(bare: Plan, prepared: Prepared) -> Loading:
+    from buildtool.plan.assemble.constants import constants
+    from buildtool.plan.assemble.loads import Loading
+    from buildtool.plan.schedule.timeline import Timeline
+
+    graph, target, session = prepared.graph, prepared.target, prepared.session
+    kernels = target.named(bare.kernels)
+    timeline = Timeline.of(graph, bare.regions, bare.image, session)
+    blocks, in_place = constants(graph, kernels), prepared.options.in_place
+    return Loading(timeline, target, tuple(kernels), blocks, in_place, bare.strategy, session)
+
+
+def _within(loading: Loading, prepared: Prepared, goal: float, enough: float = 0) -> Plan:
+    """Within `goal` bytes if that can be; tensors move where that makes the arena lower than `enough`."""
+    moved = loading.plan(goal, enough)
+    too_dear = not prepared.limits(None).allow_cost(moved.cost)
+    return loading.plan(goal, math.inf) if moved.moves and too_dear else moved

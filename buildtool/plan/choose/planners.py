@@ -1,0 +1,251 @@
+"""The plan of one network's operators in one order, by one strategy, within the limits.
+
+Where constants are loaded, it is looked for together with them; where the arena lies in two memories, it is
+divided between them (see memories.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from buildtool.base.errors import Hint, PlanError, suggest
+from buildtool.base.modes import Objective, Strategy
+from buildtool.base.work import PLANNING
+from buildtool.graph.partviews import written_in_place
+from buildtool.plan.choose import kept
+from buildtool.plan.choose.cost_units import shown_cost
+from buildtool.plan.choose.fronts import Point, layerwise, least_cost, points, searched
+from buildtool.plan.choose.loads import with_loads
+from buildtool.plan.choose.memories import spread
+from buildtool.plan.choose.problem import Prepared
+from buildtool.plan.options import PlanOptions
+from buildtool.plan.summary.binding import binding
+from buildtool.plan.summary.fit import holds
+from buildtool.plan.types import Plan
+from buildtool.target.arena_in import loads
+
+REFUSING = PLANNING // 4  # units of work for what a refusal says that another goal would need
+ATTEMPTS = 8  # at keeping a limit together with the constants, by asking for less without them
+
+
+def plan_of(alone: Prepared) -> Plan:
+    """The plan of a problem of one graph, checked if the board has room for it."""
+    # Where parts are written in place, tensors have several makers, which no region has.
+    strategy = Strategy.LAYERWISE if written_in_place(alone.graph) else alone.options.strategy
+    planner = _PLANNERS[strategy]
+    if alone.target.board.second:
+        made = spread(alone, planner)
+    elif not loads(alone.target.board):
+        made = planner(alone)
+    elif strategy == Strategy.BEST:
+        made = _best_with_loads(alone)
+    else:
+        made = _loaded(planner(alone), alone)
+    if strategy != Strategy.BEST:
+        _keep_limits(made, alone)
+    if holds(alone.target.board, made):
+        kept.checked(made, alone.graph, alone)
+    return made
+
+
+def factor_of(alone: Prepared) -> float:
+    """How many times the least there is what the plan just made has least may be: see `search_factor`."""
+    if alone.options.strategy != Strategy.BEST or written_in_place(alone.graph):
+        return 1.0
+    from buildtool.plan.choose.least import search_factor
+
+    return search_factor(searched(alone), alone.limits(alone.ram))
+
+
+# ---- the strategies ------------------------------------------------------------------------------------
+
+
+def _best(alone: Prepared) -> Plan:
+    from buildtool.plan.choose.least import best_plan
+
+    return best_plan(searched(alone), alone.limits(alone.ram))
+
+
+def _msf_cnn(alone: Prepared) -> Plan:
+    """msf-CNN's choice within `ram` and `max_f`."""
+    from buildtool.plan.baselines.msf_strategy import plan_msf
+
+    options = alone.options
+    return plan_msf(
+        alone.graph,
+        alone.target,
+        ram=options.ram,
+        max_f=options.max_f,
+        in_place=options.in_place,
+        image=options.image,
+        session=alone.session,
+    )
+
+
+def _xcore_strips(alone: Prepared) -> Plan:
+    """The given segments in strips, or the best ones found within `ram` and `max_f`."""
+    from buildtool.plan.baselines.strips import best_strips, parse_segments, plan_strips
+
+    options = alone.options
+    if options.segments:
+        return plan_strips(
+            alone.graph,
+            alone.target,
+            parse_segments(options.segments),
+            in_place=options.in_place,
+            image=options.image,
+            session=alone.session,
+        )
+    return best_strips(
+        alone.graph,
+        alone.target,
+        ram=options.ram,
+        max_f=options.max_f,
+        in_place=options.in_place,
+        image=options.image,
+        session=alone.session,
+    )
+
+
+_PLANNERS: dict[Strategy, Callable[[Prepared], Plan]] = {
+    Strategy.LAYERWISE: layerwise,
+    Strategy.BEST: _best,
+    Strategy.MSF_CNN: _msf_cnn,
+    Strategy.XCORE_STRIPS: _xcore_strips,
+}
+
+
+def _keep_limits(plan: Plan, alone: Prepared) -> None:
+    """PlanError for a plan over a limit that was given, of a strategy that makes one plan."""
+    options = alone.options
+    limits = alone.limits(options.ram)
+    missed = limits.first_missed(plan)
+    if not missed:
+        return
+    text, place = f"with strategy {options.strategy} ", ""
+    if missed == "ram":
+        over = plan.arena_bytes - (options.ram or 0)
+        text += f"the arena requires {plan.arena_bytes} bytes, {options.ram} are allowed: {over} too many"
+        place = binding(plan, alone.graph, alone.session).place
+        nearest = suggest(ram=plan.arena_bytes)
+    elif missed == "max_f":
+        text += f"F is {plan.f:.3f}, {options.max_f} is allowed"
+        nearest = suggest(max_f=round(plan.f + 0.0005, 3))
+    else:
+        was, allowed = (shown_cost(cost, alone.target) for cost in (plan.cost, options.max_cost or 0.0))
+        text += f"the cost is {was}, {allowed} is allowed"
+        nearest = suggest(**limits.cost_setting(plan.cost))
+    raise PlanError(text, operator=place, hint=[nearest, *_other_ways(options)])
+
+
+def _other_ways(options: PlanOptions) -> list[Hint]:
+    found = [suggest(strategy="best")] if options.strategy != Strategy.BEST else []
+    return [suggest("they are searched", segments=None), *found] if options.segments else found
+
+
+# ---- the best plan together with what is loaded ----------------------------------------------------------
+
+
+def _loaded(bare: Plan, alone: Prepared) -> Plan:
+    """A plan with its constants in the arena: in as many buffers as the limit allows, or as few as can be."""
+    return with_loads(bare, alone, None if alone.options.objective == Objective.RAM else alone.ram)
+
+
+def _best_with_loads(alone: Prepared) -> Plan:
+    """The best plan whose constants are brought into the arena, within the limits together with them.
+
+    The least memory is a point of the front. The least cost is looked for without the constants, within
+    ever less memory until they fit as well; points of the front are taken where they are cheaper.
+    """
+    if alone.options.objective == Objective.RAM:
+        return _least_with_loads(alone)
+    made = _cheap_with_loads(alone)
+    if made is not None and made.cost <= least_cost(alone):
+        return made
+    below = math.inf if made is None else made.cost
+    found = [point.plan for point in points(alone, alone.ram, below, filled=True)]
+    if made is not None:
+        found.append(made)
+    if found:
+        return min(found, key=lambda plan: (plan.cost, plan.arena_bytes))
+    with alone.session.budget(REFUSING):
+        raise _too_large(alone, points(replace(alone, bounded=False), None, smallest=True))
+
+
+def _least_with_loads(alone: Prepared) -> Plan:
+    """The plan with the least memory whose constants are brought into the arena, within the limits."""
+    nearest = points(replace(alone, bounded=False), None, smallest=True)
+    most = alone.limits(alone.ram)
+    found = [point.plan for point in nearest if most.allow(point.plan)]
+    found += _smaller_with_loads(alone, found)
+    if not found:
+        raise _too_large(alone, nearest)
+    return min(found, key=lambda plan: (plan.arena_bytes, plan.cost))
+
+
+def _smaller_with_loads(alone: Prepared, found: Sequence[Plan]) -> list[Plan]:
+    """Plans in less memory than those found, where the limit on cost leaves no smaller point of the front."""
+    made: list[Plan] = []
+    while alone.options.max_cost is not None and (known := [*found, *made]):
+        if not alone.session.work.goes_on():
+            break
+        below = min(plan.arena_bytes for plan in known) - 1
+        options = replace(alone.options, ram=below, objective=Objective.COST)
+        plan = _cheap_with_loads(replace(alone, options=options, bounded=False))
+        if plan is None:
+            break
+        made.append(plan)
+    return made
+
+
+def _cheap_with_loads(alone: Prepared) -> Plan | None:
+    """A plan of little cost within the limits; None where the attempts find none."""
+    asked = alone.ram
+    for _ in range(ATTEMPTS):
+        try:
+            options = replace(alone.options, ram=asked)
+            made = _loaded(_best(replace(alone, options=options)), alone)
+        except PlanError:
+            return None
+        if alone.limits(alone.ram).allow(made):
+            return made
+        if asked is None or alone.ram is None or not alone.session.work.goes_on():
+            return None
+        asked -= max(alone.target.board.alignment, made.arena_bytes - alone.ram)
+        if asked <= 0:
+            return None
+    return None
+
+
+def _too_large(alone: Prepared, free: Sequence[Point]) -> PlanError:
+    """What the plan with the least memory needs, the first of some without a limit on that; a question about
+    work where there are none.
+    """
+    if not free:
+        return _too_much_work(alone)
+    least_plan = [free[0].plan, *_smaller_with_loads(alone, [free[0].plan])][-1]
+    size, most = least_plan.arena_bytes, alone.ram or 0
+    board = alone.target.board
+    beside = board.beside(board.arena) if most == alone.available else ""
+    return PlanError(
+        f"with the constants that are loaded into it the arena requires {size} bytes, {most} are available"
+        f"{beside}: {size - most} too many",
+        operator=binding(least_plan, free[0].graph, alone.session).place,
+        hint=suggest(f"F {least_plan.f:.3f}", ram=size),
+    )
+
+
+def _too_much_work(alone: Prepared) -> PlanError:
+    """What the limits on work and cost would have to be, in the memory that is there if that can be."""
+    free = replace(alone, options=replace(alone.options, max_f=None, max_cost=None))
+    plans = [p.plan for p in points(free, alone.ram) or points(replace(free, bounded=False), None)]
+    by_cost = alone.options.max_cost is not None
+    if by_cost and (cheap := _cheap_with_loads(free)) is not None:
+        plans.append(cheap)
+    plans.sort(key=lambda plan: plan.cost if by_cost else plan.macs)
+    return PlanError(
+        "no plan keeps the limits on work and cost together with the constants that are loaded",
+        hint=[alone.limits(alone.ram).wider(plan) for plan in plans[:1]],
+    )
