@@ -11,7 +11,7 @@ from pathlib import Path
 
 from buildtool.api import handle
 from buildtool.graph.tflite.writer import write_model
-from buildtool.zoo.drawnwide import WideNetBuilder
+from buildtool.zoo.drawn import WideNetBuilder
 
 PLAIN = 'extends = "cortex-m4"\n[core]\nfamilies = ["reference"]\n'
 CONVOLUTIONS = (

@@ -49,7 +49,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 def write_changed(files: Mapping[str, bytes], folder: Path) -> list[str]:
     """As `write`, without the files that have this very content; the names of those that were written."""
-    changed = {name: data for name, data in files.items() if not _holds(folder / name, data)}
+    changed = {name: data for name, data in files.items() if not holds(folder / name, data)}
     return write(changed, folder) if changed else []
 
 
@@ -65,7 +65,7 @@ def keep_inputs(written: Iterable[tuple[Path, bytes | None]], read: Iterable[str
             name = os.path.realpath(path)
         except ValueError:  # a null character; who writes it says so
             continue
-        if name in kept and (data is None or not _holds(path, data)):
+        if name in kept and (data is None or not holds(path, data)):
             raise UsageError(
                 "this file is read by the command, and would be lost",
                 path=str(path),
@@ -111,7 +111,7 @@ def _network(path: Path) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _holds(path: Path, data: bytes) -> bool:
+def holds(path: Path, data: bytes) -> bool:
     """Whether a regular file has this content."""
     try:
         return path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data

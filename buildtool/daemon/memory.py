@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgpack
 
-from buildtool.base.digests import Memo, sha256
+from buildtool.base.digests import Memo, sha256, stamp
 from buildtool.base.store.recent import Recent
 
 MOST_BYTES = 64 << 20
@@ -39,14 +40,23 @@ class FileDigests:
     """SHA-256 (hex) of files' contents, read again where a file may have changed."""
 
     def __init__(self) -> None:
-        self._known = Memo(lambda path: sha256(path, MOST_FILE_BYTES), _MOST_FILES)
+        self._known = Memo(_steady, _MOST_FILES)
 
     def of(self, path: str) -> str:
-        """That of a file; "" of one that cannot be read, or is too large."""
+        """That of a file; "" of one that cannot be read, is too large, or changes meanwhile."""
         try:
             return self._known.of(path)
         except (OSError, ValueError):
             return ""
+
+
+def _steady(path: str) -> str:
+    """The digest of a file that stays as it is while it is read; OSError for another one."""
+    before = stamp(Path(path).stat())
+    digest = sha256(path, MOST_FILE_BYTES)
+    if stamp(Path(path).stat()) != before:
+        raise OSError("it changes")
+    return digest
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from buildtool.graph.ops import DEFS
+from buildtool.graph.ops.types import load
 from buildtool.graph.partviews import parts
 from buildtool.graph.types import (
     Graph,
@@ -62,7 +64,8 @@ def merged(copy: Copy) -> Copy:
     )
 
 
-def _transpose(graph: Graph, op: Op) -> list[Copy]:
+def transpose(graph: Graph, op: Op) -> list[Copy]:
+    """TRANSPOSE, a shuffle too."""
     if isinstance(op.attrs, ShuffleAttrs):
         shape, groups = graph.tensors[op.inputs[0]].shape, op.attrs.groups
         each = shape[3] // groups
@@ -75,7 +78,8 @@ def _transpose(graph: Graph, op: Op) -> list[Copy]:
     return [Copy(out, tuple(strides[p] for p in op.attrs.perm), row_major(out))]
 
 
-def _slice(graph: Graph, op: Op) -> list[Copy]:
+def slice_(graph: Graph, op: Op) -> list[Copy]:
+    """SLICE, STRIDED_SLICE."""
     assert isinstance(op.attrs, SliceAttrs)
     attrs = op.attrs
     strides = row_major(graph.tensors[op.inputs[0]].shape)
@@ -84,7 +88,8 @@ def _slice(graph: Graph, op: Op) -> list[Copy]:
     return [Copy(attrs.extent, steps, row_major(attrs.extent), offset)]
 
 
-def _split(graph: Graph, op: Op) -> list[Copy]:
+def split(graph: Graph, op: Op) -> list[Copy]:
+    """SPLIT: one an output."""
     axis = op.attrs.axis  # type: ignore[attr-defined]
     strides = row_major(graph.tensors[op.inputs[0]].shape)
     copies, start = [], 0
@@ -95,7 +100,8 @@ def _split(graph: Graph, op: Op) -> list[Copy]:
     return copies
 
 
-def _concatenation(graph: Graph, op: Op) -> list[Copy]:
+def concatenation(graph: Graph, op: Op) -> list[Copy]:
+    """CONCATENATION: one an operand."""
     axis = op.attrs.axis  # type: ignore[attr-defined]
     strides = row_major(graph.tensors[op.outputs[0]].shape)
     copies, start = [], 0
@@ -108,13 +114,13 @@ def _concatenation(graph: Graph, op: Op) -> list[Copy]:
     return copies
 
 
-def _whole(graph: Graph, op: Op) -> list[Copy]:
+def whole(graph: Graph, op: Op) -> list[Copy]:
     """READ_VARIABLE, ASSIGN_VARIABLE: all of it."""
     tensor = graph.tensors[op.outputs[0]]
     return [Copy((tensor.elements,), (1,), (1,))]
 
 
-def _shift(graph: Graph, op: Op) -> list[Copy]:
+def shift(graph: Graph, op: Op) -> list[Copy]:
     """SHIFT: what stays moves down in the state itself, line by line; then comes what is new."""
     axis = op.attrs.axis  # type: ignore[attr-defined]
     state, new = (graph.tensors[t] for t in op.inputs)
@@ -125,7 +131,8 @@ def _shift(graph: Graph, op: Op) -> list[Copy]:
     return [*stays, Copy((lines, added), (added, 1), (line, 1), 0, kept)]
 
 
-def _pad(graph: Graph, op: Op) -> list[Copy]:
+def pad(graph: Graph, op: Op) -> list[Copy]:
+    """PAD: what is not filled."""
     assert isinstance(op.attrs, PadAttrs)
     shape = graph.tensors[op.inputs[0]].shape
     strides = row_major(graph.tensors[op.outputs[0]].shape)
@@ -133,7 +140,7 @@ def _pad(graph: Graph, op: Op) -> list[Copy]:
     return [Copy(shape, row_major(shape), strides, 0, offset)]
 
 
-def _tile(graph: Graph, op: Op) -> list[Copy]:
+def tile(graph: Graph, op: Op) -> list[Copy]:
     """Each dimension twice: the repetitions, which read the same again, and the input's elements."""
     assert isinstance(op.attrs, TileAttrs)
     shape = graph.tensors[op.inputs[0]].shape
@@ -145,18 +152,11 @@ def _tile(graph: Graph, op: Op) -> list[Copy]:
     return [copy]
 
 
-_COPIES = {
-    OpKind.TILE: _tile,
-    OpKind.TRANSPOSE: _transpose,
-    OpKind.SLICE: _slice,
-    OpKind.STRIDED_SLICE: _slice,
-    OpKind.SPLIT: _split,
-    OpKind.CONCATENATION: _concatenation,
-    OpKind.PAD: _pad,
-    OpKind.READ_VARIABLE: _whole,
-    OpKind.ASSIGN_VARIABLE: _whole,
-    OpKind.SHIFT: _shift,
-}
+def _elements(graph: Graph, op: Op) -> list[Copy]:
+    """The copies of an operator's definition, in elements; none for one that copies nothing."""
+    found = DEFS[op.kind].copies
+    made: list[Copy] = load("graph", found)(graph, op) if found else []
+    return made
 
 
 def copies(graph: Graph, op: Op) -> list[Copy]:
@@ -165,7 +165,7 @@ def copies(graph: Graph, op: Op) -> list[Copy]:
     They move bytes: those of an element of more than one are a dimension of their own.
     """
     size = graph.tensors[op.outputs[0]].dtype.size
-    made = [merged(_of_bytes(copy, size)) for copy in _COPIES[op.kind](graph, op)]
+    made = [merged(_of_bytes(copy, size)) for copy in _elements(graph, op)]
     return [part for copy in made for part in _unrolled(copy)] if op.kind is OpKind.TILE else made
 
 
@@ -174,7 +174,7 @@ def lines(graph: Graph, op: Op) -> tuple[int, int]:
 
     (0, 0) for an operator that copies nothing.
     """
-    made = copies(graph, op) if op.kind in _COPIES else []
+    made = copies(graph, op)
     counts = [math.prod(copy.size[:-1]) for copy in made]
     dense = [copy.in_stride[-1] == copy.out_stride[-1] == 1 for copy in made]
     gaps = (math.prod(copy.size) for copy, is_dense in zip(made, dense, strict=True) if not is_dense)
@@ -212,7 +212,7 @@ def copy_inside(graph: Graph, op: Op, outer: int) -> Copy:
 
     With 2 of them it is that of a row, with 3 that of a pixel.
     """
-    (elements,) = _COPIES[op.kind](graph, op)
+    (elements,) = _elements(graph, op)
     whole = _of_bytes(elements, graph.tensors[op.outputs[0]].dtype.size)
     size, in_stride, out_stride = (side[outer:] for side in (whole.size, whole.in_stride, whole.out_stride))
     return merged(Copy(size, in_stride, out_stride, whole.in_offset, whole.out_offset))

@@ -9,9 +9,11 @@ from daemons import PLENTY, eventually, running
 from zeronet import Net
 
 from buildtool.api import handle
+from buildtool.base.digests import sha256
 from buildtool.client import events
 from buildtool.client.files import Located
 from buildtool.daemon import watcher as watching
+from buildtool.daemon.memory import FileDigests
 from buildtool.daemon.watcher import MOST_REQUESTS, Watcher
 from buildtool.graph.tflite.writer import write_model
 
@@ -168,6 +170,19 @@ def test_what_is_watched_is_bounded_by_the_requests_that_are_remembered(tmp_path
     assert len(found.status()["files"]) == MOST_REQUESTS
     assert len(found._folders) == len(found._watches) == len(found._stamps) == MOST_REQUESTS
     found.stop()
+
+
+def test_a_file_that_changes_while_it_is_read_has_no_digest(tmp_path, monkeypatch):
+    path = tmp_path / "net.tflite"
+    path.write_bytes(b"one")
+    assert FileDigests().of(str(path)) == sha256(str(path))
+
+    def slow(name, most):
+        path.write_bytes(b"three")
+        return sha256(name, most)
+
+    monkeypatch.setattr("buildtool.daemon.memory.sha256", slow)
+    assert FileDigests().of(str(path)) == ""
 
 
 def test_a_pipe_in_place_of_a_file_is_not_waited_for(project, monkeypatch):

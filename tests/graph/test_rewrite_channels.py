@@ -21,7 +21,7 @@ from buildtool.graph.types import (
     SliceAttrs,
     WidenedAttrs,
 )
-from buildtool.zoo.drawnwide import WideNetBuilder
+from buildtool.zoo.drawn import WideNetBuilder
 
 
 @st.composite

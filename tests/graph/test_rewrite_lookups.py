@@ -154,7 +154,7 @@ def test_what_is_no_function_of_one_tensor_or_one_operator_already_stays(name):
 
 
 def test_wide_elements_are_no_tables():
-    from buildtool.zoo.drawnwide import WideNetBuilder
+    from buildtool.zoo.drawn import WideNetBuilder
 
     net = WideNetBuilder(3)
     graph = net.graph([_swish(net, net.input(SHAPE))])

@@ -18,8 +18,7 @@ from buildtool.graph.tflite import pointwise
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import DType, OpKind
-from buildtool.zoo.drawn import quant
-from buildtool.zoo.drawnwide import WideNetBuilder
+from buildtool.zoo.drawn import WideNetBuilder, quant
 
 SEEDS = range(4)
 EVERY = np.arange(-32768, 32768).astype(np.int16)

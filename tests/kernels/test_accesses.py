@@ -24,7 +24,7 @@ from wholecalls import whole_call
 from widecases import conv, depthwise, pool, softmax
 
 from buildtool.graph.types import Attrs, OpKind
-from buildtool.zoo.drawnwide import WideNetBuilder
+from buildtool.zoo.drawn import WideNetBuilder
 
 BOARDS = {
     "cortex_m_dsp": "cortex-m4",

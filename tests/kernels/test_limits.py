@@ -17,8 +17,8 @@ from widecases import LONG, WIDE, conv, dense, depthwise, elementwise, pool
 
 from buildtool.graph.types import OpKind
 from buildtool.target.catalogue import select
+from buildtool.zoo.drawn import WideNetBuilder
 from buildtool.zoo.drawn_state import lstm, svdf
-from buildtool.zoo.drawnwide import WideNetBuilder
 
 BOARDS = {
     "cortex_m_dsp": "cortex-m4",

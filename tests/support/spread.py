@@ -13,6 +13,7 @@ import numpy as np
 from graphs import inputs_for
 
 from buildtool.base.errors import BuildtoolError
+from buildtool.graph.ops import DEFS
 from buildtool.graph.reference import execute
 from buildtool.graph.types import BatchBlockAttrs, DType, Graph, Op, OpKind, PadAttrs, Quantization, Tensor
 
@@ -47,16 +48,7 @@ TIED = frozenset(
         OpKind.RESIZE_BILINEAR,
     }
 )
-FIXED = frozenset(
-    {
-        OpKind.SOFTMAX,
-        OpKind.LOGISTIC,
-        OpKind.TANH,
-        OpKind.L2_NORMALIZATION,
-        OpKind.LOG_SOFTMAX,
-        OpKind.DEQUANTIZE,
-    }
-)
+FIXED = frozenset(kind for kind in OpKind if DEFS[kind].output or kind is OpKind.DEQUANTIZE)
 WEIGHTED = frozenset(
     {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
 )

@@ -6,7 +6,7 @@ import functools
 
 from buildtool.graph import types as g
 from buildtool.graph.types import Activation, DType, Graph, OpKind
-from buildtool.zoo.drawnwide import WideNetBuilder
+from buildtool.zoo.drawn import WideNetBuilder
 
 
 @functools.cache

@@ -15,9 +15,8 @@ from buildtool.graph import types as g
 from buildtool.graph.ops import DEFS
 from buildtool.graph.ops.types import Int16
 from buildtool.graph.types import Activation, DType, Graph, OpKind
-from buildtool.zoo.drawn import NetBuilder, quant
+from buildtool.zoo.drawn import NetBuilder, WideNetBuilder, quant
 from buildtool.zoo.drawn_state import lstm, svdf
-from buildtool.zoo.drawnwide import WideNetBuilder
 
 CHANNELS = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 20, 31, 32, 33, 48, 64)
 SIDES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17)

@@ -14,7 +14,7 @@ from typing import Any
 
 import buildtool
 from buildtool.base.errors import UsageError
-from buildtool.base.outfiles import refuse_another, write_changed
+from buildtool.base.outfiles import alone, holds, refuse_another, write_changed
 from buildtool.base.plain import Mismatch, from_plain
 from buildtool.fronts.bundles.array import array
 from buildtool.fronts.bundles.cmake import cmake
@@ -162,7 +162,7 @@ def _refuse_other_kernels(answer: BundleAnswer, others: Mapping[str, BundledNetw
     """UsageError where a file that another network shares is not what this network needs."""
     for net, network in others.items():
         for name in network["files"]:
-            if name in answer["files"] and not _holds(out / name, answer["files"][name]):
+            if name in answer["files"] and not holds(out / name, answer["files"][name]):
                 raise UsageError(
                     f"the network '{net}' in this folder goes with another {name}, of another version of "
                     "buildtool or changed by hand",
@@ -176,19 +176,12 @@ def _refuse_foreign(files: Mapping[str, bytes], known: Mapping[str, BundledNetwo
     listed = _listed(known)
     for name, data in files.items():
         path = out / name
-        if name not in listed and (path.exists() or path.is_symlink()) and not _holds(path, data):
+        if name not in listed and (path.exists() or path.is_symlink()) and not holds(path, data):
             raise UsageError(
                 "this file is not one of a folder of networks, and would be lost",
                 path=str(path),
                 hint="write to an empty folder",
             )
-
-
-def _holds(path: Path, data: bytes) -> bool:
-    try:
-        return path.read_bytes() == data
-    except OSError:
-        return False
 
 
 def _remove(out: Path, name: str) -> bool:
@@ -209,24 +202,16 @@ def _alone(out: Path) -> Iterator[None]:
     """No two networks are put into a folder at the same time, where the system can see to that."""
     locked = out / _LOCKED
     made = [folder for folder in (locked, *locked.parents) if not folder.exists()]
-    handle = -1
     try:
         locked.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(ImportError):
-            import fcntl
-            import os
-
-            handle = os.open(locked, os.O_RDONLY)
-            fcntl.flock(handle, fcntl.LOCK_EX)
     except OSError as error:
         raise UsageError(f"cannot write: {error.strerror}", path=str(out)) from None
     except ValueError:  # a null character
         raise UsageError("cannot write: this is not a path", path=repr(str(out))) from None
     try:
-        yield
+        with alone(locked):
+            yield
     finally:
-        if handle >= 0:
-            os.close(handle)
         for folder in made:  # inner ones first; empty only where nothing was written
             with contextlib.suppress(OSError):
                 folder.rmdir()

@@ -14,6 +14,7 @@ from buildtool.graph.onnxqdq.context import Context
 from buildtool.graph.onnxqdq.file import Node
 from buildtool.graph.onnxqdq.folding import axes_of
 from buildtool.graph.onnxqdq.layout import order_of
+from buildtool.graph.onnxqdq.pools import reduced_axes
 from buildtool.graph.onnxqdq.values import Held, Pending, Places, Quantized, Value
 from buildtool.graph.ops import ONNX
 from buildtool.graph.picking import picking
@@ -87,14 +88,10 @@ def _tiled(ctx: Context, node: Node, x: Held, repeats: tuple[int, ...]) -> Held:
 def extreme(ctx: Context, node: Node) -> list[Value]:
     """ReduceMax or ReduceMin; axes as an attribute or as an operand."""
     kind = ONNX[node.kind].kind
-    x, axes = ctx.held(node, integers=True), node.integers("axes")
-    if axes is None and ctx.has(node, 1):
-        axes = ctx.ints(node, 1, "the axes")
-    if not axes:
-        if node.integer("noop_with_empty_axes", 0):
-            return [x]
-        axes = tuple(range(len(x.shape)))
-    gone = axes_of(axes, len(x.shape))
+    x = ctx.held(node, integers=True)
+    gone = reduced_axes(ctx, node, len(x.shape))
+    if gone is None:
+        return [x]
     tensor, order = ctx.build.natural(x)
     places = tuple(sorted(order.index(a) for a in gone))
     memory = [1 if d in gone else x.shape[d] for d in order]

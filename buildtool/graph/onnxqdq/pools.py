@@ -62,10 +62,9 @@ def max_pool(ctx: Context, node: Node) -> list[Value]:
 def global_max_pool(ctx: Context, node: Node) -> list[Value]:
     """GlobalMaxPool: one window over everything."""
     x = ctx.held(node, integers=True)
-    count = spatial(x, "a GlobalMaxPool")
+    spatial(x, "a GlobalMaxPool")
     kernel = x.shape[2:]
     wide = Node("MaxPool", node.inputs, node.outputs, {"kernel_shape": kernel}, node.index, node.name)
-    del count
     return max_pool(ctx, wide)
 
 
@@ -127,14 +126,18 @@ def global_average_pool(ctx: Context, node: Node) -> list[Value]:
 def reduce_mean(ctx: Context, node: Node) -> list[Value]:
     """ReduceMean; axes as an attribute or as an operand."""
     x = ctx.held(node)
+    gone = reduced_axes(ctx, node, len(x.shape))
+    return [x if gone is None else _mean(ctx, x, gone, bool(node.integer("keepdims", 1)))]
+
+
+def reduced_axes(ctx: Context, node: Node, rank: int) -> tuple[int, ...] | None:
+    """The axes that a reduction takes away, all where it names none; None where it then does nothing."""
     axes = node.integers("axes")
     if axes is None and ctx.has(node, 1):
         axes = ctx.ints(node, 1, "the axes")
-    if not axes:
-        if node.integer("noop_with_empty_axes", 0):
-            return [x]
-        axes = tuple(range(len(x.shape)))
-    return [_mean(ctx, x, axes_of(axes, len(x.shape)), bool(node.integer("keepdims", 1)))]
+    if not axes and node.integer("noop_with_empty_axes", 0):
+        return None
+    return axes_of(axes or tuple(range(rank)), rank)
 
 
 def _mean(ctx: Context, x: Held, axes: tuple[int, ...], keep: bool) -> Pending:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.geometry import dilated
+from buildtool.graph.geometry import dilated, same_padding
 from buildtool.graph.onnxqdq.file import Node
 from buildtool.graph.types import Pad
 
@@ -76,7 +76,7 @@ def _padded(
         raise ModelError(f"auto_pad {mode[:20]} does not exist")
     if node.integer("ceil_mode", 0):
         raise UnsupportedError("auto_pad together with ceil_mode", hint="export with explicit pads")
-    totals = [max(0, (-(-n // s) - 1) * s + e - n) for n, e, s in zip(sizes, extent, stride, strict=True)]
-    less = [t // 2 for t in totals]
-    more = [t - t // 2 for t in totals]
+    less, more = zip(
+        *(same_padding(*window)[1:] for window in zip(sizes, extent, stride, strict=True)), strict=True
+    )
     return (less, more) if mode == "SAME_UPPER" else (more, less)

@@ -184,6 +184,7 @@ DEFS = (
         call=CallForm.FILLED,
         case="pad",
         onnx={"Pad": "movement:pad"},
+        copies="strided:pad",
     ),
     OpDef(
         OpKind.MIRROR_PAD,
@@ -205,6 +206,7 @@ DEFS = (
         call=CallForm.COPIES,
         case="transpose",
         onnx={"Transpose": "movement:transpose"},
+        copies="strided:transpose",
     ),
     OpDef(
         OpKind.CONCATENATION,
@@ -221,6 +223,7 @@ DEFS = (
         case="concatenation",
         operands=None,
         onnx={"Concat": "movement:concat"},
+        copies="strided:concatenation",
     ),
     OpDef(
         OpKind.SPLIT,
@@ -232,6 +235,7 @@ DEFS = (
         call=CallForm.COPIES,
         case="split",
         onnx={"Split": "movement:split"},
+        copies="strided:split",
     ),
     OpDef(
         OpKind.STRIDED_SLICE,
@@ -245,6 +249,7 @@ DEFS = (
         types=_MOVED,
         call=CallForm.COPIES,
         case="slice",
+        copies="strided:slice_",
     ),
     OpDef(
         OpKind.SLICE,
@@ -260,6 +265,7 @@ DEFS = (
         call=CallForm.COPIES,
         case="slice",
         onnx={"Slice": "movement:slice_"},
+        copies="strided:slice_",
     ),
     OpDef(
         OpKind.TILE,
@@ -274,6 +280,7 @@ DEFS = (
         call=CallForm.COPIES,
         case="tile",
         onnx={"Tile": "arranging:tile", "Expand": "arranging:expand"},
+        copies="strided:tile",
     ),
     OpDef(
         OpKind.GATHER,

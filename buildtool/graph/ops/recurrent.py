@@ -61,6 +61,7 @@ DEFS = (
         written="variables:write_read_variable",
         types=_state_types,
         call=CallForm.COPIES,
+        copies="strided:whole",
     ),
     OpDef(
         OpKind.ASSIGN_VARIABLE,
@@ -68,6 +69,7 @@ DEFS = (
         "shape:copy",
         types=_state_types,
         call=CallForm.COPIES,
+        copies="strided:whole",
     ),
     OpDef(
         OpKind.SHIFT,  # drops the first elements along an axis and appends its second operand at the end
@@ -78,5 +80,6 @@ DEFS = (
         call=CallForm.COPIES,
         operands=2,
         state={0: 0},
+        copies="strided:shift",
     ),
 )

@@ -127,6 +127,8 @@ class OpDef:
     numpy: str = ""
     # The form of its kernel's call; None: no kernel.
     call: CallForm | None = None
+    # The strided copies that it is made of, of `graph`, (Graph, Op) -> list[Copy]; of elements.
+    copies: str = ""
     # The function of `api.checking.cases` that puts it into a random network; "": none is drawn.
     case: str = ""
     # Of an operator from one type of integers to another: the bits before and after it in random networks.

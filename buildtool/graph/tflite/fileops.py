@@ -9,27 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.graph import types as g
+from buildtool.graph.tflite.schema import tflite
 
 # A field of an option table: a scalar, text, or a vector of 32-bit integers.
 OptionValue = int | float | bool | str | tuple[int, ...]
 
-# The schema's ActivationFunctionType.
-ACTIVATIONS = {
-    g.Activation.NONE: 0,
-    g.Activation.RELU: 1,
-    g.Activation.RELU_N1_TO_1: 2,
-    g.Activation.RELU6: 3,
+# What the schema has for them.
+ACTIVATIONS: dict[g.Activation, int] = {
+    activation: getattr(tflite.ActivationFunctionType, activation.name) for activation in g.Activation
 }
-# The schema's TensorType.
-TYPE_CODES = {
-    g.DType.FLOAT32: 0,
-    g.DType.INT32: 2,
-    g.DType.UINT8: 3,
-    g.DType.INT64: 4,
-    g.DType.BOOL: 6,
-    g.DType.INT16: 7,
-    g.DType.INT8: 9,
-}
+TYPE_CODES: dict[g.DType, int] = {dtype: getattr(tflite.TensorType, dtype.name) for dtype in g.DType}
 
 
 @dataclass(frozen=True)

@@ -12,16 +12,12 @@ import numpy.typing as npt
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.ops import DEFS
 from buildtool.graph.ops.types import Plain
+from buildtool.graph.tflite.fileops import ACTIVATIONS
 from buildtool.graph.tflite.flat import Accessor, FlatFile, RawOperator, RawTensor
 from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import Activation, Attrs, OpKind
 
-_ACTIVATIONS = {
-    tflite.ActivationFunctionType.NONE: Activation.NONE,
-    tflite.ActivationFunctionType.RELU: Activation.RELU,
-    tflite.ActivationFunctionType.RELU_N1_TO_1: Activation.RELU_N1_TO_1,
-    tflite.ActivationFunctionType.RELU6: Activation.RELU6,
-}
+_ACTIVATIONS = {code: activation for activation, code in ACTIVATIONS.items()}
 _REFUSED_ACTIVATIONS = {
     tflite.ActivationFunctionType.TANH: "TANH",
     tflite.ActivationFunctionType.SIGN_BIT: "SIGN_BIT",

@@ -24,7 +24,7 @@ from buildtool.graph.tflite import operators
 from buildtool.graph.tflite.flat import BUILTIN_NAMES, FlatFile, RawOperator, RawTensor
 from buildtool.graph.tflite.opview import Chain, Decoded, Folded, OpView
 from buildtool.graph.tflite.shapevalues import ShapeValues
-from buildtool.graph.tflite.uint8 import Shifted, is_of_uint8
+from buildtool.graph.tflite.uint8 import ANEW, Shifted, is_of_uint8
 from buildtool.graph.tflite.variables import Variables
 from buildtool.graph.types import (
     Attrs,
@@ -44,7 +44,6 @@ _REEXPORT = (
 )
 _FLOAT = "quantise the network after training, or train it so: " + _REEXPORT
 _HYBRID = "only the weights are quantised: " + _REEXPORT
-_UINT8 = "convert the network anew with int8 quantisation, the scheme of TensorFlow 2's converter"
 _INT16 = (
     "convert with OpsSet.TFLITE_BUILTINS_INT8 in place of "
     "EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8, or leave this operator out"
@@ -284,20 +283,11 @@ class _Reader:
 
 
 _CONVOLUTIONS = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV}
-_DTYPES = {
-    "int8": DType.INT8,
-    "uint8": DType.UINT8,
-    "bool": DType.BOOL,
-    "int16": DType.INT16,
-    "int32": DType.INT32,
-    "int64": DType.INT64,
-    "float32": DType.FLOAT32,
-}
 
 
 def _tensor(raw: RawTensor) -> Tensor:
     """`raw` as the graph has it; refuses what no static int8 network has."""
-    if raw.dtype not in _DTYPES:
+    if raw.dtype not in frozenset(DType):
         raise UnsupportedError(f"a tensor of type {raw.dtype}", tensor=raw.name, hint=_REEXPORT)
     if raw.sparse:
         hint = "re-export without sparse storage"
@@ -310,7 +300,7 @@ def _tensor(raw: RawTensor) -> Tensor:
     data = _constant(raw) if raw.is_constant else None
     if math.prod(raw.shape) == 0:
         raise UnsupportedError(f"no elements: shape {list(raw.shape)}", tensor=raw.name)
-    return Tensor(raw.name, raw.shape, _DTYPES[raw.dtype], raw.quant, data, Source(raw.index))
+    return Tensor(raw.name, raw.shape, DType(raw.dtype), raw.quant, data, Source(raw.index))
 
 
 def _constant(raw: RawTensor) -> npt.NDArray[np.generic]:
@@ -354,7 +344,7 @@ def _check_types(op: RawOperator, tensors: list[RawTensor]) -> None:
     if "int16" in types and op.code not in operators.INT16:
         raise UnsupportedError("int16 activations (16x8 quantisation)", hint=_INT16)
     if {"uint8", "int8"} <= types and op.name != OpKind.QUANTIZE:
-        raise UnsupportedError("uint8 beside int8", hint=_UINT8)
-    strange = sorted(types - {"bool", "int8", "uint8", "int16", "int32", "int64", "float32"})
+        raise UnsupportedError("uint8 beside int8", hint=ANEW)
+    strange = sorted(types - frozenset(DType))
     if strange:
         raise UnsupportedError(f"values of type {strange[0]}", hint=_REEXPORT)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from buildtool.base.errors import ModelError
-from buildtool.graph.tflite.fileops import FileOp, Lowering, OptionValue
+from buildtool.graph.tflite.fileops import TYPE_CODES, FileOp, Lowering, OptionValue
 from buildtool.graph.tflite.opview import Decoded, OpView
 from buildtool.graph.tflite.schema import tflite
-from buildtool.graph.types import AxisAttrs, DType, MeanAttrs, Op, OpKind
+from buildtool.graph.types import AxisAttrs, MeanAttrs, Op, OpKind
 
 
 def reduced(view: OpView) -> Decoded:
@@ -45,7 +45,6 @@ def write_arg(low: Lowering, op: Op) -> FileOp:
     attrs = op.attrs
     assert isinstance(attrs, AxisAttrs)
     axis = low.parameter(op, "axis", attrs.axis)
-    wide = low.graph.tensors[op.outputs[0]].dtype is DType.INT64
     table = "ArgMaxOptions" if op.kind is OpKind.ARG_MAX else "ArgMinOptions"
-    options: dict[str, OptionValue] = {"OutputType": 4 if wide else 2}  # the schema's TensorType
+    options: dict[str, OptionValue] = {"OutputType": TYPE_CODES[low.graph.tensors[op.outputs[0]].dtype]}
     return FileOp(op.kind, 2, (*op.inputs, axis), op.outputs, table, options)

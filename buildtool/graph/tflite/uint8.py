@@ -45,7 +45,7 @@ _WITH_ZERO_POINT = {
     DepthwiseAttrs: DepthwiseAsUint8,
     FullyConnectedAttrs: FullyConnectedAsUint8,
 }
-_HINT = "convert the network anew with int8 quantisation, the scheme of TensorFlow 2's converter"
+ANEW = "convert the network anew with int8 quantisation, the scheme of TensorFlow 2's converter"
 
 
 def is_of_uint8(tensors: Sequence[Tensor], ops: Iterable[Op]) -> bool:
@@ -83,7 +83,7 @@ class Shifted:
             if t in edges:
                 if tensor.quant is None:
                     text = "a uint8 input or output without a scale and zero point"
-                    raise UnsupportedError(text, tensor=tensor.name, hint=_HINT)
+                    raise UnsupportedError(text, tensor=tensor.name, hint=ANEW)
                 name = f"{tensor.name}/int8"
                 self._twins[t] = self.add(replace(_shifted(tensor), name=name, source=None))
             elif t in read | made:
@@ -101,7 +101,7 @@ class Shifted:
             self.ops.append(op)
             return
         if DEFS[op.kind].no_uint8:
-            raise UnsupportedError(f"{op.kind} of uint8: {DEFS[op.kind].no_uint8}", hint=_HINT)
+            raise UnsupportedError(f"{op.kind} of uint8: {DEFS[op.kind].no_uint8}", hint=ANEW)
         inputs = tuple(self._twins.get(t, t) for t in op.inputs)
         outputs = tuple(self._twins.get(t, t) for t in op.outputs)
         attrs = op.attrs
@@ -124,14 +124,14 @@ class Shifted:
         if weights is None or weights.data is None or weights.quant is None:
             return inputs, attrs  # the consistency check says what is wrong
         if len(weights.quant.scales) != 1:
-            raise UnsupportedError("a uint8 filter quantised per channel", tensor=weights.name, hint=_HINT)
+            raise UnsupportedError("a uint8 filter quantised per channel", tensor=weights.name, hint=ANEW)
         centred = weights.data.astype(np.int16) - np.int16(weights.quant.zero_point)
         if centred.min() >= -SHIFT and centred.max() < SHIFT:
             data, quant = _frozen(centred.astype(np.int8)), replace(weights.quant, zero_points=(0,))
             made = replace(weights, dtype=DType.INT8, data=data, quant=quant)
         elif op.kind is OpKind.TRANSPOSE_CONV:
             text = f"a uint8 filter with the zero point {weights.quant.zero_point}"
-            raise UnsupportedError(text, tensor=weights.name, hint=_HINT)
+            raise UnsupportedError(text, tensor=weights.name, hint=ANEW)
         else:
             made, attrs = _shifted(weights), _as(attrs, _WITH_ZERO_POINT[type(attrs)])
         if isinstance(attrs, ConvAttrs) and made.quant is not None:  # dense layers multiply so anyway

@@ -23,10 +23,10 @@ from buildtool.graph.states import QUANTISED, STATE_TYPES
 from buildtool.graph.tflite.fileops import FileOp, Lowering, OptionValue, Variable
 from buildtool.graph.tflite.flat import FlatFile, RawOperator, RawTensor
 from buildtool.graph.tflite.schema import tflite
+from buildtool.graph.tflite.uint8 import ANEW
 from buildtool.graph.types import Attrs, DType, Op, OpKind, State, Tensor
 
 _B = tflite.BuiltinOperator
-_UINT8 = "convert the network anew with int8 quantisation, the scheme of TensorFlow 2's converter"
 _INIT = "let the subgraph only assign constants to variables, as TFLite's converter writes it"
 Key = tuple[str, str]  # container, shared name
 
@@ -203,7 +203,7 @@ def _check_type(variable: _Variable, raw: RawTensor) -> None:
     """Refuses floats, and a variable that has two types."""
     if raw.dtype not in STATE_TYPES:
         text = f"variable '{variable.name}' is of type {raw.dtype}"
-        hint = _UINT8 if raw.dtype == DType.UINT8 else QUANTISED
+        hint = ANEW if raw.dtype == DType.UINT8 else QUANTISED
         raise UnsupportedError(text, tensor=raw.name, hint=hint)
     first = variable.initial
     if first is not None and (first.dtype != raw.dtype or first.elements != raw.elements):
@@ -230,7 +230,7 @@ def _value(variable: _Variable, initial: RawTensor, tensor: Tensor) -> npt.NDArr
 def _zeros(raw: RawTensor) -> npt.NDArray[np.generic]:
     """What LiteRT sets a variable tensor to: int8 to its zero point, everything else to 0."""
     if raw.dtype not in STATE_TYPES:
-        hint = _UINT8 if raw.dtype == DType.UINT8 else QUANTISED
+        hint = ANEW if raw.dtype == DType.UINT8 else QUANTISED
         raise UnsupportedError(f"a variable tensor of type {raw.dtype}", tensor=raw.name, hint=hint)
     zero = raw.quant.zero_point if raw.quant and raw.dtype == DType.INT8 else 0
     value = np.full(raw.shape, zero, raw.dtype)

@@ -28,7 +28,6 @@ BUFFER_ALIGNMENT = 16  # bytes; of constants, as TFLite's own writers align them
 
 _SCHEMA_VERSION = 3
 _LAST_DEPRECATED_CODE = 127  # greater operator codes do not fit the old one-byte field
-_RESOURCE = 13  # the type of a tensor that names a variable
 
 
 def write_model(graph: Graph) -> bytes:
@@ -212,7 +211,7 @@ def _tensor(
         builder,
         "Tensor",
         Shape=_ints(builder, tensor.shape),
-        Type=_RESOURCE if is_handle else TYPE_CODES[tensor.dtype],
+        Type=tflite.TensorType.RESOURCE if is_handle else TYPE_CODES[tensor.dtype],
         Buffer=buffer,
         Name=builder.CreateString(tensor.name),
         Quantization=None if tensor.quant is None else _quantization(builder, tensor.quant),

@@ -26,7 +26,7 @@ from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.types import Group, Region
 from buildtool.target import catalogue
-from buildtool.zoo.drawnwide import WideNetBuilder
+from buildtool.zoo.drawn import WideNetBuilder
 
 TARGET = make_target(scratch="kh * kw * cin")
 SOURCE = Path(native.__file__).with_name("replay.c")
