@@ -61,6 +61,7 @@ ORDER = (
     "__main__",
 )
 LEAF = {"base", "options", "api.requests", "schema", "client"}  # what the client may be made of
+BUILDS = tuple(f"buildtool.fronts.{name}" for name in ("bazel", "cmake", "platformio", "vscode"))
 FOREIGN_OF_LEAF = {"msgpack"}
 
 
@@ -190,12 +191,15 @@ def test_the_scons_tools_import_the_client_alone() -> None:
                 assert base == "buildtool.client", f"{path.name} imports {base}"
 
 
-def test_the_fronts_import_the_client_alone() -> None:
-    for module, path in MODULES.items():
-        if room(module) == "integrate":
-            for base, _ in mentions(module, path):
-                ours = base.split(".")[1] if base.startswith("buildtool.") else ""
-                assert ours in ("", "client", "integrate"), f"{module} imports {base}"
+def test_the_fronts_of_builds_and_editors_import_the_client_alone() -> None:
+    fronts = [module for module in MODULES if module.startswith(BUILDS) and room(module) == "fronts"]
+    assert {module.split(".")[2] for module in fronts} == {name.split(".")[2] for name in BUILDS}
+    for module in fronts:
+        for base, _ in mentions(module, MODULES[module]):
+            is_ours = base.startswith((".".join(module.split(".")[:3]), "buildtool.client"))
+            assert is_ours or base.partition(".")[0] != "buildtool" or base == "buildtool", (
+                f"{module} imports {base}"
+            )
 
 
 @pytest.mark.parametrize("package", ["buildtool_plugins", "buildtool_kernels"])

@@ -24,7 +24,7 @@ from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.summary.fit import holds
 from buildtool.plan.types import Plan
-from buildtool.target.choice import loads
+from buildtool.target.choice import loads, roomier
 
 REFUSING = PLANNING // 4  # units of work for what a refusal says that another goal would need
 ATTEMPTS = 8  # at keeping a limit together with the constants, by asking for less without them
@@ -229,11 +229,13 @@ def _too_large(alone: Prepared, free: Sequence[Point]) -> PlanError:
     size, most = least_plan.arena_bytes, alone.ram or 0
     board = alone.target.board
     beside = board.beside(board.arena) if most == alone.available else ""
+    # A larger limit helps only within what the board has.
+    allowed = [suggest(f"F {least_plan.f:.3f}", ram=size)] if size <= alone.available else []
     return PlanError(
         f"with the constants that are loaded into it the arena requires {size} bytes, {most} are available"
         f"{beside}: {size - most} too many",
         operator=binding(least_plan, free[0].graph, alone.session).place,
-        hint=suggest(f"F {least_plan.f:.3f}", ram=size),
+        hint=allowed or roomier(board, size, least_plan.state_bytes),
     )
 
 
