@@ -12,7 +12,7 @@ from buildtool.firmware.run import validation
 from buildtool.firmware.run.bounded import operator_bounds
 from buildtool.firmware.run.inputs import seeded
 from buildtool.fronts.cli.commands import running
-from buildtool.fronts.texts import bounds, sarif
+from buildtool.fronts.texts import sarif
 from buildtool.fronts.texts import validation as report
 from buildtool.graph.reference import execute_op
 from buildtool.graph.types import OpKind
@@ -53,7 +53,7 @@ def test_an_operator_beyond_its_bound_fails_and_is_named(validated, monkeypatch)
     _, text, status = running.validate.run(Namespace(fail_if=None, data=None))
     told = f"BEYOND ITS BOUND: {second['operator']}, tensor '{second['tensor']}', differs by 1 step"
     assert told in text and "EQUAL" not in text and status == 1
-    assert told in bounds.verdict(answer) and second["operator"] in sarif.log([], "1", 1, answer)
+    assert told in report.bounds_verdict(answer) and second["operator"] in sarif.log([], "1", 1, answer)
 
 
 def test_every_operator_is_checked_on_its_own_inputs():

@@ -22,7 +22,7 @@ from buildtool.firmware.sizes import open_elf
 from buildtool.firmware.stack import riscv, thumb
 from buildtool.firmware.stack.body import Code
 from buildtool.firmware.stack.need import Stacks
-from buildtool.fronts.texts import sizes as report
+from buildtool.fronts.texts import builds as report
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.choose import nearest
 from buildtool.plan.models import load_network
@@ -90,7 +90,7 @@ def test_a_stack_that_is_moved_by_an_unknown_amount_is_not_guessed() -> None:
     ("needed", "said"), [(2048, "at most 2,048"), (2056, "by 8 bytes"), (None, "cannot")]
 )
 def test_the_size_report_warns_of_a_stack_that_is_too_small(needed: int | None, said: str) -> None:
-    text = report.text([], [{"function": "net_invoke", "needed": needed, "reserved": 2048}])
+    text = report.sizes_text([], [{"function": "net_invoke", "needed": needed, "reserved": 2048}])
     assert said in text
     assert ("warning" in text) == (needed == 2056)
 

@@ -7,7 +7,7 @@ from paths import ROOT
 from samplefiles import Sheet, Tensor, constant
 
 from buildtool.base.errors import UnsupportedError
-from buildtool.fronts.texts import lists
+from buildtool.fronts.texts import boards as lists
 from buildtool.graph.tflite import operators
 from buildtool.graph.tflite.flat import BUILTIN_NAMES
 from buildtool.graph.tflite.reader import read_model

@@ -15,7 +15,6 @@ from needs import needs_tool
 from buildtool.api import handle
 from buildtool.base.errors import TargetError, ToolError
 from buildtool.firmware.run.issues import beside_published
-from buildtool.fronts.texts import issues as issue_report
 from buildtool.fronts.texts import profile as report
 from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_board
@@ -166,7 +165,7 @@ def test_a_published_profile_stands_beside_the_network_it_is_of_and_no_other():
     lines = {line["name"]: line for line in found["lines"]}
     assert lines["convolutions"]["counted"] == 0.75 and lines["convolutions"]["estimated"] == 0.002
     assert lines["loading weights"]["estimated"] == 0.125 and lines["mean"]["counted"] is None
-    text = "\n".join(issue_report.published(found))
+    text = "\n".join(report._published(found))
     assert "there is none in this plan: padding, padding of 3 channels to 4, add" in text
     assert re.search(r"convolutions +91\.34 +2\.00 +750\.00\n", text)
     assert re.search(r"all +169\.86 +1000\.00", text)

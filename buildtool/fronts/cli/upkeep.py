@@ -125,7 +125,7 @@ def _logs(at: Endpoint) -> tuple[Mapping[str, Any], str, int]:
 
 
 def _status(known: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
-    from buildtool.fronts.texts import daemon as report
+    from buildtool.fronts.texts import upkeep as report
 
     found = []
     for at in known:
@@ -143,7 +143,7 @@ def _status(known: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
         finally:
             link.close()
     running = any(one["running"] for one in found)
-    return {"daemons": found}, report.text(found), 0 if running else 1
+    return {"daemons": found}, report.daemons_text(found), 0 if running else 1
 
 
 def forget() -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from buildtool.fronts.texts import sizes, table
+from buildtool.fronts.texts import builds, table
 from buildtool.fronts.texts.table import count, plain
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ MOST_ROWS = 40  # layers or regions in a table
 MOST_SIZES = 200  # lines of the tree of sizes
 
 
-def text(found: Changes, exceeded: Sequence[str], depth: int = sizes.DEPTH) -> str:
+def text(found: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH) -> str:
     """Tables of totals, regions, layers and sizes that differ, and the limits that are exceeded.
 
     `depth`: levels of the tree of sizes that are shown.
@@ -37,7 +37,7 @@ def text(found: Changes, exceeded: Sequence[str], depth: int = sizes.DEPTH) -> s
     return "\n".join([*lines, *(["", *map(_exceeded, exceeded)] if exceeded else [])])
 
 
-def markdown(found: Changes, exceeded: Sequence[str], depth: int = sizes.DEPTH) -> str:
+def markdown(found: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH) -> str:
     """The same as tables of Markdown."""
     if found.is_equal:
         return "\n\n".join([f"**{_escaped(_headline(found))}**: nothing changed", *map(_exceeded, exceeded)])
@@ -62,7 +62,7 @@ def markdown(found: Changes, exceeded: Sequence[str], depth: int = sizes.DEPTH) 
         ]
         for name, *numbers in shown:
             words = name.lstrip(" ")
-            inside = "&emsp;" * ((len(name) - len(words)) // sizes.INDENT)
+            inside = "&emsp;" * ((len(name) - len(words)) // builds.INDENT)
             lines.append(f"| {inside}{_escaped(words)} | {' | '.join(map(table.cell, numbers))} |")
         lines += [f"\n{more}" for more in left]
     return "\n".join([*lines, *(["", *map(_exceeded, exceeded)] if exceeded else [])])
@@ -73,7 +73,7 @@ Line = tuple[str, int | None, int | None, str]
 
 def _tree(found: Changes, depth: int) -> tuple[list[Line], list[str]]:
     """The lines of the tree of sizes that are shown, and a line on the others."""
-    every = list(sizes.tree_lines(found.sizes, depth))
+    every = list(builds.tree_lines(found.sizes, depth))
     left = len(every) - MOST_SIZES
     more = [f"and {count(left, 'further row')}"] if left > 0 else []
     return [(name, node.before, node.after, f"{node.growth:+,}") for name, node in every[:MOST_SIZES]], more

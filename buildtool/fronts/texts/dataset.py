@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from buildtool.base.durations import duration
 from buildtool.base.modes import Requantise
-from buildtool.fronts.texts import bounds, estimate
+from buildtool.fronts.texts.boards import note_lines
 from buildtool.fronts.texts.table import Cell, count, of_state, plain, table, width
+from buildtool.fronts.texts.validation import bound_lines, judged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,7 +30,7 @@ def text(answer: DatasetAnswer, exceeded: Sequence[str] = ()) -> str:
     else:
         blocks += [_classes(found), _confusion(found)]
         blocks.append("\n".join(_top1(found)))
-    lines = [*bounds.lines(answer["bounds"]), *map(plain, _verdict(answer))]
+    lines = [*bound_lines(answer["bounds"]), *map(plain, _verdict(answer))]
     lines += [f"LIMIT exceeded: {limit}" for limit in exceeded]
     blocks.append("\n".join(lines))
     return "\n\n".join(block for block in blocks if block)
@@ -55,7 +56,7 @@ def _head(answer: DatasetAnswer) -> Iterator[str]:
             + of_state(run["state_bytes"])
             + ("" if stack is None else f"; stack: {count(stack, 'byte')}")
         )
-    yield from estimate.note_lines(answer["note"])
+    yield from note_lines(answer["note"])
 
 
 def _share(answer: DatasetAnswer) -> Iterator[str]:
@@ -163,7 +164,7 @@ def _verdict(answer: DatasetAnswer) -> Iterator[str]:
         )
         return
     if not differing:
-        yield f"EQUAL to {bounds.judged(answer['reference'])}: {count(inputs, 'input')}"
+        yield f"EQUAL to {judged(answer['reference'])}: {count(inputs, 'input')}"
         return
     wrong = inputs - equal
     yield (

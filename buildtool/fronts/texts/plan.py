@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from buildtool.fronts.texts import arenamap, estimate, memories, regions
-from buildtool.fronts.texts.costs import by_ratio, cost_titles, in_ms, milliseconds
+from buildtool.fronts.texts import arenamap, regions
+from buildtool.fronts.texts.boards import board_lines
+from buildtool.fronts.texts.front import by_ratio, cost_titles, in_ms, milliseconds
 from buildtool.fronts.texts.table import Cell, count, layer, table
 from buildtool.fronts.texts.words import layer_of, owner
 
 if TYPE_CHECKING:
-    from buildtool.schema.plans import PlanAnswer
+    from buildtool.schema.plans import AloneView, MemoriesView, PlanAnswer, TraceAnswer
 
 NAME_WIDTH = 40
 PLACE_WIDTH = 60
@@ -25,7 +26,7 @@ def text(answer: PlanAnswer, *, buffers: bool = False) -> str:
     operators and buffers instead.
     """
     streamed = any(region["streamed"] for region in answer["regions"])
-    parts = ["\n".join([*_figures(answer, streamed), *estimate.lines(answer)]), memories.text(answer)]
+    parts = ["\n".join([*_figures(answer, streamed), *board_lines(answer)]), two_memories(answer)]
     if streamed:
         parts += regions.tables(answer)
     parts.append(arenamap.text(answer))
@@ -130,3 +131,67 @@ def _buffers(answer: PlanAnswer) -> str:
     ]
     titles = ["from byte", "to byte", "from step", "to step", "holds", "of"]
     return table(titles, rows)
+
+
+_KIB = 1024
+
+
+def two_memories(answer: PlanAnswer) -> str:
+    """A table of the arena's memories, and a line that compares; "" for an arena in one memory."""
+    found = answer["memories"]
+    if found is None:
+        return ""
+    rows: list[list[Cell]] = [
+        [
+            one["memory"],
+            one["arena_bytes"],
+            one["room_bytes"],
+            one["touched_bytes"],
+            f"{one['wait_cycles']:,.0f}",
+        ]
+        for one in found["arenas"]
+    ]
+    titles = ["memory", "arena bytes", "of", "bytes brought or written", "cycles waited"]
+    return "\n".join(["The arena in two memories:", table(titles, rows), *_compared(found)])
+
+
+def _compared(found: MemoriesView) -> list[str]:
+    lines = [f"{one['memory']} alone: {_alone(one)}" for one in found["alone"]]
+    both = " + ".join(f"{one['memory']} {_in_kib(one['arena_bytes'])}" for one in found["arenas"])
+    gain = found["gain"]
+    if gain is None:
+        return [*lines, f"{both}: fits"]
+    word = "gains" if gain >= 0 else "costs"
+    return [*lines, f"{both}: fits; {word} {abs(gain):.1%} of the cost and waiting of the better one alone"]
+
+
+def _alone(one: AloneView) -> str:
+    if one["missing_bytes"] is None:
+        return one["error"]
+    if one["missing_bytes"]:
+        return f"does not fit by {one['missing_bytes']:,} bytes"
+    milliseconds = one["estimated_ms"]
+    time = "" if milliseconds is None else f", about {milliseconds:,.1f} ms"
+    waited = f" and {one['wait_cycles']:,.0f} cycles waited" if one["wait_cycles"] else ""
+    return f"fits with {one['arena_bytes']:,} bytes, F {one['f']:.3f}, cost {one['cost']:,.0f}{waited}{time}"
+
+
+def _in_kib(size: int) -> str:
+    return f"{size / _KIB:,.1f} K" if size >= _KIB else f"{size} bytes"
+
+
+def trace_text(answer: TraceAnswer, out: str) -> str:
+    """Where it is, how large it is, and what its time is."""
+    (data,) = answer["files"].values()
+    numbers = (
+        f"{count(answer['steps'], 'step')} in {count(answer['slices'], 'slice')}",
+        count(answer["buffers"], "buffer"),
+        count(len(data), "byte"),
+    )
+    return "\n".join(
+        [
+            f"written: {out}: {', '.join(numbers)}",
+            f"  {answer['time']}",
+            "  open it with https://ui.perfetto.dev or chrome://tracing",
+        ]
+    )

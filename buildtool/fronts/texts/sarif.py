@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import Requantise
-from buildtool.fronts.texts.bounds import beyond
+from buildtool.fronts.texts.validation import beyond
 from buildtool.options.spelling import spelled, spelled_name
 
 VERSION = "2.1.0"

@@ -2,14 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from buildtool.base.modes import Requantise
-from buildtool.fronts.texts import bounds, estimate
-from buildtool.fronts.texts.table import count, headline, of_state
+from buildtool.fronts.texts.boards import board_lines
+from buildtool.fronts.texts.table import Cell, count, headline, layer, of_state, plain, table
 
 if TYPE_CHECKING:
-    from buildtool.schema.runs import ValidationAnswer
+    from buildtool.schema.runs import OperatorBound, ReferenceAnswer, Run, ValidationAnswer
+
+
+def bound_lines(bounds: Sequence[OperatorBound]) -> list[str]:
+    """The table of the operators that do not equal the reference; nothing where there are none."""
+    titles = ["operator", "tensor", "channels", "proven off", "bound", "seen", "values", "different"]
+    rows: list[list[Cell]] = [
+        [
+            row["operator"],
+            layer(row["tensor"], 32),
+            f"{row['channels_rounded']:,} of {row['channels']:,}",
+            f"{row['bound_before_rounding']:.4f}",
+            row["bound"],
+            row["max_abs_diff"],
+            row["elements"],
+            row["elements_different"],
+        ]
+        for row in bounds
+    ]
+    return [table(titles, rows), ""] if rows else []
+
+
+def judged(reference: ReferenceAnswer) -> str:
+    """Who judged, in words; where it was our own executor, why and how to get the other."""
+    why = reference["why"]
+    return f"{reference['text']}, to the bit" + (f" ({plain(why)})" if why else "")
+
+
+def beyond(bounds: Sequence[OperatorBound]) -> OperatorBound | None:
+    """The first operator that was farther off than is proven."""
+    return next((row for row in bounds if row["max_abs_diff"] > row["bound"]), None)
+
+
+def bounds_verdict(answer: Run) -> str:
+    """Within how many steps every operator was, or which one was not."""
+    wrong = beyond(answer["bounds"])
+    if wrong is not None:
+        return (
+            f"BEYOND ITS BOUND: {wrong['operator']}, tensor '{wrong['tensor']}', differs by "
+            f"{count(wrong['max_abs_diff'], 'step')} from the reference on the same inputs, "
+            f"{count(wrong['bound'], 'step')} at most are proven"
+        )
+    most = max((row["bound"] for row in answer["bounds"]), default=0)
+    return (
+        f"within {count(most, 'step')} in every operator, on the inputs that it had: "
+        f"{count(len(answer['bounds']), 'operator')} not exact ({answer['requantise']})"
+    )
 
 
 def text(answer: ValidationAnswer) -> str:
@@ -23,8 +70,8 @@ def text(answer: ValidationAnswer) -> str:
         f"arena: {count(answer['arena_bytes'], 'byte')}, {answer['arena_high_water']:,} touched"
         + of_state(answer["state_bytes"])
         + ("" if stack is None else f"; stack: {count(stack, 'byte')}"),
-        *estimate.lines(answer),
-        *bounds.lines(answer["bounds"]),
+        *board_lines(answer),
+        *bound_lines(answer["bounds"]),
         verdict(answer),
     ]
     return "\n".join(lines)
@@ -33,9 +80,9 @@ def text(answer: ValidationAnswer) -> str:
 def verdict(answer: ValidationAnswer) -> str:
     """One line: EQUAL, or how different, and where first; or that every operator was within its bound."""
     if answer["requantise"] != Requantise.EXACT:
-        return f"{bounds.verdict(answer)}; {_whole(answer)}"
+        return f"{bounds_verdict(answer)}; {_whole(answer)}"
     if answer["exact"]:
-        return f"EQUAL to {bounds.judged(answer['reference'])}"
+        return f"EQUAL to {judged(answer['reference'])}"
     inputs, equal = answer["inputs"], answer["inputs_equal"]
     wrong = inputs - equal
     line = (

@@ -8,8 +8,7 @@ from needs import needs_tool
 from buildtool.base.errors import UsageError
 from buildtool.fronts.changes import compare, figures, limits, sizetree
 from buildtool.fronts.texts import changes as report
-from buildtool.fronts.texts import sizes
-from buildtool.fronts.texts.demangle import demangled
+from buildtool.fronts.texts.builds import demangled, tree
 
 
 def part(path, size, kind="code"):
@@ -135,5 +134,5 @@ def test_cpp_names_are_shown_as_their_authors_wrote_them():
     names = demangled([mangled, "nn_conv", "_Znot one", "_Z\n"])
     assert names[mangled] == "app::Boxed<int>::twice(int)"
     assert "nn_conv" not in names
-    shown = sizes.tree([part(f"flash/application//a.o/{mangled}", 8)], "map", 5)
+    shown = tree([part(f"flash/application//a.o/{mangled}", 8)], "map", 5)
     assert "      app::Boxed<int>::twice(int)" in shown and mangled not in shown

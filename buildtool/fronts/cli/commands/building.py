@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 )
 def build(args: argparse.Namespace) -> Result:
     """Firmware, written to a folder; with --bundle what other build systems compile."""
-    from buildtool.fronts.texts import build as report
+    from buildtool.fronts.texts import builds
 
     if args.bundle:
         return _bundle(args)
@@ -58,18 +58,18 @@ def build(args: argparse.Namespace) -> Result:
     keep_inputs(below(args.out, answer["files"]), inputs(args))
     keep_networks(answer["files"], Path(args.out))
     written = write_files(answer["files"], Path(args.out))
-    return {**answer, "files": written}, report.text(answer, args.out, written), 0
+    return {**answer, "files": written}, builds.build_text(answer, args.out, written), 0
 
 
 def _bundle(args: argparse.Namespace) -> Result:
     """Puts a network into a folder that any build system compiles."""
     from buildtool.fronts.bundles.folder import put
-    from buildtool.fronts.texts import bundle as report
+    from buildtool.fronts.texts import builds
 
     answer: BundleAnswer = ask(args, "bundle")
     changed, removed = put(answer, Path(args.out))
     named = {"files": answer["network"]["files"], "changed": changed, "removed": removed}
-    return {**answer, **named}, report.text(answer, args.out, changed, removed), 0
+    return {**answer, **named}, builds.bundle_text(answer, args.out, changed, removed), 0
 
 
 @command(
@@ -129,10 +129,10 @@ def emit(args: argparse.Namespace) -> Result:
 )
 def describe(args: argparse.Namespace) -> Result:
     """What a build system has to know; with --out the linker script is written."""
-    from buildtool.fronts.texts import description
+    from buildtool.fronts.texts import builds
 
     answer: DescribeAnswer = ask(args)
     script = answer["script"]
     files = {script["name"]: script["data"]} if args.out and script else {}
     written = write_changed(files, Path(args.out)) if files else []
-    return {**answer, "files": written}, description.text(answer), 0
+    return {**answer, "files": written}, builds.description_text(answer), 0

@@ -50,8 +50,8 @@ if TYPE_CHECKING:
 )
 def sizes(args: argparse.Namespace) -> Result:
     """The memories that an image takes; with --out its .bin files are written."""
-    from buildtool.fronts.texts import estimate
-    from buildtool.fronts.texts import sizes as report
+    from buildtool.fronts.texts import boards
+    from buildtool.fronts.texts import builds as report
 
     depth = _depth(args)
     for name in ("markdown", "fail_if"):
@@ -60,8 +60,8 @@ def sizes(args: argparse.Namespace) -> Result:
             raise UsageError(f"{option} needs --diff, the image to compare with", hint=f"leave {option} out")
     answer: SizesAnswer = ask(args)
     level = f"level: {answer['level_text']}"
-    table = report.text(answer["sizes"], answer["stacks"])
-    text = "\n".join([table, level, *estimate.note_lines(answer["note"])])
+    table = report.sizes_text(answer["sizes"], answer["stacks"])
+    text = "\n".join([table, level, *boards.note_lines(answer["note"])])
     files = {**answer["files"], "sizes.txt": (text + "\n").encode()}
     written = write_files(files, Path(args.out)) if args.out else []
     if args.diff:
@@ -116,7 +116,7 @@ def _depth(args: argparse.Namespace) -> int:
 def diff(args: argparse.Namespace) -> Result:
     """What changed between two files; the exit status is 1 where a limit is exceeded."""
     from buildtool.fronts.changes import figures
-    from buildtool.fronts.texts import sizes as report
+    from buildtool.fronts.texts import builds as report
 
     depth = _depth(args) or report.DEPTH
     _compare_arguments(args)

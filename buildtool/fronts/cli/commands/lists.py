@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 )
 def ops(args: argparse.Namespace) -> Result:
     """The operators and their kernels."""
-    from buildtool.fronts.texts import lists
+    from buildtool.fronts.texts import boards as lists
 
     answer: OpsAnswer = ask(args)
     return answer, lists.ops(answer), 0
@@ -48,7 +48,7 @@ def ops(args: argparse.Namespace) -> Result:
 )
 def boards(args: argparse.Namespace) -> Result:
     """The boards and their memories."""
-    from buildtool.fronts.texts import lists
+    from buildtool.fronts.texts import boards as lists
 
     answer: BoardsAnswer = ask(args)
     return answer, lists.boards(answer), 0
@@ -90,7 +90,7 @@ def target(args: argparse.Namespace) -> Result:
 )
 def zoo(args: argparse.Namespace) -> Result:
     """The networks by name, or one of them as a file."""
-    from buildtool.fronts.texts import lists
+    from buildtool.fronts.texts import boards as lists
 
     if args.out and not args.model:
         raise UsageError("--out needs the name of a network", hint="see 'buildtool zoo' for the names")

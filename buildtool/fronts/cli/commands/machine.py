@@ -39,7 +39,7 @@ def daemon(args: argparse.Namespace) -> Result:
 def cache(args: argparse.Namespace) -> Result:
     """What is kept of earlier plans."""
     from buildtool.base.store import care
-    from buildtool.fronts.texts import cache as report
+    from buildtool.fronts.texts import upkeep as report
 
     if args.words and args.action != "explain":
         raise UsageError(f"words have no effect on 'cache {args.action}'", hint="leave them out")

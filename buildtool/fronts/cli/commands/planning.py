@@ -50,12 +50,12 @@ if TYPE_CHECKING:
 )
 def analyze(args: argparse.Namespace) -> Result:
     """A verdict for each board, or the memory of a network without one."""
-    from buildtool.fronts.texts import analysis, network
+    from buildtool.fronts.texts import analysis
 
     answer: AnalysisAnswer | NetworkAnswer = ask(args)
     if "boards" in answer:
         return answer, analysis.text(answer, spelled, spelled_name), 0
-    return answer, network.text(answer), 0
+    return answer, analysis.network_text(answer), 0
 
 
 @command(
@@ -121,18 +121,18 @@ def plan(args: argparse.Namespace) -> Result:
 
 def _trace(args: argparse.Namespace) -> tuple[str, list[str]]:
     """Writes a plan over time; what is said of it, and the file's name."""
-    from buildtool.fronts.texts import trace as report
+    from buildtool.fronts.texts.plan import trace_text
 
     answer: TraceAnswer = ask(argparse.Namespace(**{**vars(args), "compare": None}), "trace")
     out = Path(args.trace)
     keep_inputs([(out, None)], inputs(args))
     (data,) = answer["files"].values()
-    return report.text(answer, args.trace), write_files({out.name: data}, out.parent)
+    return trace_text(answer, args.trace), write_files({out.name: data}, out.parent)
 
 
 def _emit_plan(args: argparse.Namespace) -> Result:
     """Writes a plan as others read it; a board and its options have no part in it."""
-    from buildtool.fronts.texts import tflm
+    from buildtool.fronts.texts import builds
 
     if not args.out:
         raise UsageError("--emit needs --out FILE.tflite", hint="see 'buildtool plan --help'")
@@ -144,7 +144,7 @@ def _emit_plan(args: argparse.Namespace) -> Result:
     keep_inputs([(out, None)], inputs(args))
     (data,) = answer["files"].values()
     written = write_files({out.name: data}, out.parent)
-    return {**answer, "files": written}, tflm.text(answer, args.out), 0
+    return {**answer, "files": written}, builds.tflm_text(answer, args.out), 0
 
 
 @command(
@@ -279,11 +279,11 @@ def split(args: argparse.Namespace) -> Result:
 )
 def arena(args: argparse.Namespace) -> Result:
     """The offsets of an arena problem; the exit status is 1 where there is no placement."""
-    from buildtool.fronts.texts import arena as report
+    from buildtool.fronts.texts import builds
 
     answer: ArenaAnswer = ask(args)
     solved, written = list(answer["files"].values()), list[str]()
     if args.out and solved:
         out = Path(args.out)
         written = write_files({out.name: solved[0]}, out.parent)
-    return {**answer, "files": written}, report.text(answer), 0 if solved else 1
+    return {**answer, "files": written}, builds.arena_text(answer), 0 if solved else 1

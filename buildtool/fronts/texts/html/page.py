@@ -14,12 +14,12 @@ from markupsafe import Markup
 
 from buildtool.base.errors import Spelling, in_requests
 from buildtool.fronts.changes.figures import DATA_ID
-from buildtool.fronts.texts import estimate
+from buildtool.fronts.texts.boards import board_lines
 from buildtool.fronts.texts.html import arena, front, network, wording
 from buildtool.fronts.texts.html.memories import bars, linked
 from buildtool.fronts.texts.html.verdicts import cards, counted_words, cures, headline, sentence
-from buildtool.fronts.texts.names import short_names
 from buildtool.fronts.texts.regions import runs
+from buildtool.fronts.texts.words import short_names
 
 if TYPE_CHECKING:
     from buildtool.schema.reports import PointRegion, ReportAnswer, ReportPoint
@@ -101,7 +101,7 @@ def _context(answer: ReportAnswer, spelling: Spelling) -> dict[str, object]:
         "sentence": sentence(answer, room),
         "cures": cures(answer, spelling),
         "cards": cards(answer, room),
-        "notes": estimate.lines(answer),
+        "notes": board_lines(answer),
         "counted": counted_words(answer),
         "room": room,
         "limited": limit is not None and limit <= available,

@@ -1,0 +1,216 @@
+"""Answers about what is built, as text: sizes, firmware, bundles, build descriptions, arena problems."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from buildtool.fronts.changes import sizetree
+from buildtool.fronts.texts.boards import board_lines
+from buildtool.fronts.texts.table import Cell, count, of_state, plain, table
+
+if TYPE_CHECKING:
+    from buildtool.schema.builds import (
+        ArenaAnswer,
+        BuildAnswer,
+        BundleAnswer,
+        DescribeAnswer,
+        MemorySize,
+        SizePart,
+        StackSize,
+        TflmAnswer,
+    )
+
+DEPTH = 3  # levels of a tree that are shown, unless told otherwise
+INDENT = 2  # blanks before what is one level deeper
+FILES_FROM = {
+    "map": "files and libraries: from the linker's map",
+    "symbols": "files: of some symbols, as compilers noted them; the linker's map (--map) says more",
+    "": "files are not known: the image does not say them, and the linker's map (--map) was not given",
+}
+
+SMALL = 100  # of a program of this machine, a section below this share has no line of its own
+
+
+def sizes_text(sizes: Sequence[MemorySize], stacks: Sequence[StackSize] = ()) -> str:
+    """Each memory against its size, its sections below it; empty memories are left out. Then the stack."""
+    rows: list[list[Cell]] = []
+    for memory in sizes:
+        if not memory["used"]:
+            continue
+        size = memory["size"] or None
+        share = f"{100 * memory['used'] / size:.1f} %" if size else None
+        name = f"{memory['memory']} of this machine" if memory["memory"] == "process" else memory["memory"]
+        rows.append([name, memory["used"], size, share])
+        rows += [[f"  {name}", number, None, None] for name, number in _sections(memory)]
+    lines = [table(["memory", "bytes used", "bytes there", "share"], rows)]
+    return "\n".join([*lines, *([""] if stacks else []), *map(_stack, stacks)])
+
+
+def tree(parts: Sequence[SizePart], files_from: str, depth: int) -> str:
+    """The first `depth` levels of what is in each memory, the largest first."""
+    rows: list[list[Cell]] = []
+    for name, node in tree_lines(sizetree.tree((), parts), depth):
+        rows.append([plain(name), node.after])
+    return "\n".join([table(["memory, and what is in it", "bytes"], rows), FILES_FROM[files_from]])
+
+
+def tree_lines(nodes: Sequence[sizetree.Node], depth: int) -> Iterator[tuple[str, sizetree.Node]]:
+    """Nodes with their names, indented by their levels; C++ as its authors wrote it."""
+    found = list(sizetree.lines(nodes, depth))
+    names = demangled(node.name for _, node in found if node.level == "symbol")
+    for indent, node in found:
+        yield " " * INDENT * indent + names.get(node.name, node.name), node
+
+
+def _sections(memory: MemorySize) -> list[tuple[str, int]]:
+    """The sections of a memory; of a program of this machine those that are worth a line."""
+    sections = [(section["name"], section["bytes"]) for section in memory["sections"]]
+    if memory["memory"] != "process":
+        return sections
+    large = [(name, number) for name, number in sections if SMALL * number >= memory["used"]]
+    rest = memory["used"] - sum(number for _, number in large)
+    return [*large, ("others", rest)] if rest else large
+
+
+def _stack(stack: StackSize) -> str:
+    """One network's stack, and what to do where it may be more than there is."""
+    needed, reserved = stack["needed"], count(stack["reserved"], "byte")
+    if needed is None:
+        return f"stack: what {stack['function']} takes cannot be told; {reserved} are reserved"
+    text = f"stack: {stack['function']} takes at most {count(needed, 'byte')} of {reserved} reserved"
+    if needed <= stack["reserved"]:
+        return text
+    more = needed - stack["reserved"]
+    return f"{text}; warning: raise stack_bytes in the board's file by {count(more, 'byte')}"
+
+
+_TOOLS = ("c++filt", "llvm-cxxfilt", "arm-none-eabi-c++filt")
+_MANGLED = ("_Z", "__Z", "_R")
+_SECONDS = 20
+
+
+def demangled(names: Iterable[str]) -> dict[str, str]:
+    """Mangled name -> what it stands for; nothing of other names, nor where no demangler works."""
+    wanted = sorted({name for name in names if name.startswith(_MANGLED) and name.isprintable()})
+    tool = next((path for name in _TOOLS if (path := shutil.which(name))), None)
+    if not wanted or tool is None:
+        return {}
+    try:
+        done = subprocess.run(
+            [tool],
+            input="\n".join(wanted) + "\n",
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=True,
+        )
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return {}
+    found = done.stdout.splitlines()
+    return dict(zip(wanted, found, strict=True)) if len(found) == len(wanted) else {}
+
+
+MOST_OF_A_FOLDER = 8  # files that are named one by one
+
+
+def build_text(answer: BuildAnswer, folder: str, files: Sequence[str]) -> str:
+    """The files below `folder`, the arena, and the size report."""
+    lines = [
+        f"{answer['net']} for {answer['board']}, compiled by {answer['compiler']}",
+        f"level: {answer['level_text']}",
+        f"arena: {count(answer['arena_bytes'], 'byte')}" + of_state(answer["state_bytes"]),
+        "",
+        sizes_text(answer["sizes"], answer["stacks"]),
+        *board_lines(answer),
+        "",
+        f"written to {folder}: {', '.join(_shown(files))}",
+    ]
+    return "\n".join(lines)
+
+
+def _shown(files: Sequence[str]) -> list[str]:
+    """The files' names; those of a folder with many of them together, as a number."""
+    folders = Counter(name.partition("/")[0] for name in files if "/" in name)
+    shown: dict[str, None] = {}
+    for name in files:
+        folder = name.partition("/")[0]
+        many = "/" in name and folders[folder] > MOST_OF_A_FOLDER
+        shown[f"{folder}/ ({folders[folder]} files)" if many else name] = None
+    return list(shown)
+
+
+def bundle_text(answer: BundleAnswer, folder: str, changed: Sequence[str], removed: Sequence[str]) -> str:
+    """The memories that the network needs, how many files there are, and where to read on."""
+    network = answer["network"]
+    stack = network["stack_bytes"]
+    lines = [
+        f"{answer['net']} for {network['board']}",
+        f"arena: {count(network['arena_bytes'], 'byte')}" + of_state(network.get("state_bytes", 0)),
+        f"weights: {count(network['weights_bytes'], 'byte')}",
+        f"stack of an invoke: {'not known' if stack is None else count(stack, 'byte')}",
+        "",
+    ]
+    kernels = count(len(network["kernels"]), "file")
+    lines.append(f"{folder}: {count(len(changed), 'file')} written, {len(removed)} removed")
+    lines.append(f"the network uses {kernels} of kernels; README.md says how to compile and call it")
+    return "\n".join(lines)
+
+
+def description_text(answer: DescribeAnswer) -> str:
+    """The compiler with its flags, the groups of sources, and the files of the network."""
+    tools, made = answer["tools"], answer["network"]
+    lines = [
+        f"board     {answer['board']}",
+        f"compiler  {tools['identity']}: {tools['cc']}",
+        f"core      {shlex.join([*tools['core'], *(f'-D{name}' for name in tools['defines'])])}",
+        f"exact     {shlex.join(tools['exact'])}",
+    ]
+    if made is not None:
+        lines += [f"network   {made['net']}", f"emitted   {', '.join(made['emitted'])}"]
+    used = dict.fromkeys(answer["library"], "library") | dict.fromkeys(answer["image"], "image")
+    rows: list[list[Cell]] = [
+        [group["name"], used.get(group["name"], ""), len(group["sources"])] for group in answer["groups"]
+    ]
+    return "\n".join([*lines, "", table(["group", "part of", "sources"], rows)])
+
+
+_MEANING = {
+    "optimal": "optimal: no placement is lower",
+    "feasible": "feasible: whether a lower one exists is not known",
+    "infeasible": "infeasible: proven, nothing fits",
+    "unknown": "unknown: nothing found so far; a larger --budget may",
+}
+
+
+def arena_text(answer: ArenaAnswer) -> str:
+    """Height, bound, what is proven, effort: one a line."""
+    height, capacity = answer["height_bytes"], answer["capacity_bytes"]
+    lines = [
+        f"{answer['problem']}: {_MEANING[answer['status']]}",
+        f"height    {'none' if height is None else count(height, 'byte')}",
+        f"bound     {count(answer['bound_bytes'], 'byte')}",
+        *([] if capacity is None else [f"capacity  {count(capacity, 'byte')}"]),
+        f"nodes     {answer['nodes']:,}",
+    ]
+    return "\n".join(lines)
+
+
+def tflm_text(answer: TflmAnswer, out: str) -> str:
+    """What the arena takes, and what that counts."""
+    over = answer["arena_bytes"] - answer["arena_bound_bytes"]
+    bound = "no placement needs less" if not over else f"{over:,} over the largest live sum"
+    return "\n".join(
+        [
+            f"{answer['model']} for TensorFlow Lite Micro: "
+            f"{answer['placed_tensors']} of {answer['tensors']} tensors placed, as the file has them",
+            f"arena    {count(answer['arena_bytes'], 'byte')} ({bound})",
+            "         - inputs and outputs are in it, offsets and sizes are rounded up to 16 bytes",
+            "         - kernels' scratch and TFLM's own structures come on top",
+            f"written: {out}",
+        ]
+    )
