@@ -39,11 +39,6 @@ class Cure:
     settings: Settings
     found: Fitting
 
-    @property
-    def is_other_board(self) -> bool:
-        """Whether it takes other hardware."""
-        return "board" in self.settings
-
 
 def cures(network: Network, asked: TargetChoice, lacking: Fitting, session: Session) -> list[Cure]:
     """At most SHOWN ways to make a network fit, the cheapest first.

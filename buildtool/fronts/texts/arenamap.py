@@ -30,7 +30,6 @@ LETTERS = {
     "scratch": "s",
     "weights": "W",
 }
-STREAMED_COLUMNS = 3  # of a streamed region: its first, its fullest, its last step
 Sample = tuple[int, int]  # region, step
 
 

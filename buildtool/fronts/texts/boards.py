@@ -7,7 +7,7 @@ from string import ascii_uppercase
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from buildtool.fronts.texts.table import WIDTH, Cell, count, table
+from buildtool.fronts.texts.table import WIDTH, Cell, count, listing, table
 
 if TYPE_CHECKING:
     from buildtool.schema.boards import (
@@ -63,28 +63,18 @@ def _by_type(rows: Sequence[TfliteOperator]) -> str:
 
 def boards(answer: BoardsAnswer) -> str:
     """The boards with the memories of the arena and of the weights."""
-    titles = [
-        "board",
-        "core",
-        "arena memory bytes",
-        "weights memory bytes",
-        "emulator",
-        "toolchains",
-        "title",
-    ]
-    rows: list[list[Cell]] = [
-        [
-            board["name"],
-            board["core"],
-            board["arena_memory_bytes"],
-            board["weights_memory_bytes"],
-            board["emulator"] or "none",
-            ", ".join(board["toolchains"]),
-            board["title"],
-        ]
-        for board in answer["boards"]
-    ]
-    return table(titles, rows)
+    return listing(
+        answer["boards"],
+        {
+            "board": lambda board: board["name"],
+            "core": lambda board: board["core"],
+            "arena memory bytes": lambda board: board["arena_memory_bytes"],
+            "weights memory bytes": lambda board: board["weights_memory_bytes"],
+            "emulator": lambda board: board["emulator"] or "none",
+            "toolchains": lambda board: ", ".join(board["toolchains"]),
+            "title": lambda board: board["title"],
+        },
+    )
 
 
 def zoo(answer: ZooAnswer) -> str:

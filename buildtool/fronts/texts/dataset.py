@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from buildtool.base.durations import duration
 from buildtool.base.modes import Requantise
 from buildtool.fronts.texts.boards import note_lines
-from buildtool.fronts.texts.table import Cell, count, of_state, plain, table, width
+from buildtool.fronts.texts.table import Cell, count, listing, of_state, plain, table, width
 from buildtool.fronts.texts.validation import bound_lines, judged
 
 if TYPE_CHECKING:
@@ -101,20 +101,18 @@ def _classes(found: Accuracy) -> str:
         )
         title = f"the {MOST_CLASSES} of {len(classes):,} classes with the least recall:\n"
         classes = worst[:MOST_CLASSES]
-    rows: list[list[Cell]] = [
-        [
-            one["label"],
-            plain(one["name"]),
-            one["inputs"],
-            one["predicted"],
-            one["correct"],
-            _percent(one["precision"]),
-            _percent(one["recall"]),
-        ]
-        for one in classes
-    ]
-    titles = ["label", "class", "inputs", "predicted", "correct", "precision %", "recall %"]
-    return title + table(titles, rows)
+    return title + listing(
+        classes,
+        {
+            "label": lambda one: one["label"],
+            "class": lambda one: plain(one["name"]),
+            "inputs": lambda one: one["inputs"],
+            "predicted": lambda one: one["predicted"],
+            "correct": lambda one: one["correct"],
+            "precision %": lambda one: _percent(one["precision"]),
+            "recall %": lambda one: _percent(one["recall"]),
+        },
+    )
 
 
 def _percent(share: float | None) -> float | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from buildtool.fronts.texts.table import WIDTH, Cell, count, table
+from buildtool.fronts.texts.table import WIDTH, Cell, count, listing
 
 if TYPE_CHECKING:
-    from buildtool.schema.fronts import Figures, FrontAnswer, Peer
+    from buildtool.schema.fronts import Figures, FrontAnswer, Peer, Point
     from buildtool.schema.plans import OtherPlan, PlanAnswer
 
 
@@ -45,35 +46,24 @@ def text(answer: FrontAnswer) -> str:
         f"{answer['model']} on {answer['board']}, image {answer['image']}: "
         f"{len(answer['points'])} plans up to F {answer['max_f']:g} that no other beats in memory and work"
     )
-    rows: list[list[Cell]] = [
-        _row(point["strategy"], point, point["live_bytes"]) for point in answer["points"]
-    ]
-    rows += [_row(peer["strategy"], peer, None) for peer in answer["beside"] if "error" not in peer]
-    titles = [
-        "strategy",
-        "live bytes",
-        "arena bytes",
-        "F",
-        *cost_titles(answer["cost_unit"], answer["points"][0]["estimated_ms"]),
-    ]
-    titles += ["regions", "streamed", "groups"]
-    lines = [head, "", table(titles, rows), "", *_notes(answer)]
+    plans: list[tuple[Cell, Point | Peer]] = [(point["live_bytes"], point) for point in answer["points"]]
+    plans += [(None, peer) for peer in answer["beside"] if "error" not in peer]
+    columns: dict[str, Callable[[tuple[Cell, Point | Peer]], Cell]] = {
+        "strategy": lambda one: one[1]["strategy"],
+        "live bytes": lambda one: one[0],
+        "arena bytes": lambda one: one[1]["arena_bytes"],
+        "F": lambda one: f"{one[1]['f']:.4f}",
+        answer["cost_unit"]: lambda one: f"{one[1]['cost']:,.0f}",
+        "est. ms": lambda one: next(iter(milliseconds(one[1])), None),
+        "regions": lambda one: one[1]["regions"],
+        "streamed": lambda one: one[1]["streamed_regions"],
+        "groups": lambda one: one[1]["groups"],
+    }
+    if answer["points"][0]["estimated_ms"] is None:
+        del columns["est. ms"]
+    lines = [head, "", listing(plans, columns), "", *_notes(answer)]
     lines += [f"{peer['strategy']}: {peer['error']}" for peer in answer["beside"] if "error" in peer]
     return "\n".join(lines)
-
-
-def _row(strategy: str, figures: Figures | Peer, live: int | None) -> list[Cell]:
-    return [
-        strategy,
-        live,
-        figures["arena_bytes"],
-        f"{figures['f']:.4f}",
-        f"{figures['cost']:,.0f}",
-        *milliseconds(figures),
-        figures["regions"],
-        figures["streamed_regions"],
-        figures["groups"],
-    ]
 
 
 def _notes(answer: FrontAnswer) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from buildtool.fronts.texts import arenamap, regions
 from buildtool.fronts.texts.boards import board_lines
 from buildtool.fronts.texts.front import by_ratio, cost_titles, in_ms, milliseconds
-from buildtool.fronts.texts.table import Cell, count, layer, table
+from buildtool.fronts.texts.table import Cell, count, layer, listing, table
 from buildtool.fronts.texts.words import layer_of, owner
 
 if TYPE_CHECKING:
@@ -104,33 +104,29 @@ def _beside(answer: PlanAnswer) -> str:
 
 
 def _operators(answer: PlanAnswer) -> str:
-    rows: list[list[Cell]] = [
-        [
-            op["position"],
-            layer_of(answer, op["position"], NAME_WIDTH),
-            op["kind"],
-            op["kernel"] or "(no code)",
-        ]
-        for op in answer["operators"]
-    ]
-    return table(["#", "layer", "operator", "kernel"], rows)
+    return listing(
+        answer["operators"],
+        {
+            "#": lambda op: op["position"],
+            "layer": lambda op: layer_of(answer, op["position"], NAME_WIDTH),
+            "operator": lambda op: op["kind"],
+            "kernel": lambda op: op["kernel"] or "(no code)",
+        },
+    )
 
 
 def _buffers(answer: PlanAnswer) -> str:
-    placed = sorted(answer["buffers"], key=lambda b: (b["offset"], b["first"]))
-    rows: list[list[Cell]] = [
-        [
-            b["offset"],
-            b["offset"] + b["size"],
-            b["first"],
-            b["last"],
-            b["kind"],
-            owner(answer, b),
-        ]
-        for b in placed
-    ]
-    titles = ["from byte", "to byte", "from step", "to step", "holds", "of"]
-    return table(titles, rows)
+    return listing(
+        sorted(answer["buffers"], key=lambda b: (b["offset"], b["first"])),
+        {
+            "from byte": lambda b: b["offset"],
+            "to byte": lambda b: b["offset"] + b["size"],
+            "from step": lambda b: b["first"],
+            "to step": lambda b: b["last"],
+            "holds": lambda b: b["kind"],
+            "of": lambda b: owner(answer, b),
+        },
+    )
 
 
 _KIB = 1024
@@ -141,18 +137,17 @@ def two_memories(answer: PlanAnswer) -> str:
     found = answer["memories"]
     if found is None:
         return ""
-    rows: list[list[Cell]] = [
-        [
-            one["memory"],
-            one["arena_bytes"],
-            one["room_bytes"],
-            one["touched_bytes"],
-            f"{one['wait_cycles']:,.0f}",
-        ]
-        for one in found["arenas"]
-    ]
-    titles = ["memory", "arena bytes", "of", "bytes brought or written", "cycles waited"]
-    return "\n".join(["The arena in two memories:", table(titles, rows), *_compared(found)])
+    arenas = listing(
+        found["arenas"],
+        {
+            "memory": lambda one: one["memory"],
+            "arena bytes": lambda one: one["arena_bytes"],
+            "of": lambda one: one["room_bytes"],
+            "bytes brought or written": lambda one: one["touched_bytes"],
+            "cycles waited": lambda one: f"{one['wait_cycles']:,.0f}",
+        },
+    )
+    return "\n".join(["The arena in two memories:", arenas, *_compared(found)])
 
 
 def _compared(found: MemoriesView) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from buildtool.base.modes import Requantise
 from buildtool.fronts.texts.boards import board_lines
 from buildtool.fronts.texts.table import WIDTH, Cell, count, headline, layer, of_state, table
-from buildtool.fronts.texts.validation import bound_lines, bounds_verdict, judged
+from buildtool.fronts.texts.validation import NAME_WIDTH, bound_lines, bounds_verdict, judged
 
 if TYPE_CHECKING:
     from buildtool.schema.runs import (
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
         ProfileLine,
         PublishedProfile,
     )
-
-NAME_WIDTH = 32
 
 
 def text(answer: ProfileAnswer) -> str:

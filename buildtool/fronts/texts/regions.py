@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from buildtool.fronts.texts.table import Cell, count, table
 from buildtool.fronts.texts.words import BUFFER_WIDTH, extent, form, forms, layer_of, owner, span
 
 if TYPE_CHECKING:
-    from buildtool.schema.plans import LiveBufferView, Peak, PlanAnswer, PlanDetails, WorkView
+    from buildtool.schema.plans import LiveBufferView, Peak, PlanAnswer, RegionView, WorkView
+    from buildtool.schema.reports import PointRegion
 
 MOST_AT_PEAK = 8
 MOST_OF_A_REGION = 4
 
-USES = ("input", "output", "kept", "rings", "windows", "accumulators", "scratch", "weights")
-_RUNS = {"operator": "by rows", "h-cached": "columns", "halo": "strips", "branches": "branches"}
+SCHEMES = {"operator": "by rows", "h-cached": "columns", "halo": "strips", "branches": "branches"}
 _HOLDS = {
     "input": "input",
     "output": "output",
@@ -26,6 +27,7 @@ _HOLDS = {
     "scratch": "scratch",
     "weights": "weights",
 }
+USES = tuple(_HOLDS)
 _LEGEND = {
     "by rows": "by rows: through a ring of rows, nothing twice",
     "strips": "strips: whole rows, operator by operator, shared rows again",
@@ -47,16 +49,12 @@ class Run(NamedTuple):
         return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
 
 
-def runs(answer: PlanDetails) -> list[Run]:
+def runs(regions: Sequence[RegionView] | Sequence[PointRegion]) -> list[Run]:
     """All regions, those that are not streamed joined with their neighbours."""
     found: list[Run] = []
-    regions = answer["regions"]
-    for index, region in enumerate(regions):
-        joins = found and not region["streamed"] and not regions[index - 1]["streamed"]
-        if joins:
-            found[-1] = Run(found[-1].first, index)
-        else:
-            found.append(Run(index, index))
+    for streamed, some in groupby(enumerate(regions), lambda one: one[1]["streamed"]):
+        places = [index for index, _ in some]
+        found += [Run(at, at) for at in places] if streamed else [Run(places[0], places[-1])]
     return found
 
 
@@ -146,7 +144,7 @@ def _structure(answer: PlanAnswer) -> str:
     rows: list[list[Cell]] = []
     total = sum(region["cost"] for region in answer["regions"]) or 1.0
     shown = set()
-    for run in runs(answer):
+    for run in runs(answer["regions"]):
         members = answer["regions"][run.first : run.last + 1]
         ops = [op for region in members for op in region["operators"]]
         if not members[0]["streamed"]:
@@ -156,7 +154,7 @@ def _structure(answer: PlanAnswer) -> str:
             rows.append(row + _figures(members, total))
             continue
         for index, group in enumerate(members[0]["groups"]):
-            name = _RUNS[group["scheme"]]
+            name = SCHEMES[group["scheme"]]
             shown.add(name)
             step = f"{group['rows_per_step']}" + (f" x {group['hand_off']}" if group["hand_off"] else "")
             rows.append(
@@ -187,7 +185,7 @@ def _figures(works: Sequence[WorkView], total: float) -> list[Cell]:
 def _memory(answer: PlanAnswer) -> str:
     """Bytes at each run's fullest step."""
     chosen = []
-    for run in runs(answer):
+    for run in runs(answer["regions"]):
         members = range(run.first, run.last + 1)
         chosen.append((run, max(members, key=lambda i: (answer["regions"][i]["live_bytes"], -i))))
     used = [u for u in USES if any(u in answer["regions"][i]["parts"] for _, i in chosen)]

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from buildtool.schema.runs import Run
 
 Cell = str | int | float | None
+Row = TypeVar("Row")
 WIDTH = 110  # characters, of output that goes to no terminal
 # Characters of a name that is not shortened, and what is between columns, in ever narrower tables.
 NARROWER = ((24, "  "), (16, "  "), (12, "  "), (12, " "))
@@ -68,6 +69,11 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[Cell]], total: Sequence
     if total:
         made.insert(len(made) - 1, rule)
     return "\n".join(made)
+
+
+def listing(rows: Iterable[Row], columns: Mapping[str, Callable[[Row], Cell]]) -> str:
+    """A table of things: a column's title, and what of a thing stands below it."""
+    return table(list(columns), [[value(row) for value in columns.values()] for row in rows])
 
 
 def _fitted(columns: Sequence[Sequence[str]], most: int) -> tuple[list[int], str] | None:

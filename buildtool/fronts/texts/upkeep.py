@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from buildtool.fronts.texts.table import Cell, count, table
+from buildtool.fronts.texts.table import count, table
 
 
 def stats(answer: Mapping[str, Any]) -> str:
@@ -16,13 +16,9 @@ def stats(answer: Mapping[str, Any]) -> str:
         lines.append(f"  it is not used: {answer['trouble']}")
     for name, number in answer["errors"].items():
         lines.append(f"  {name}  {number:,}")
-    rows: list[list[Cell]] = [
-        [name, level["entries"], level["bytes"], level["hits"], level["misses"]]
-        for name, level in answer["levels"].items()
-    ]
-    return "\n".join(
-        [*lines, "", table(["level", "entries", "bytes", "hits", "misses"], rows)] if rows else lines
-    )
+    figures = ("entries", "bytes", "hits", "misses")
+    rows = [[name, *(level[figure] for figure in figures)] for name, level in answer["levels"].items()]
+    return "\n".join([*lines, "", table(["level", *figures], rows)] if rows else lines)
 
 
 def verified(answer: Mapping[str, Any]) -> str:

@@ -7,29 +7,30 @@ from typing import TYPE_CHECKING
 
 from buildtool.base.modes import Requantise
 from buildtool.fronts.texts.boards import board_lines
-from buildtool.fronts.texts.table import Cell, count, headline, layer, of_state, plain, table
+from buildtool.fronts.texts.table import count, headline, layer, listing, of_state, plain
 
 if TYPE_CHECKING:
     from buildtool.schema.runs import OperatorBound, ReferenceAnswer, Run, ValidationAnswer
 
+NAME_WIDTH = 32
+
 
 def bound_lines(bounds: Sequence[OperatorBound]) -> list[str]:
     """The table of the operators that do not equal the reference; nothing where there are none."""
-    titles = ["operator", "tensor", "channels", "proven off", "bound", "seen", "values", "different"]
-    rows: list[list[Cell]] = [
-        [
-            row["operator"],
-            layer(row["tensor"], 32),
-            f"{row['channels_rounded']:,} of {row['channels']:,}",
-            f"{row['bound_before_rounding']:.4f}",
-            row["bound"],
-            row["max_abs_diff"],
-            row["elements"],
-            row["elements_different"],
-        ]
-        for row in bounds
-    ]
-    return [table(titles, rows), ""] if rows else []
+    made = listing(
+        bounds,
+        {
+            "operator": lambda row: row["operator"],
+            "tensor": lambda row: layer(row["tensor"], NAME_WIDTH),
+            "channels": lambda row: f"{row['channels_rounded']:,} of {row['channels']:,}",
+            "proven off": lambda row: f"{row['bound_before_rounding']:.4f}",
+            "bound": lambda row: row["bound"],
+            "seen": lambda row: row["max_abs_diff"],
+            "values": lambda row: row["elements"],
+            "different": lambda row: row["elements_different"],
+        },
+    )
+    return [made, ""] if bounds else []
 
 
 def judged(reference: ReferenceAnswer) -> str:

@@ -87,15 +87,15 @@ def test_the_answers_sums_are_the_plans():
 def test_every_region_is_in_the_tables_once():
     answer = planned(**STREAMED)
     text = plan.text(answer)
-    numbers = [run.number for run in runs(answer)]
+    numbers = [run.number for run in runs(answer["regions"])]
     structure = block(text, "region  layers")
     assert [line.split()[0] for line in structure[2:] if line[0].isdigit()] == numbers
     memory = block(text, "Bytes live in")[3:]
     assert [line.split()[0] for line in memory] == numbers
-    covered = [i for run in runs(answer) for i in range(run.first, run.last + 1)]
+    covered = [i for run in runs(answer["regions"]) for i in range(run.first, run.last + 1)]
     assert covered == list(range(len(answer["regions"])))
     groups = sum(len(region["groups"]) for region in answer["regions"] if region["streamed"])
-    whole = sum(not answer["regions"][run.first]["streamed"] for run in runs(answer))
+    whole = sum(not answer["regions"][run.first]["streamed"] for run in runs(answer["regions"]))
     lines = [line for line in structure[2:] if line.rstrip().endswith("%")]
     assert len(lines) == groups + whole
 
@@ -109,7 +109,7 @@ def test_the_tables_numbers_are_the_answers():
         if line.rstrip().endswith("%")
     ]
     assert sum(repeated) == answer["macs"] - answer["macs_layerwise"]
-    for run, line in zip(runs(answer), block(text, "Bytes live in")[3:], strict=True):
+    for run, line in zip(runs(answer["regions"]), block(text, "Bytes live in")[3:], strict=True):
         live = max(region["live_bytes"] for region in answer["regions"][run.first : run.last + 1])
         _, first, share, *parts = re.split(" {2,}", line)
         assert (first, share) == (f"{live:,}", f"{100 * live / answer['arena_bytes']:.0f} %")

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from buildtool.fronts.texts.html.scale import ticks
-from buildtool.fronts.texts.html.wording import short, size
+from buildtool.fronts.texts.html.wording import short, size, ticks
 
 if TYPE_CHECKING:
     from buildtool.schema.plans import BufferView

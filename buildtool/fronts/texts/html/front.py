@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from buildtool.fronts.texts.html.arena import Tick
-from buildtool.fronts.texts.html.scale import between
-from buildtool.fronts.texts.html.wording import size
+from buildtool.fronts.texts.html.wording import between, size
 
 if TYPE_CHECKING:
     from buildtool.schema.fronts import Peer

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from buildtool.fronts.texts.html.wording import short, size
+from buildtool.fronts.texts.regions import SCHEMES
 
 if TYPE_CHECKING:
     from buildtool.schema.reports import ReportAnswer
@@ -16,8 +17,6 @@ _LANE, _FIRST = 14.0, 30.0
 _MOST_LANES = 16
 _COLUMN, _MOST_COLUMNS = 18.0, 6
 _BAR = 150.0
-
-_SCHEMES = {"operator": "by rows", "h-cached": "columns", "halo": "strips", "branches": "branches"}
 
 
 @dataclass(frozen=True)
@@ -190,7 +189,7 @@ def _groups(answer: ReportAnswer, rows: dict[int, int]) -> list[Frame]:
         for group in region["groups"] if region["streamed"] else ():
             inside = sorted(rows[p] for p in group["ops"])
             rows_, pixels = group["rows_per_step"], group["hand_off"]
-            label = _SCHEMES.get(group["scheme"], group["scheme"])
+            label = SCHEMES.get(group["scheme"], group["scheme"])
             label += f", {rows_} row{'s' if rows_ > 1 else ''}" if rows_ else ""
             label += f" x {pixels}" if pixels else ""
             found.append(Frame(TOP + ROW * inside[0] + 2, ROW * (inside[-1] - inside[0] + 1) - 4, label))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,20 +16,12 @@ from buildtool.base.errors import Spelling, in_requests
 from buildtool.fronts.changes.figures import DATA_ID
 from buildtool.fronts.texts.boards import board_lines
 from buildtool.fronts.texts.html import arena, front, network, wording
-from buildtool.fronts.texts.html.memories import bars, linked
-from buildtool.fronts.texts.html.verdicts import cards, counted_words, cures, headline, sentence
-from buildtool.fronts.texts.regions import runs
+from buildtool.fronts.texts.html.verdicts import bars, cards, counted_words, cures, headline, linked, sentence
+from buildtool.fronts.texts.regions import SCHEMES, runs
 from buildtool.fronts.texts.words import short_names
 
 if TYPE_CHECKING:
-    from buildtool.schema.reports import PointRegion, ReportAnswer, ReportPoint
-
-_SCHEMES = {
-    "operator": "by rows",
-    "h-cached": "columns",
-    "halo": "strips",
-    "branches": "branches",
-}
+    from buildtool.schema.reports import ReportAnswer, ReportPoint
 
 
 def page(answer: ReportAnswer, spelling: Spelling = in_requests) -> bytes:
@@ -134,35 +126,58 @@ def _most_share(answer: ReportAnswer) -> float:
 
 @dataclass(frozen=True)
 class RegionRow:
-    """Neighbouring regions that run operator by operator, or a streamed one, as a line of a table."""
+    """Neighbouring regions that run operator by operator, or a streamed one, as a line of a table.
+
+    `steps`, `parts`: of the report's own plan, not of other points of the front.
+    """
 
     number: str
     layers: str
     runs: str
-    steps: int
     live: int
     f: float
     cost: float
-    parts: str
+    steps: int = 0
+    parts: str = ""
 
 
 def _regions(answer: ReportAnswer, names: Sequence[str]) -> list[RegionRow]:
     found = []
-    for run in runs(answer):
+    for run in runs(answer["regions"]):
         some = answer["regions"][run.first : run.last + 1]
         fullest = max(some, key=lambda region: region["live_bytes"])
-        schemes = [_SCHEMES.get(g["scheme"], g["scheme"]) for g in some[0]["groups"]]
         once = sum(region["macs_once"] for region in some)
         found.append(
             RegionRow(
                 run.number,
                 _span(names, some[0]["operators"][0], some[-1]["operators"][-1]),
-                ", ".join(dict.fromkeys(schemes)) if some[0]["streamed"] else "whole",
-                some[-1]["last_step"] - some[0]["first_step"] + 1,
+                _how(some[0]["streamed"], [group["scheme"] for group in some[0]["groups"]]),
                 fullest["live_bytes"],
                 sum(region["macs"] for region in some) / once if once else 1.0,
                 sum(region["cost"] for region in some),
+                some[-1]["last_step"] - some[0]["first_step"] + 1,
                 ", ".join(f"{use} {bytes_:,}" for use, bytes_ in fullest["parts"].items()),
+            )
+        )
+    return found
+
+
+def _point_rows(answer: ReportAnswer, point: ReportPoint) -> list[RegionRow]:
+    """A point's regions; the operators' names are those of the report's own order."""
+    names = short_names([op["name"] for op in answer["operators"]])
+    found = []
+    for run in runs(point["runs"]):
+        some = point["runs"][run.first : run.last + 1]
+        macs = sum(region["macs"] for region in some)
+        once = sum(region["macs"] / region["f"] for region in some if region["f"])
+        found.append(
+            RegionRow(
+                run.number,
+                wording.short(_span(names, some[0]["first"], some[-1]["last"])),
+                _how(some[0]["streamed"], some[0]["schemes"]),
+                max(region["live_bytes"] for region in some),
+                macs / once if once else 1.0,
+                sum(region["cost"] for region in some),
             )
         )
     return found
@@ -172,50 +187,6 @@ def _span(names: Sequence[str], first: int, last: int) -> str:
     return names[first] if first == last else f"{names[first]} to {names[last]}"
 
 
-@dataclass(frozen=True)
-class PointRow:
-    """A region of a point of the front, or neighbours that run whole, as a line of a table."""
-
-    number: str
-    layers: str
-    runs: str
-    live: int
-    f: float
-    cost: float
-
-
-def _point_rows(answer: ReportAnswer, point: ReportPoint) -> list[PointRow]:
-    """A point's regions; the operators' names are those of the report's own order."""
-    names = short_names([op["name"] for op in answer["operators"]])
-    found = []
-    for first, some in _joined(point["runs"]):
-        last = first + len(some) - 1
-        cost = sum(region["cost"] for region in some)
-        macs = sum(region["macs"] for region in some)
-        once = sum(region["macs"] / region["f"] for region in some if region["f"])
-        found.append(
-            PointRow(
-                str(first) if first == last else f"{first}-{last}",
-                wording.short(_span(names, some[0]["first"], some[-1]["last"])),
-                ", ".join(_SCHEMES.get(s, s) for s in some[0]["schemes"]) if some[0]["streamed"] else "whole",
-                max(region["live_bytes"] for region in some),
-                macs / once if once else 1.0,
-                cost,
-            )
-        )
-    return found
-
-
-def _joined(every: Sequence[PointRegion]) -> Iterator[tuple[int, list[PointRegion]]]:
-    """(position, regions): streamed ones alone, all others with their neighbours."""
-    whole: list[PointRegion] = []
-    for index, region in enumerate(every):
-        if region["streamed"]:
-            if whole:
-                yield index - len(whole), whole
-            whole = []
-            yield index, [region]
-        else:
-            whole.append(region)
-    if whole:
-        yield len(every) - len(whole), whole
+def _how(streamed: bool, schemes: Sequence[str]) -> str:
+    """How regions run, in words; each scheme once."""
+    return ", ".join(dict.fromkeys(SCHEMES.get(one, one) for one in schemes)) if streamed else "whole"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 LONGEST = 120  # characters of a name in a tip or a table; all of it is in the data
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 _UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
@@ -40,3 +42,24 @@ def percent(part: float, whole: float) -> str:
     """A share: 4.2 %."""
     share = 100 * part / whole if whole else 0.0
     return f"{share:.1f} %" if share >= 0.05 or not share else "< 0.1 %"
+
+
+def ticks(most: float, wanted: int = 5, base: int = 10) -> list[float]:
+    """Round numbers from 0 to at most `most`, about so many: steps of 1, 2 and 5, or powers of two."""
+    if most <= 0:
+        return [0.0]
+    rough = most / wanted
+    if base == 2:
+        step = 2.0 ** math.ceil(math.log2(rough))
+    else:
+        power = 10.0 ** math.floor(math.log10(rough))
+        step = next(power * times for times in (1, 2, 5, 10) if power * times >= rough * 0.999)
+    return [step * i for i in range(int(most / step + 1e-9) + 1)]
+
+
+def between(low: float, high: float, wanted: int = 5) -> list[float]:
+    """Round numbers from `low` to `high`, about so many."""
+    span = max(high - low, 1e-9)
+    step = ticks(span, wanted)[1] if len(ticks(span, wanted)) > 1 else span
+    first = math.ceil(low / step - 1e-9)
+    return [step * i for i in range(first, int(high / step + 1e-9) + 1)]
