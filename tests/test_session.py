@@ -8,7 +8,7 @@ from paths import ROOT
 from buildtool.base.session import Session
 
 # what a cached function may be asked
-PLAIN = {"str", "int", "float", "bool", "type", "Path", "Path | None", "tuple[str, ...]"}
+PLAIN = {"str", "int", "float", "bool", "type", "type[Mark]", "Path", "Path | None", "tuple[str, ...]"}
 
 
 def remembering(path):

@@ -10,6 +10,7 @@ from flatfiles import FileOperator, FileTensor, constant, write
 from hypothesis import given, settings
 from litert import run
 from needs import needs_shared
+from netbuilder import NetBuilder
 from randomnets import Net, networks
 from samplefiles import Sheet, mixed
 
@@ -18,6 +19,7 @@ from buildtool.graph.consistency import check_graph
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import (
     Activation,
     ConvAttrs,
@@ -496,3 +498,15 @@ def test_dead_operators_go_with_their_tensors_and_unread_inputs_stay() -> None:
     after = rewrite(read_model(write(tensors, operators, [0, 1], [4])))
     assert kinds(after) == {"HARD_SWISH": 1}
     assert len(after.inputs) == 2 and len(after.tensors) == 3
+
+
+def test_a_tensor_that_rewriting_made_is_the_files_where_the_file_has_it():
+    """A product by a constant becomes a convolution between two RESHAPEs, of which one changes nothing."""
+    found = 0
+    for seed in range(60):
+        net = NetBuilder(seed)
+        product = net.matmul(net.input((1, 1, 4)), net.constant((1, 1, 9, 4)), False, True)
+        graph = rewrite(read_model(write_model(net.graph([product]))))
+        found += any(op.kind is OpKind.CONV_2D for op in graph.ops)
+        assert graph.tensors[graph.outputs[0]].source is not None
+    assert found > 5

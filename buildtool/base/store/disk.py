@@ -251,9 +251,10 @@ def evict(disk: Disk, most: int, index: Index | None = None) -> None:
         disk.sweep()
         with contextlib.suppress(OSError):
             (disk.folder / UNCOUNTED).unlink(missing_ok=True)
+        since = index.now() if index is not None else 0
         sizes = {(level, key): size for level, key, size in disk.entries()}
         if index is not None:
-            index.replace(sizes)
+            index.replace(sizes, since)
         else:
             sizes = {known: max(size, _BLOCK) for known, size in sizes.items()}
         total = sum(sizes.values())

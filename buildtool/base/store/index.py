@@ -100,15 +100,22 @@ class Index:
                 found.executemany("delete from entries where level = ? and key = ?", entries)
                 found.commit()
 
-    def replace(self, sizes: Mapping[tuple[str, str], int]) -> None:
-        """Sets the entries to those that a walk has found, old ones as old as they were."""
+    def now(self) -> int:
+        """The clock: whatever is noted from here on is later."""
+        return int((self._rows("select max(now) from clock") or [(0,)])[0][0] or 0)
+
+    def replace(self, sizes: Mapping[tuple[str, str], int], since: int) -> None:
+        """Sets the entries to those that a walk has found, old ones as old as they were.
+
+        The walk began at `since`: what others noted after that may not have been there for it, and stays.
+        """
         with self._open() as found:
             if found is None:
                 return
             base, now = found, _tick(found)
             before = base.execute("select level, key, used from entries")
             used = {(level, key): then for level, key, then in before}
-            base.execute("delete from entries")
+            base.execute("delete from entries where used <= ?", (since,))
             rows = [(*known, size, used.get(known, now)) for known, size in sorted(sizes.items())]
             base.executemany("insert or replace into entries values (?, ?, ?, ?)", rows)
             base.commit()

@@ -162,6 +162,8 @@ class Draft:
                 return False
             self.become(node, OpKind.RESHAPE, Attrs())
             return True
+        if a.source is None and b.source is not None:  # what rewriting made is a tensor of the file again
+            self.tensors[source] = replace(a, name=b.name, source=b.source)
         self.redirect(target, source)
         self.outputs = [source if t == target else t for t in self.outputs]
         self.remove(node)
