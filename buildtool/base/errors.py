@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
 
 Value = str | int | float | bool | None
+_MOST_SHOWN = 60  # characters of a wrong value in a message
 Spelling = Callable[[str, Value], str]  # an option and its value, as whoever prints them writes that
 
 
@@ -259,6 +260,15 @@ def described(error: BaseException) -> str:
         trace = trace.tb_next
     where = f" ({trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno})" if trace is not None else ""
     return f"{type(error).__name__}: {error}{where}"
+
+
+def shown(value: object) -> str:
+    """A value as a message has it: as Python writes it, shortened where that is long."""
+    try:
+        words = repr(value)
+    except ValueError:  # Python writes no integer of thousands of digits
+        return "a number of thousands of digits"
+    return words if len(words) <= _MOST_SHOWN else f"{words[:_MOST_SHOWN]}..."
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

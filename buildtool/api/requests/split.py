@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from buildtool.api.requests.parts import Needs, Request
-from buildtool.options.splitting import SPLITTING
+from buildtool.options import OPTIONS, Group
 
 
 class Split(Request):
@@ -18,7 +18,7 @@ class Split(Request):
         "max_ms",
         "seed",
         "normalise",
-        *(option.name for option in SPLITTING),
+        *(option.name for option in OPTIONS if option.group is Group.SPLIT),
     )
     answers: ClassVar = "SplitAnswer"
     needs: ClassVar = Needs.PROGRAMS

@@ -20,10 +20,8 @@ from buildtool.api.requests.parts import (
 )
 from buildtool.base.errors import UsageError, suggest
 from buildtool.base.modes import Reference, Resize
-from buildtool.options.data import DATA
+from buildtool.options.table import DATA
 from buildtool.options.values import Wanted
-
-_DATA = tuple(option.name for option in DATA)
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ class Validate(Planning):
         *Planning.takes,
         *COMPILED,
         *INPUT,
-        *_DATA,
+        *DATA,
         *DESK,
         "flashed",
         "tool",
@@ -90,7 +88,7 @@ def _data(values: Values) -> Data | None:
     """A data set; UsageError for what has no effect on one, or without one."""
     given = values.given
     if "data" not in given:
-        for name in _DATA:  # random inputs follow one another, too
+        for name in DATA:  # random inputs follow one another, too
             if given.get(name) and name != "sequence":
                 text = "it has no effect without a data set"
                 raise UsageError(text, option=name, hint=suggest(**{name: None}))
