@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from buildtool.api.requests.describe import Describe
+from buildtool.api.requests.kinds import Describe
 from buildtool.api.requests.parts import Flashing
 from buildtool.base.modes import Requantise
 from buildtool.base.session import Session

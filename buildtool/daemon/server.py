@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from buildtool import __version__
-from buildtool.api.requests import KINDS, type_of
 from buildtool.base import wire
 from buildtool.base.errors import BuildtoolError, ToolError
 from buildtool.base.identity import code_folders
@@ -42,8 +41,6 @@ class Server:
     """A daemon; `life` is its hold on the endpoint."""
 
     def __init__(self, life: Life) -> None:
-        for kind in KINDS:  # are loaded now: later there may be other code, or no descriptor left to read it
-            type_of(kind)
         self.life = life
         self.clients = Clients()
         self.counts = {"requests": 0, "bad": 0, "faults": 0}

@@ -27,6 +27,7 @@ __all__ = [
     "Option",
     "beside_plan",
     "from_text",
+    "idle",
     "parse",
     "planning",
     "refuse_unknown",
@@ -79,24 +80,25 @@ def beside_plan(names: Iterable[str]) -> None:
     """UsageError for a planning option that decides how a plan is made, where a plan is given."""
     for name in names:
         if name not in _CHECKED:
-            text = "it has no effect, because the plan is given"
-            raise UsageError(text, option=name, hint=suggest(**{name: None}))
+            raise idle(name, "it has no effect, because the plan is given")
 
 
 def refuse_unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> UsageError:
     """The error for a key that a kind of request does not take."""
     names = list(known)
     if name in BY_NAME and name not in names:
-        return UsageError(
-            f"it has no effect on a request of kind '{kind}'", option=name, hint=suggest(**{name: None})
-        )
+        return idle(name, f"it has no effect on a request of kind '{kind}'")
     what = f"unknown key '{name}' in {where or 'a request'} of kind '{kind}'"
     return UsageError(what, hint=did_you_mean(name, names))
 
 
 def without_board(name: str) -> UsageError:
     """The error for an option that means something for a board only."""
-    text = "it has no effect on an ONNX or Darknet file that is counted without a board"
+    return idle(name, "it has no effect on an ONNX or Darknet file that is counted without a board")
+
+
+def idle(name: str, text: str) -> UsageError:
+    """The error for an option that had better be left out, and why."""
     return UsageError(text, option=name, hint=suggest(**{name: None}))
 
 

@@ -39,7 +39,7 @@ from buildtool.schema.plans import (
 from buildtool.target.digest import planning_digest
 
 if TYPE_CHECKING:
-    from buildtool.api.requests.plan import Plan as Asked
+    from buildtool.api.requests.kinds import Plan as Asked
     from buildtool.base.session import Session
     from buildtool.options.values import PlanOptions
 
