@@ -15,7 +15,7 @@ from buildtool import __version__
 from buildtool.api.requests import needs
 from buildtool.api.requests.parts import Needs
 from buildtool.base import wire
-from buildtool.base.errors import BuildtoolError, MachineError, ToolError
+from buildtool.base.errors import BuildtoolError, MachineError, ToolError, from_data
 from buildtool.base.locks import HAS_LOCKS
 from buildtool.client import endpoint as places
 from buildtool.client.endpoint import CONNECT_SECONDS, AbsentError, Endpoint
@@ -76,7 +76,7 @@ class Link:
         while True:
             message = self._receive(SILENCE_SECONDS)
             if message.get("crash"):
-                raise AbsentError(wire.to_error(message.get("error") or {}).text)
+                raise AbsentError(from_data(message.get("error") or {}).text)
             if "answer" in message or "error" in message:
                 return message
             if listen is not None:
@@ -143,7 +143,7 @@ def ask(
     finally:
         link.close()
     if "error" in message:
-        raise wire.to_error(message["error"])
+        raise from_data(message["error"])
     answer = message["answer"]
     if not isinstance(answer, dict):
         raise AbsentError("the daemon sent a malformed answer")
