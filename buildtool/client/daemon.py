@@ -6,6 +6,7 @@ answers the request in another way, unless a daemon is required.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -137,11 +138,8 @@ def ask(
     request: Mapping[str, Any], cache: str = "on", *, start: bool = True, listen: Listener | None = None
 ) -> dict[str, Any]:
     """The daemon's answer, or the BuildtoolError that it answers with; AbsentError where it does not."""
-    link = reach(start=start)
-    try:
+    with contextlib.closing(reach(start=start)) as link:
         message = link.request(request, cache, listen)
-    finally:
-        link.close()
     if "error" in message:
         raise from_data(message["error"])
     answer = message["answer"]

@@ -20,13 +20,11 @@ from buildtool.base import wire
 from buildtool.base.errors import BuildtoolError, ToolError
 from buildtool.base.identity import code_folders
 from buildtool.client.endpoint import peer
-from buildtool.daemon.clients import MOST_CLIENTS, Clients
-from buildtool.daemon.connection import Connection
-from buildtool.daemon.lifetime import Life
+from buildtool.daemon.connection import MOST_CLIENTS, Clients, Connection
+from buildtool.daemon.lifetime import Life, Succession
 from buildtool.daemon.pool import Worker
 from buildtool.daemon.preparing import SHARE
 from buildtool.daemon.scheduler import Scheduler
-from buildtool.daemon.succession import Succession
 from buildtool.daemon.watcher import CODE_SETTLE_SECONDS, SETTLE_SECONDS, Watcher
 
 BEAT_SECONDS = 0.5
