@@ -13,14 +13,16 @@ import enum
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from buildtool.api.requests import needs
 from buildtool.api.requests.parts import Needs
 from buildtool.base.digests import is_hashed_always
 from buildtool.base.errors import ToolError, UsageError, did_you_mean
 from buildtool.base.folders import kept_levels, most_disk_bytes
-from buildtool.client import daemon, endpoint
+
+if TYPE_CHECKING:
+    from buildtool.client.daemon import Listener
 
 MODE = "BUILDTOOL_DAEMON"
 _HINT = "'buildtool daemon status' and 'buildtool daemon logs' tell more"
@@ -60,7 +62,7 @@ def ask(
     *,
     mode: Mode,
     cache: str = "on",
-    listen: daemon.Listener | None = None,
+    listen: Listener | None = None,
 ) -> dict[str, Any]:
     """The answer to a request whose paths are absolute; `here` answers it without a daemon.
 
@@ -71,6 +73,8 @@ def ask(
     most_disk_bytes()
     answer = None
     if mode is not Mode.OFF and needs(request) is not Needs.PROGRAMS:
+        from buildtool.client import daemon, endpoint  # who answers here needs no sockets
+
         try:
             answer = daemon.ask(request, cache, listen=listen)
         except daemon.UnservedError:
