@@ -64,7 +64,7 @@ class _Subject:
 def answer(request: Describe, session: Session) -> DescribeAnswer:
     """The answer to a `describe` request."""
     from buildtool.base.identity import code_digest
-    from buildtool.emit.names import identifier
+    from buildtool.emit.ctext import identifier
     from buildtool.plan.models import net_name
 
     net = request.name or (identifier(net_name(request.model)) if request.model else "")

@@ -155,7 +155,7 @@ def test_the_codes_digest_changes_with_all_that_decides_plans(tmp_path: Path) ->
         "kernels/cortex_m_dsp/packing.py",
         "kernels/cortex_m_cmsis_nn/nn_cmsis_nn_ask.h",
         "plugins/buildtool_plugins/cortex_m/ask_cmsis_nn.c",
-        "plugins/buildtool_plugins/host/plugin.py",
+        "plugins/buildtool_plugins/host/__init__.py",
         "plugins/buildtool_plugins/host/boards/host.toml",
     ):
         with (tmp_path / name).open("a") as file:

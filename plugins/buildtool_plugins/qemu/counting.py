@@ -1,16 +1,26 @@
-"""What the plugin blocks.c is told, and what it writes: blocks of code, and waiting for memories."""
+"""QEMU plugins that count what runs: compiled on first use and kept, their results parsed.
+
+count.c counts instructions, blocks.c blocks of code as well, and waiting for memories.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from buildtool.base.errors import ToolError
 from buildtool.target.blocks import Executed, Ran, Waited, Work
 from buildtool.target.hardware import Memory
+from buildtool.target.programs import program
 from buildtool.target.speeds import WORD
 from buildtool.target.types import Board
+from buildtool_plugins.tools.find import find_host_compiler
 
+SOURCE = Path(__file__).resolve().parent / "count.c"
+BLOCKS_SOURCE = SOURCE.with_name("blocks.c")
+FLAGS = ("-std=gnu99", "-O2", "-shared", "-fPIC", "-fvisibility=hidden")
+OUTPUT = "counts.txt"  # in the run's folder
 LINES = ("block", "ran", "reads")  # what the plugin's own lines begin with
 _SIZES = (1, 2, 4, 8, 16)  # bytes of an access past a cache
 _LINE = re.compile(
@@ -20,7 +30,41 @@ _LINE = re.compile(
 )
 
 
-def slow(board: Board) -> list[Memory]:
+def counting_plugin(source: Path = SOURCE) -> Path:
+    """A plugin's shared object; raises ToolError when no host compiler is found or it fails."""
+    cc = find_host_compiler()
+    return program(cc, f"{source.stem}.so", (source,), FLAGS, "QEMU's counting plugin", source)
+
+
+def parse_running(text: bytes) -> int | None:
+    """The operator in the middle of which the run ended; None if it ended elsewhere."""
+    match = re.search(rb"^running (\d+)$", text, re.MULTILINE)
+    return int(match[1]) if match else None
+
+
+def parse_counts(text: bytes) -> tuple[dict[int, int], int]:
+    """Instructions by operator, and of all invokes; raises ToolError."""
+    counts: dict[int, int] = {}
+    found = {"invokes": 0, "total": 0, "running": 0}
+    for line in text.decode("ascii", "replace").splitlines():
+        key, _, number = line.partition(" ")
+        if key in LINES:
+            continue
+        if not number.isdecimal() or not (key.isdecimal() or key in found):
+            raise ToolError(f"QEMU's counting plugin wrote '{line}'")
+        if key.isdecimal():
+            counts[int(key)] = int(number)
+        else:
+            found[key] = int(number)
+    if not found["invokes"]:
+        raise ToolError(
+            "no invoke was counted",
+            hint="the image holds no network of buildtool's, or it ended before the first invoke",
+        )
+    return counts, found["total"]
+
+
+def _slow(board: Board) -> list[Memory]:
     """The memories for which the core waits, by the board's data."""
     return [m for m in board.memories if m.speed and (m.speed.access(WORD) or m.speed.cache)]
 
@@ -30,7 +74,7 @@ def arguments(board: Board) -> list[str]:
     bases = dict(board.emulator.bases) if board.emulator else {}
     names = [cache.name for cache in board.caches]
     found = [f"cache={c.line_bytes}:{c.code_bytes}:{c.data_bytes}:{c.ways}" for c in board.caches]
-    for memory in slow(board):
+    for memory in _slow(board):
         assert memory.speed is not None
         cache = names.index(memory.speed.cache) if memory.speed.cache else -1
         base = bases.get(memory.name, memory.base)
@@ -38,10 +82,10 @@ def arguments(board: Board) -> list[str]:
     return found
 
 
-def parse(text: bytes, board: Board) -> Executed:
+def parse_blocks(text: bytes, board: Board) -> Executed:
     """What the plugin wrote of a run; raises ToolError."""
     found = _Found()
-    memories, invokes = slow(board), 0
+    memories, invokes = _slow(board), 0
     for line in text.decode("ascii", "replace").splitlines():
         kind, _, rest = line.partition(" ")
         if kind == "invokes":
