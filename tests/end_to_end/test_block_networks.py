@@ -8,7 +8,6 @@ from __future__ import annotations
 import pytest
 from graphs import inputs_for
 from nativebatch import TARGET, Job, differences, run
-from netbuilder import NetBuilder
 
 from buildtool.emit.sources import emit
 from buildtool.graph import types as g
@@ -19,6 +18,7 @@ from buildtool.graph.types import Activation, Graph, OpKind
 from buildtool.plan.check.check import check
 from buildtool.plan.search.front import Settings, front
 from buildtool.target.registry import load_target
+from buildtool.zoo.drawn import NetBuilder
 
 SQUARES = {OpKind.SPACE_TO_DEPTH, OpKind.DEPTH_TO_SPACE}
 

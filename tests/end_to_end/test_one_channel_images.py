@@ -1,11 +1,11 @@
 """A network whose first layer multiplies the one channel of its image runs on SIMD kernels, exactly."""
 
 import pytest
-from netbuilder import NetBuilder
 
 from buildtool.api import handle
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Activation
+from buildtool.zoo.drawn import NetBuilder
 
 BOARDS = ("cortex-m55", "cortex-m4", "qemu-virt-rv32", "qemu-virt-rv32v")
 SIMD_AT_MOST = 16  # instructions a multiplication; the plain depthwise kernel takes about 36

@@ -11,7 +11,6 @@ from graphs import KIND_GROUPS, graphs_of_one_of, small_networks
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from nativebatch import differences, prepare, run
-from netbuilder import NetBuilder
 from spread import spread
 
 from buildtool.base.errors import UsageError
@@ -19,6 +18,7 @@ from buildtool.graph import types as g
 from buildtool.graph.types import OpKind
 from buildtool.options.values import PlanOptions
 from buildtool.plan.schedule.overlap import IN_PLACE
+from buildtool.zoo.drawn import NetBuilder
 
 _batches = settings(
     derandomize=True,

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from graphs import inputs_for
 from hypothesis import given, settings
-from netbuilder import NetBuilder
 from viewnets import sliced_networks, taken
 
 from buildtool.base.errors import PlanError
@@ -27,6 +26,7 @@ from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.topology import topology
 from buildtool.graph.types import Activation, OpKind
+from buildtool.zoo.drawn import NetBuilder
 
 
 def _possible(graph):

@@ -8,7 +8,6 @@ import pytest
 import recurrentnets
 import statenets
 from loaded import load_target
-from netbuilder import NetBuilder
 
 from buildtool.base.errors import PlanError
 from buildtool.graph.digest import topology_digest
@@ -19,6 +18,7 @@ from buildtool.options.values import PlanOptions
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.choose import make_plan
 from buildtool.zoo import drawn_state
+from buildtool.zoo.drawn import NetBuilder
 
 TARGET = "host"
 
