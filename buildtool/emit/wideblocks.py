@@ -9,9 +9,8 @@ import numpy.typing as npt
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.emit.blocks import aligned, channel_axis, channel_bias, clamp, filter_weights, words
-from buildtool.graph.fixedpoint import quantize_multiplier
+from buildtool.graph.fixedpoint import quantize_multiplier, reduced_multiplier
 from buildtool.graph.reference.convolution import channel_scales
-from buildtool.graph.reference.wide import reduced_multiplier
 from buildtool.graph.types import Activation, Graph, Op, OpKind
 
 _MOST_SUM = 1 << 47  # LiteRT's multiplication takes none beyond

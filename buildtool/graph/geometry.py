@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Sequence
 from typing import TypeVar
 
+from buildtool.base.errors import ModelError
 from buildtool.graph.types import (
     Attrs,
     AxisAttrs,
@@ -49,9 +50,9 @@ def same_padding(size: int, extent: int, stride: int) -> tuple[int, int, int]:
 
 
 def attributes(op: Op, cls: type[_A]) -> _A:
-    """The operator's attributes, which must be of `cls`."""
-    demand(isinstance(op.attrs, cls), f"attributes of {op.kind} must be {cls.__name__}")
-    assert isinstance(op.attrs, cls)
+    """The operator's attributes; ModelError unless they are of `cls`."""
+    if not isinstance(op.attrs, cls):
+        raise ModelError(f"attributes of {op.kind} must be {cls.__name__}")
     return op.attrs
 
 

@@ -136,18 +136,17 @@ def _layer(
     onnx: Mapping[str, str],
     case: str = "conv",
     call: CallForm = CallForm.ONE_TO_ONE,
-    wide: str = "wide:weighted",
+    int16: Int16 = Int16.READ,
 ) -> OpDef:
-    """An operator with weights and perhaps a bias; where int16 is read, `wide` is its arithmetic."""
+    """An operator with weights and perhaps a bias."""
     return OpDef(
         kind,
         shape,
         f"convolution:{kind.lower()}",
-        read=(Spelling(kind, f"weighted:{kind.lower()}", Int16.READ if wide else Int16.NOT_HERE),),
+        read=(Spelling(kind, f"weighted:{kind.lower()}", int16),),
         written=written,
         onnx=onnx,
         types=_weighted_types,
-        wide=wide,
         call=call,
         case=case,
         operands=3,
@@ -169,7 +168,7 @@ DEFS = (
         "weighted:write_transpose_convolution",
         {"ConvTranspose": "weighted:conv_transpose"},
         case="transpose_conv",
-        wide="",
+        int16=Int16.NOT_HERE,
     ),
     _layer(
         OpKind.FULLY_CONNECTED,

@@ -97,7 +97,6 @@ def _arithmetic(
     quant: QuantRule,
     numpy: str,
     onnx: Mapping[str, str],
-    wide: str = "",
 ) -> OpDef:
     """ADD, SUB, MUL: with a fused activation."""
     return OpDef(
@@ -108,7 +107,6 @@ def _arithmetic(
         written="pointwise:write_arithmetic",
         types=quantrules.int16_too,
         quant=quant,
-        wide=wide,
         call=CallForm.SEVERAL,
         case="elementwise",
         traits=Trait.ARITHMETIC,
@@ -169,7 +167,6 @@ DEFS = (
         _sums_scales,
         "add",
         {"Add": "elementwise:elementwise", "Sum": "elementwise:summed"},
-        "wide:add_sub",
     ),
     _arithmetic(
         OpKind.SUB,
@@ -177,7 +174,6 @@ DEFS = (
         _sums_scales,
         "subtract",
         {"Sub": "elementwise:elementwise"},
-        "wide:add_sub",
     ),
     _arithmetic(
         OpKind.MUL,
