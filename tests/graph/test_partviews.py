@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from viewnets import sliced_networks, taken
 
 from buildtool.base.errors import PlanError
-from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import total_macs
 from buildtool.graph.numbering import is_numbered
 from buildtool.graph.partviews import (
@@ -24,7 +23,7 @@ from buildtool.graph.partviews import (
 )
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
-from buildtool.graph.topology import topology
+from buildtool.graph.topology import topology, topology_digest
 from buildtool.graph.types import Activation, OpKind
 from buildtool.zoo.drawn import NetBuilder
 

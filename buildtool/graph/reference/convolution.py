@@ -67,8 +67,8 @@ def _finish(graph: Graph, op: Op, sums: Numbers, inputs: list[Values]) -> list[V
     factors = [quantize_multiplier(scale) for scale in channel_scales(graph, op)]
     multipliers, shifts = np.array(factors, np.int64).reshape(-1, 2).T
     if inputs[0].dtype == _WIDE:
-        return clipped(graph, op, multiply_wide(total, multipliers, shifts))
-    return requantised(graph, op, total, (multipliers, shifts))
+        return [clipped(graph, op, multiply_wide(total, multipliers, shifts))]
+    return [requantised(graph, op, total, (multipliers, shifts))]
 
 
 def _weights(graph: Graph, op: Op, value: Values) -> npt.NDArray[np.int16]:
@@ -170,4 +170,5 @@ def fully_connected(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     dtype = _exact_float(op, inputs[0], weights.shape[1])
     x = centred(graph, op, 0, inputs[0]).reshape(-1, weights.shape[1])
     total = _biased(x.astype(dtype) @ weights.T.astype(dtype), inputs)
-    return clipped(graph, op, round_half_away_array(total * np.array(channel_scales(graph, op))))
+    y = clipped(graph, op, round_half_away_array(total * np.array(channel_scales(graph, op))))
+    return [y.reshape(graph.tensors[op.outputs[0]].shape)]

@@ -44,7 +44,7 @@ def add_sub(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
         multiply_by_quantized_multiplier(centred(graph, op, i, operands[i]) << left, *factor)
         for i, factor in enumerate(factors)
     )
-    return requantised(graph, op, a - b if op.kind is OpKind.SUB else a + b, out)
+    return [requantised(graph, op, a - b if op.kind is OpKind.SUB else a + b, out)]
 
 
 def _summands(op: Op, inputs: list[Values]) -> list[Values]:
@@ -61,7 +61,7 @@ def mul(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """MUL; TFLite computes the factor in float32."""
     product = centred(graph, op, 0, inputs[0]) * centred(graph, op, 1, inputs[1])
     factor = float_factor(graph, op, quantization(graph, op, op.inputs[1]).scale)
-    return requantised(graph, op, product, factor)
+    return [requantised(graph, op, product, factor)]
 
 
 def prelu(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:

@@ -30,4 +30,4 @@ def batch_matmul(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     x, y = (centred(graph, op, n, value) for n, value in enumerate(inputs))
     x = x.swapaxes(-1, -2) if attrs.adj_x else x
     y = y.swapaxes(-1, -2) if attrs.adj_y else y
-    return requantised(graph, op, np.matmul(x, y), matmul_multiplier(graph, op))
+    return [requantised(graph, op, np.matmul(x, y), matmul_multiplier(graph, op))]

@@ -63,7 +63,7 @@ def squared_difference(graph: Graph, op: Op, inputs: list[Values]) -> list[Value
         multiply_by_quantized_multiplier(centred(graph, op, i, inputs[i]) << DIFFERENCE_LEFT_SHIFT, *pair)
         for i, pair in enumerate(pairs)
     )
-    return requantised(graph, op, (a - b) ** 2, square)
+    return [requantised(graph, op, (a - b) ** 2, square)]
 
 
 # ---- DIV ----------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ def divide(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     right = bits + room - shift
     wrapped = (scaled >> (right & 31)) + (scaled >= 0) if attrs.wraps else np.zeros_like(scaled)
     y = np.where(right < 32, rounding_divide_by_pot(scaled, np.minimum(right, 31)), wrapped)
-    return clipped(graph, op, np.where(b == 0, np.sign(a) * 256, y))
+    return [clipped(graph, op, np.where(b == 0, np.sign(a) * 256, y))]
 
 
 def _sign_bits(x: Int64) -> Int64:

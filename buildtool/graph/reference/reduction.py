@@ -36,7 +36,7 @@ def mean(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     multiplier, shift = quantize_multiplier(scale / out)
     bits = min(count.bit_length() - 1, 32, 31 + shift)
     total = wrap_int32(centred(graph, op, 0, inputs[0]).sum(axis=attrs.axes, keepdims=attrs.keep_dims))
-    return requantised(graph, op, total, ((multiplier << bits) // count, shift - bits))
+    return [requantised(graph, op, total, ((multiplier << bits) // count, shift - bits))]
 
 
 def extreme(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:

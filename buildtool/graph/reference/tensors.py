@@ -74,27 +74,22 @@ def requantise(
     return np.asarray(np.clip(y, *limits))
 
 
-def requantised(graph: Graph, op: Op, x: Int64, factor: tuple[npt.ArrayLike, npt.ArrayLike]) -> list[Values]:
-    """`x` as the operator's output: requantised, under its fused activation if it has one."""
-    zero_point = output_quantization(graph, op).zero_point
-    return _output(graph, op, requantise(x, *factor, zero_point, output_limits(graph, op)))
+def requantised(graph: Graph, op: Op, x: Int64, factor: tuple[npt.ArrayLike, npt.ArrayLike]) -> Values:
+    """`x` as elements of the operator's output, under its fused activation if it has one."""
+    zero_point, dtype = output_quantization(graph, op).zero_point, graph.tensors[op.outputs[0]].dtype
+    return requantise(x, *factor, zero_point, output_limits(graph, op)).astype(dtype.value)
 
 
-def clipped(graph: Graph, op: Op, y: npt.NDArray[Any]) -> list[Values]:
-    """Steps above the zero point as the operator's output, under its fused activation if it has one."""
-    zero_point = output_quantization(graph, op).zero_point
-    return _output(graph, op, np.clip(y + zero_point, *output_limits(graph, op)))
+def clipped(graph: Graph, op: Op, y: npt.NDArray[Any]) -> Values:
+    """Steps above the zero point as elements of the output, under its fused activation if it has one."""
+    zero_point, dtype = output_quantization(graph, op).zero_point, graph.tensors[op.outputs[0]].dtype
+    return np.asarray(np.clip(y + zero_point, *output_limits(graph, op)), dtype.value)
 
 
 def output_limits(graph: Graph, op: Op) -> tuple[int, int]:
     """The least and greatest output, both inclusive."""
     activation = getattr(op.attrs, "activation", Activation.NONE)
     return activation_range(activation, output_quantization(graph, op), graph.tensors[op.outputs[0]].dtype)
-
-
-def _output(graph: Graph, op: Op, y: npt.NDArray[Any]) -> list[Values]:
-    out = graph.tensors[op.outputs[0]]
-    return [y.astype(out.dtype.value).reshape(out.shape)]
 
 
 def leak(x: Int64, multiplier: int, shift: int, zero_point: int, limits: tuple[int, int]) -> Int64:

@@ -10,9 +10,9 @@ import statenets
 from loaded import load_target
 
 from buildtool.base.errors import PlanError
-from buildtool.graph.digest import topology_digest
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.rewrite import rewrite
+from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import OpKind
 from buildtool.options.values import PlanOptions
 from buildtool.plan.check.check import check
