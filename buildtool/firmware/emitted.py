@@ -49,7 +49,7 @@ def emitted(made: Planned, name: str) -> Sources:
 def _image(made: Planned) -> WeightImage:
     """The packed weights."""
     from buildtool.emit.image import read_image, weight_image
-    from buildtool.graph.digest import topology_digest
+    from buildtool.graph.topology import topology_digest
     from buildtool.target.digest import packing_digest
 
     kernels = made.target.named(made.plan.kernels)

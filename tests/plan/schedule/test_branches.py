@@ -10,7 +10,6 @@ from branchnets import branching_networks, shuffled
 from front_twin import Space, Twin
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from netbuilder import NetBuilder
 from plan_nets import make_target
 from upsampling import WAYS, enlarged
 
@@ -26,6 +25,7 @@ from buildtool.plan.search import front as fronts
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.search.paths import Search
 from buildtool.plan.types import BufferKind
+from buildtool.zoo.drawn import NetBuilder
 
 _many = settings(derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 
