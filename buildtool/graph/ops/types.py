@@ -106,7 +106,7 @@ class OpDef:
     # How it is written: `Plain`, or of `tflite`, (Lowering, Op) -> FileOp; None: it has no form in .tflite,
     # or one that is made with the state that it is part of.
     written: Plain | str | None = None
-    # The ONNX operators that are read as it, and as what else their rules make -> the rule, of `onnxqdq`,
+    # The ONNX operators that are read as it, and as what else their rules make -> the rule, of `onnx`,
     # (Context, Node) -> list[Value].
     onnx: Mapping[str, str] = field(default_factory=dict)
     # The types that it takes.

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.onnxqdq.file import DTYPES, Array, Node
-from buildtool.graph.onnxqdq.values import Constant, Quantized
+from buildtool.graph.onnx.file import DTYPES, Array, Node
+from buildtool.graph.onnx.values import Constant, Quantized
 
 MAX_FOLDED = 4096  # elements of a shape calculation
 Rule = Callable[[Node, list[Array]], Array]

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.onnxqdq import scales
-from buildtool.graph.onnxqdq.context import Context, meet
-from buildtool.graph.onnxqdq.elementwise import elementwise, in_order, sum_or_product
-from buildtool.graph.onnxqdq.file import Node
-from buildtool.graph.onnxqdq.folding import axes_of
-from buildtool.graph.onnxqdq.values import Clamp, Constant, Held, Pending, Quantized, Value
+from buildtool.graph.onnx import scales
+from buildtool.graph.onnx.context import Context, meet
+from buildtool.graph.onnx.elementwise import elementwise, in_order, sum_or_product
+from buildtool.graph.onnx.file import Node
+from buildtool.graph.onnx.folding import axes_of
+from buildtool.graph.onnx.values import Clamp, Constant, Held, Pending, Quantized, Value
 from buildtool.graph.ops import DEFS, ONNX
 from buildtool.graph.types import (
     Activation,

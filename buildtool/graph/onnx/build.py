@@ -10,10 +10,9 @@ import numpy as np
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.numbering import graph_of
-from buildtool.graph.onnxfile import shown
-from buildtool.graph.onnxqdq.file import Array
-from buildtool.graph.onnxqdq.layout import Layout, between, canonical, order_of, plain
-from buildtool.graph.onnxqdq.values import Held, Quantized
+from buildtool.graph.onnx.file import Array, shown
+from buildtool.graph.onnx.layout import Layout, between, canonical, order_of, plain
+from buildtool.graph.onnx.values import Held, Quantized
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.types import (
     Attrs,

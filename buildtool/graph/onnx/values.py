@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from buildtool.graph.onnxqdq.file import Array
-from buildtool.graph.onnxqdq.layout import Layout
+from buildtool.graph.onnx.file import Array
+from buildtool.graph.onnx.layout import Layout
 from buildtool.graph.types import Activation, Quantization
 
 Clamp = tuple[float, float]

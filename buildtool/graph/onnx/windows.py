@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.geometry import dilated, same_padding
-from buildtool.graph.onnxqdq.file import Node
+from buildtool.graph.onnx.file import Node
 from buildtool.graph.types import Pad
 
 Pair = tuple[int, int]

@@ -9,13 +9,13 @@ import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.geometry import GeometryError, broadcast
-from buildtool.graph.onnxqdq import weighted
-from buildtool.graph.onnxqdq.context import Context
-from buildtool.graph.onnxqdq.file import Node
-from buildtool.graph.onnxqdq.folding import axes_of
-from buildtool.graph.onnxqdq.layout import order_of
-from buildtool.graph.onnxqdq.pools import reduced_axes
-from buildtool.graph.onnxqdq.values import Held, Pending, Places, Quantized, Value
+from buildtool.graph.onnx import weighted
+from buildtool.graph.onnx.context import Context
+from buildtool.graph.onnx.file import Node
+from buildtool.graph.onnx.folding import axes_of
+from buildtool.graph.onnx.layout import order_of
+from buildtool.graph.onnx.pools import reduced_axes
+from buildtool.graph.onnx.values import Held, Pending, Places, Quantized, Value
 from buildtool.graph.ops import ONNX
 from buildtool.graph.picking import picking
 from buildtool.graph.types import (

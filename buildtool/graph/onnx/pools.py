@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.onnxqdq.context import Context
-from buildtool.graph.onnxqdq.file import Node
-from buildtool.graph.onnxqdq.folding import axes_of
-from buildtool.graph.onnxqdq.values import Held, Pending, Value
-from buildtool.graph.onnxqdq.weighted import NHWC, as_image, spatial
-from buildtool.graph.onnxqdq.windows import Window, pair, window
+from buildtool.graph.onnx.context import Context
+from buildtool.graph.onnx.file import Node
+from buildtool.graph.onnx.folding import axes_of
+from buildtool.graph.onnx.values import Held, Pending, Value
+from buildtool.graph.onnx.weighted import NHWC, as_image, spatial
+from buildtool.graph.onnx.windows import Window, pair, window
 from buildtool.graph.reference.resize import nearest_indices
 from buildtool.graph.types import (
     Activation,

@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.onnxfile import shown
-from buildtool.graph.onnxqdq.file import DTYPES, Array, Node
-from buildtool.graph.onnxqdq.operands import Operands
-from buildtool.graph.onnxqdq.values import Clamp, Constant, Quantized
+from buildtool.graph.onnx.file import DTYPES, Array, Node, shown
+from buildtool.graph.onnx.operands import Operands
+from buildtool.graph.onnx.values import Clamp, Constant, Quantized
 from buildtool.graph.types import Quantization
 
 _SAME = 1e-5  # relative; a bias scale so near to input scale * weight scale is meant to be it

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.onnxqdq import scales
-from buildtool.graph.onnxqdq.context import Context
-from buildtool.graph.onnxqdq.file import Node
-from buildtool.graph.onnxqdq.values import NO_CLAMP, Constant, Held, Pending, Quantized, Value
+from buildtool.graph.onnx import scales
+from buildtool.graph.onnx.context import Context
+from buildtool.graph.onnx.file import Node
+from buildtool.graph.onnx.values import NO_CLAMP, Constant, Held, Pending, Quantized, Value
 from buildtool.graph.ops import ONNX
 from buildtool.graph.types import Activation, Attrs, ElementwiseAttrs, OpKind, Quantization, QuotientAttrs
 

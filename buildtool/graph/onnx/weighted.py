@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.onnxqdq import scales
-from buildtool.graph.onnxqdq.context import Context
-from buildtool.graph.onnxqdq.file import Array, Node
-from buildtool.graph.onnxqdq.layout import tail_order
-from buildtool.graph.onnxqdq.values import NO_CLAMP, Constant, Held, Pending, Quantized, Value
-from buildtool.graph.onnxqdq.windows import Pair, paddings, pair, window
+from buildtool.graph.onnx import scales
+from buildtool.graph.onnx.context import Context
+from buildtool.graph.onnx.file import Array, Node
+from buildtool.graph.onnx.layout import tail_order
+from buildtool.graph.onnx.values import NO_CLAMP, Constant, Held, Pending, Quantized, Value
+from buildtool.graph.onnx.windows import Pair, paddings, pair, window
 from buildtool.graph.types import (
     Activation,
     Attrs,

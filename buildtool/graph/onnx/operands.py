@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.onnxfile import shown
-from buildtool.graph.onnxqdq.file import Array, Node, QdqFile
-from buildtool.graph.onnxqdq.values import Constant, Quantized, Value
+from buildtool.graph.onnx.file import Array, Node, OnnxFile, shown
+from buildtool.graph.onnx.values import Constant, Quantized, Value
 
 MOST_AHEAD = 256  # names looked at to find what is ahead or behind
 
@@ -15,7 +14,7 @@ MOST_AHEAD = 256  # names looked at to find what is ahead or behind
 class Operands:
     """Values by name, as far as the network has been read."""
 
-    def __init__(self, file: QdqFile) -> None:
+    def __init__(self, file: OnnxFile) -> None:
         self.file = file
         self.values: dict[str, Value] = {}
         self.makers: dict[str, Node] = {}

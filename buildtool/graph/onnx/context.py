@@ -10,12 +10,11 @@ import numpy as np
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.fixedpoint import activation_range
-from buildtool.graph.onnxfile import shown
-from buildtool.graph.onnxqdq import scales
-from buildtool.graph.onnxqdq.build import Builder
-from buildtool.graph.onnxqdq.file import Node, QdqFile
-from buildtool.graph.onnxqdq.operands import MOST_AHEAD, Operands
-from buildtool.graph.onnxqdq.values import (
+from buildtool.graph.onnx import scales
+from buildtool.graph.onnx.build import Builder
+from buildtool.graph.onnx.file import Node, OnnxFile, shown
+from buildtool.graph.onnx.operands import MOST_AHEAD, Operands
+from buildtool.graph.onnx.values import (
     ACTIVATIONS,
     NO_CLAMP,
     Clamp,
@@ -42,7 +41,7 @@ _UNARY = {Activation.RELU: OpKind.RELU, Activation.RELU6: OpKind.RELU6}
 class Context(Operands):
     """The network being read: its operands, and the graph that grows."""
 
-    def __init__(self, file: QdqFile) -> None:
+    def __init__(self, file: OnnxFile) -> None:
         super().__init__(file)
         self.build = Builder(file.name)
 

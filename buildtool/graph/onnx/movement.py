@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.onnxqdq.context import Context
-from buildtool.graph.onnxqdq.file import Array, Node
-from buildtool.graph.onnxqdq.folding import axes_of, moved, permutation
-from buildtool.graph.onnxqdq.layout import plain, transposed
-from buildtool.graph.onnxqdq.values import Held, Pending, Quantized, Value
+from buildtool.graph.onnx.context import Context
+from buildtool.graph.onnx.file import Array, Node
+from buildtool.graph.onnx.folding import axes_of, moved, permutation
+from buildtool.graph.onnx.layout import plain, transposed
+from buildtool.graph.onnx.values import Held, Pending, Quantized, Value
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.types import (
     Activation,
