@@ -13,18 +13,16 @@ from buildtool.graph.onnx import weighted
 from buildtool.graph.onnx.context import Context
 from buildtool.graph.onnx.file import Node
 from buildtool.graph.onnx.folding import axes_of
-from buildtool.graph.onnx.layout import order_of
+from buildtool.graph.onnx.layout import order_of, plain
 from buildtool.graph.onnx.pools import reduced_axes
 from buildtool.graph.onnx.values import Held, Pending, Places, Quantized, Value
 from buildtool.graph.ops import ONNX
 from buildtool.graph.picking import picking
 from buildtool.graph.types import (
-    Activation,
     AxisAttrs,
     MatmulAttrs,
     MeanAttrs,
     OpKind,
-    Quantization,
     TileAttrs,
 )
 
@@ -46,9 +44,8 @@ def gather(ctx: Context, node: Node) -> list[Value]:
     sizes = [x.shape[d] for d in order]
     kind, attrs = picking(sizes, order.index(axis), places)
     sizes[order.index(axis)] = len(places)
-    made = ctx.build.make(kind, [tensor], node.outputs[0], sizes, x.quant, attrs)
-    shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
-    return [replace(ctx.build.held(made, order), shape=shape, integers=x.integers)]
+    made = ctx.build.moved(kind, x, tensor, order, node.outputs[0], sizes, attrs)
+    return [replace(made, shape=(*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))]
 
 
 def tile(ctx: Context, node: Node) -> list[Value]:
@@ -81,8 +78,7 @@ def _tiled(ctx: Context, node: Node, x: Held, repeats: tuple[int, ...]) -> Held:
     tensor, order = ctx.build.natural(x)
     sizes = [x.shape[d] * repeats[d] for d in order]
     attrs = TileAttrs(tuple(repeats[d] for d in order))
-    made = ctx.build.make(OpKind.TILE, [tensor], node.outputs[0], sizes, x.quant, attrs)
-    return replace(ctx.build.held(made, order), integers=x.integers)
+    return ctx.build.moved(OpKind.TILE, x, tensor, order, node.outputs[0], sizes, attrs)
 
 
 def extreme(ctx: Context, node: Node) -> list[Value]:
@@ -95,8 +91,7 @@ def extreme(ctx: Context, node: Node) -> list[Value]:
     tensor, order = ctx.build.natural(x)
     places = tuple(sorted(order.index(a) for a in gone))
     memory = [1 if d in gone else x.shape[d] for d in order]
-    made = ctx.build.make(kind, [tensor], node.outputs[0], memory, x.quant, MeanAttrs(places, True))
-    held = replace(ctx.build.held(made, order), integers=x.integers)
+    held = ctx.build.moved(kind, x, tensor, order, node.outputs[0], memory, MeanAttrs(places, True))
     if not node.integer("keepdims", 1):
         held = replace(held, shape=tuple(n for d, n in enumerate(x.shape) if d not in gone))
     return [held]
@@ -146,12 +141,7 @@ def matmul(ctx: Context, node: Node) -> list[Value]:
             tensors.append(ctx.build.constant(f"{node.outputs[0]}/constant{i}", v.data, v.quant))
         else:
             tensors.append(ctx.build.ordered(v, range(len(own))))
-
-    def make(out: Quantization, _activation: Activation, name: str) -> Held:
-        made = ctx.build.make(OpKind.BATCH_MATMUL, tensors, name, shape, out, MatmulAttrs())
-        return ctx.build.held(made, range(len(shape)))
-
-    return [Pending(shape, make)]
+    return [ctx.pending(OpKind.BATCH_MATMUL, tensors, shape, shape, plain(shape), MatmulAttrs())]
 
 
 def _is_dense(weights: Value) -> bool:

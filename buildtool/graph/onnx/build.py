@@ -118,23 +118,28 @@ class Builder:
         self.op(kind, inputs, [out], attrs)
         return out
 
-    def kernel_name(self, name: str, own: Quantization, out: Quantization) -> str:
-        """What the kernel's output is called where `name` is its requantisation from `own` to `out`."""
-        return name if same_quantization(own, out) else f"{name}/kernel"
+    def moved(
+        self,
+        kind: OpKind,
+        x: Held,
+        tensor: int,
+        order: Sequence[int],
+        name: str,
+        memory: Sequence[int],
+        attrs: Attrs,
+    ) -> Held:
+        """What moves or picks elements of `x`, as `tensor`, in the quantisation that `x` has; see `held`."""
+        made = self.make(kind, [tensor], name, memory, x.quant, attrs)
+        return replace(self.held(made, order), integers=x.integers)
 
-    def requantized(self, x: Held, quant: Quantization, name: str) -> Held:
-        """`x` in another quantisation."""
+    def requantized(self, x: Held, quant: Quantization, name: str, remember: bool = False) -> Held:
+        """`x` in another quantisation; `remember`: for `unrounded`, unless more is lost than roundings."""
         if same_quantization(x.quant, quant):
             return x
         out = self.make(OpKind.QUANTIZE, [x.tensor], name, self.tensors[x.tensor].shape, quant)
+        if remember and _covers(quant, x.quant):
+            self._kernels[out] = x
         return Held(out, x.shape, x.layout, quant)
-
-    def requantized_kernel(self, x: Held, quant: Quantization, name: str) -> Held:
-        """`x`, whose quantisation is its kernel's own, in another; remembers where it came from."""
-        made = self.requantized(x, quant, name)
-        if made is not x and _covers(quant, x.quant):
-            self._kernels[made.tensor] = x
-        return made
 
     def unrounded(self, x: Held) -> Held:
         """`x` as its kernel made it, before it was rounded again; x itself where there is no such thing.

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import NoReturn
 
 import numpy as np
 
-from buildtool.base.errors import UnsupportedError
+from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.fixedpoint import activation_range
 from buildtool.graph.onnx import scales
 from buildtool.graph.onnx.build import Builder
-from buildtool.graph.onnx.file import Node, OnnxFile, shown
-from buildtool.graph.onnx.operands import MOST_AHEAD, Operands
+from buildtool.graph.onnx.file import Array, Node, OnnxFile, shown
+from buildtool.graph.onnx.layout import Layout
 from buildtool.graph.onnx.values import (
     ACTIVATIONS,
     NO_CLAMP,
@@ -23,9 +24,13 @@ from buildtool.graph.onnx.values import (
     Pending,
     Places,
     Quantized,
+    Value,
 )
-from buildtool.graph.types import Activation, DType, ElementwiseAttrs, OpKind, Quantization
+from buildtool.graph.ops import DEFS
+from buildtool.graph.quantrules import same_quantization
+from buildtool.graph.types import Activation, Attrs, DType, ElementwiseAttrs, OpKind, Quantization
 
+MOST_AHEAD = 256  # names looked at to find what is ahead or behind
 QUANTISE = (
     "quantise it as well: a QuantizeLinear and a DequantizeLinear behind the operator that makes it "
     "(onnxruntime.quantization.quantize_static does so for the operators it is told to quantise)"
@@ -35,15 +40,76 @@ COMMUTES = frozenset(
     """Reshape Flatten Squeeze Unsqueeze Transpose Identity Dropout MaxPool GlobalMaxPool Slice Split Concat
     Relu Clip DepthToSpace SpaceToDepth Gather Tile Expand ReduceMax ReduceMin""".split()
 )
+_NEAR = 0.001  # relative; so much TFLite lets such an output's scale differ
 _UNARY = {Activation.RELU: OpKind.RELU, Activation.RELU6: OpKind.RELU6}
 
 
-class Context(Operands):
-    """The network being read: its operands, and the graph that grows."""
+class Context:
+    """The network being read: values by name, as far as they are known, and the graph that grows."""
 
     def __init__(self, file: OnnxFile) -> None:
-        super().__init__(file)
+        self.file = file
         self.build = Builder(file.name)
+        self.values: dict[str, Value] = {}
+        self.makers: dict[str, Node] = {}
+        self.readers: dict[str, list[Node]] = {}
+        self.outputs = frozenset(file.outputs)
+
+    def link(self, nodes: tuple[Node, ...]) -> None:
+        """Notes who reads what."""
+        for node in nodes:
+            for name in dict.fromkeys(node.inputs):
+                self.readers.setdefault(name, []).append(node)
+            self.makers.update(dict.fromkeys(node.outputs, node))
+
+    def value(self, name: str) -> Value:
+        """What a name stands for."""
+        if not name:
+            raise ModelError("an operand is missing")
+        if name not in self.values:
+            if name not in self.file.initializers:
+                raise ModelError("reads what no earlier operator makes", tensor=shown(name))
+            self.values[name] = Constant(self.file.constant(name))
+        return self.values[name]
+
+    def alone(self, name: str) -> bool:
+        """Whether one operator reads a tensor, and nothing else sees it."""
+        return len(self.readers.get(name, ())) == 1 and name not in self.outputs
+
+    def origin(self, name: str, through: Collection[str]) -> Node | None:
+        """Who makes a tensor, looking back through those kinds of operators; None: a network input."""
+        maker = self.makers.get(name)
+        for _ in range(MOST_AHEAD):
+            if maker is None or maker.kind not in through:
+                return maker
+            maker = self.makers.get(maker.input(0))
+        return None
+
+    def array(self, node: Node, position: int, what: str) -> Array:
+        """A constant operand's numbers, not quantised."""
+        value = self.value(node.input(position))
+        if not isinstance(value, Constant):
+            hint = "export with fixed shapes, or simplify the model (onnxsim)"
+            raise UnsupportedError(f"{what} is not constant", tensor=shown(node.input(position)), hint=hint)
+        return value.data
+
+    def ints(self, node: Node, position: int, what: str) -> tuple[int, ...]:
+        """A constant operand of integers."""
+        data = self.array(node, position, what)
+        if data.dtype.kind not in "iu" or data.size > 4096:
+            raise ModelError(f"{what} is not a list of integers", tensor=shown(node.input(position)))
+        return tuple(int(v) for v in data.reshape(-1))
+
+    def scalar(self, node: Node, position: int, what: str) -> float:
+        """A constant operand of one number, as a float; quantised or not."""
+        value = self.value(node.input(position))
+        if isinstance(value, Quantized) and value.data.size == 1:
+            steps = int(value.data.reshape(-1)[0]) - value.quant.zero_point
+            return steps * value.quant.scale
+        data = self.array(node, position, what)
+        if data.size != 1 or data.dtype.kind not in "fiu":
+            raise ModelError(f"{what} is not a number", tensor=shown(node.input(position)))
+        return float(data.reshape(-1)[0])
 
     # ---- operands that are activations, weights, either ----------------------------------------------
 
@@ -127,6 +193,34 @@ class Context(Operands):
         text = f"a float tensor{by}{to}, is not quantised"
         raise UnsupportedError(text, tensor=shown(name), hint=QUANTISE)
 
+    # ---- operators whose result is not quantised yet -------------------------------------------------
+
+    def pending(
+        self,
+        kind: OpKind,
+        tensors: Sequence[int],
+        memory: Sequence[int],
+        shape: Sequence[int],
+        layout: Layout,
+        attrs: Attrs | None = None,
+        own: Quantization | None = None,
+    ) -> Pending:
+        """An operator that fuses no activation; its result has shape `memory` in memory, `shape` in the file.
+
+        `own`: the quantisation that its kernel keeps, if the result is rounded again for any other. A kind
+        whose kernel demands one has that; `Builder.unrounded` then finds what the kernel made.
+        """
+        demanded = DEFS[kind].output
+
+        def make(out: Quantization, _activation: Activation, name: str) -> Held:
+            kept = own or (out if demanded is None or _near(out, demanded) else demanded)
+            inner = name if same_quantization(kept, out) else f"{name}/kernel"
+            made = self.build.make(kind, tensors, inner, memory, kept, attrs)
+            held = Held(made, tuple(shape), layout, kept)
+            return self.build.requantized(held, out, name, remember=demanded is not None)
+
+        return Pending(tuple(shape), make, natural=demanded)
+
     # ---- settling -----------------------------------------------------------------------------------
 
     def settle(self, name: str, pending: Pending, quant: Quantization) -> Held:
@@ -182,6 +276,11 @@ class Context(Operands):
             if activation_range(activation, quant, DType.INT8) == limits:
                 return activation
         return None
+
+
+def _near(out: Quantization, own: Quantization) -> bool:
+    """Whether TFLite takes `out` for the quantisation `own` that its kernel demands."""
+    return out.zero_point == own.zero_point and abs(out.scale - own.scale) <= _NEAR * own.scale
 
 
 def meet(a: Clamp, b: Clamp) -> Clamp:

@@ -30,7 +30,7 @@ def reshape(ctx: Context, node: Node) -> list[Value]:
     x = ctx.held(node, integers=True)
     wanted = 1 if node.kind in ("Reshape", "Squeeze", "Unsqueeze") else 0
     parameters: list[Array] = []
-    if wanted and ctx.has(node, 1):
+    if wanted and node.input(1):
         parameters.append(np.array(ctx.ints(node, 1, "the shape"), np.int64))
     shape = moved(node, x.shape, parameters)
     assert shape is not None
@@ -126,7 +126,7 @@ def split(ctx: Context, node: Node) -> list[Value]:
     x = ctx.held(node, integers=True)
     (axis,) = axes_of((node.integer("axis", 0),), len(x.shape))
     count, size = len(node.outputs), x.shape[axis]
-    sizes = ctx.ints(node, 1, "the parts") if ctx.has(node, 1) else node.integers("split")
+    sizes = ctx.ints(node, 1, "the parts") if node.input(1) else node.integers("split")
     if sizes is None:
         if node.integer("num_outputs", count) != count or count < 1:
             raise ModelError(f"{node.integer('num_outputs', 0)} parts, {count} outputs")
@@ -153,8 +153,8 @@ def slice_(ctx: Context, node: Node) -> list[Value]:
     """Slice, with steps of either sign."""
     x = ctx.held(node, integers=True)
     starts, ends = ctx.ints(node, 1, "the starts"), ctx.ints(node, 2, "the ends")
-    axes = ctx.ints(node, 3, "the axes") if ctx.has(node, 3) else tuple(range(len(starts)))
-    steps = ctx.ints(node, 4, "the steps") if ctx.has(node, 4) else (1,) * len(starts)
+    axes = ctx.ints(node, 3, "the axes") if node.input(3) else tuple(range(len(starts)))
+    steps = ctx.ints(node, 4, "the steps") if node.input(4) else (1,) * len(starts)
     if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
         raise ModelError(f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes, steps {list(steps[:8])}")
     begin, stride, extent = [0] * len(x.shape), [1] * len(x.shape), list(x.shape)
@@ -167,8 +167,7 @@ def slice_(ctx: Context, node: Node) -> list[Value]:
     tensor, order = ctx.build.natural(x)
     attrs = SliceAttrs(*(tuple(values[d] for d in order) for values in (begin, stride, extent)))
     kind = OpKind.SLICE if set(stride) == {1} else OpKind.STRIDED_SLICE
-    made = ctx.build.make(kind, [tensor], node.outputs[0], attrs.extent, x.quant, attrs)
-    return [replace(ctx.build.held(made, order), integers=x.integers)]
+    return [ctx.build.moved(kind, x, tensor, order, node.outputs[0], attrs.extent, attrs)]
 
 
 def _slice(start: int, end: int, step: int, size: int) -> slice:
@@ -187,7 +186,7 @@ def pad(ctx: Context, node: Node) -> list[Value]:
     if mode == "constant" and x.integers:
         value = _stored_filling(ctx, node)
     elif mode == "constant":
-        real = ctx.scalar(node, 2, "the filling") if ctx.has(node, 2) else 0.0
+        real = ctx.scalar(node, 2, "the filling") if node.input(2) else 0.0
         value = _filling(real, x.quant)
     elif mode not in _MODES or (mode == "edge" and any(max(p) > 1 for p in pairs)):
         hint = "known: constant, reflect, and edge by one element"
@@ -196,13 +195,12 @@ def pad(ctx: Context, node: Node) -> list[Value]:
     kind = OpKind.PAD if mode == "constant" else OpKind.MIRROR_PAD
     attrs = PadAttrs(tuple(pairs[d] for d in order), _MODES.get(mode, PadMode.CONSTANT), value)
     memory = [x.shape[d] + sum(pairs[d]) for d in order]
-    made = ctx.build.make(kind, [tensor], node.outputs[0], memory, x.quant, attrs)
-    return [replace(ctx.build.held(made, order), integers=x.integers)]
+    return [ctx.build.moved(kind, x, tensor, order, node.outputs[0], memory, attrs)]
 
 
 def _stored_filling(ctx: Context, node: Node) -> int:
     """The filling of quantised integers, of their type."""
-    if not ctx.has(node, 2):
+    if not node.input(2):
         raise UnsupportedError("a Pad of quantised integers without a filling", hint="pad before quantising")
     filling = ctx.array(node, 2, "the filling")
     if filling.size != 1 or filling.dtype.name not in ("int8", "uint8"):
@@ -214,7 +212,7 @@ def _pairs(ctx: Context, node: Node, rank: int) -> list[tuple[int, int]]:
     """(before, after) of every dimension."""
     flat = ctx.ints(node, 1, "the pads")
     axes = tuple(range(rank))
-    if ctx.has(node, 3):
+    if node.input(3):
         axes = tuple(a % rank for a in ctx.ints(node, 3, "the axes") if -rank <= a < rank)
     if len(flat) != 2 * len(axes) or len(set(axes)) != len(axes):
         raise ModelError(f"{len(flat)} pads for {len(axes)} dimensions")

@@ -15,11 +15,10 @@ import numpy as np
 from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError, did_you_mean
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.onnx import scales
-from buildtool.graph.onnx.context import QUANTISE, Context
+from buildtool.graph.onnx.context import MOST_AHEAD, QUANTISE, Context
 from buildtool.graph.onnx.file import Array, Interface, Node, OnnxFile, read_file, shown
 from buildtool.graph.onnx.folding import KINDS, fold, move_quantized
 from buildtool.graph.onnx.layout import canonical
-from buildtool.graph.onnx.operands import MOST_AHEAD
 from buildtool.graph.onnx.qoperators import expanded
 from buildtool.graph.onnx.values import Constant, Held, Pending, Places, Quantized, Value
 from buildtool.graph.ops import ONNX

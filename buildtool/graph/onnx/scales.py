@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnx.file import DTYPES, Array, Node, shown
-from buildtool.graph.onnx.operands import Operands
 from buildtool.graph.onnx.values import Clamp, Constant, Quantized
 from buildtool.graph.types import Quantization
+
+if TYPE_CHECKING:
+    from buildtool.graph.onnx.context import Context
 
 _SAME = 1e-5  # relative; a bias scale so near to input scale * weight scale is meant to be it
 _MOVES = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "MaxPool", "Slice", "Split", "Concat")
@@ -20,15 +23,15 @@ _SHIFT = {"int8": 0, "uint8": 128}  # what is subtracted to make int8 of it
 _RANGES = {"int8": (-128, 127), "uint8": (0, 255)}
 
 
-def parameters(operands: Operands, node: Node) -> tuple[Quantization, str]:
+def parameters(ctx: Context, node: Node) -> tuple[Quantization, str]:
     """(scales and zero points as the file has them, type of the integers)."""
-    scale = operands.array(node, 1, "the scale")
+    scale = ctx.array(node, 1, "the scale")
     if node.integer("block_size", 0):
         raise UnsupportedError("blockwise quantisation", hint="quantise per tensor, or per output channel")
     dtype = DTYPES.get(node.integer("output_dtype", 0), "") or "uint8"
     points = np.zeros(scale.shape, np.int64)
-    if operands.has(node, 2):
-        given = operands.array(node, 2, "the zero point")
+    if node.input(2):
+        given = ctx.array(node, 2, "the zero point")
         dtype, points = given.dtype.name, given
     elif node.kind == "DequantizeLinear":
         dtype = ""
@@ -46,11 +49,11 @@ def parameters(operands: Operands, node: Node) -> tuple[Quantization, str]:
     return Quantization(tuple(float(s) for s in reals), zeros, node.integer("axis", 1)), dtype
 
 
-def of_activation(operands: Operands, node: Node) -> tuple[Quantization, str]:
+def of_activation(ctx: Context, node: Node) -> tuple[Quantization, str]:
     """(quantisation as int8, the file's type): one scale, 8 bits; uint8 is shifted by 128."""
-    quant, dtype = parameters(operands, node)
+    quant, dtype = parameters(ctx, node)
     if not dtype:
-        dtype = _integers(operands, node)
+        dtype = _integers(ctx, node)
     if len(quant.scales) != 1:
         raise UnsupportedError(
             "an activation quantised per channel",
@@ -65,21 +68,19 @@ def of_activation(operands: Operands, node: Node) -> tuple[Quantization, str]:
     return Quantization(quant.scales, (quant.zero_point - _SHIFT[dtype],)), dtype
 
 
-def _integers(operands: Operands, node: Node) -> str:
+def _integers(ctx: Context, node: Node) -> str:
     """The integer type of a DequantizeLinear's input that has no zero point."""
     name = node.input(0)
-    for interface in operands.file.inputs:
+    for interface in ctx.file.inputs:
         if interface.name == name:
             return interface.dtype
-    maker = operands.origin(name, _MOVES)
-    return (
-        of_activation(operands, maker)[1] if maker is not None and maker.kind == "QuantizeLinear" else "uint8"
-    )
+    maker = ctx.origin(name, _MOVES)
+    return of_activation(ctx, maker)[1] if maker is not None and maker.kind == "QuantizeLinear" else "uint8"
 
 
-def quantize_constant(operands: Operands, node: Node, x: Array) -> Constant:
+def quantize_constant(ctx: Context, node: Node, x: Array) -> Constant:
     """QuantizeLinear of float weights, as the operator rounds: halves to even."""
-    quant, dtype = parameters(operands, node)
+    quant, dtype = parameters(ctx, node)
     if dtype not in _RANGES:
         raise UnsupportedError(f"weights of type {dtype}", hint="quantise weights to int8")
     if x.dtype.kind != "f":
@@ -108,9 +109,9 @@ def _axis(quant: Quantization, x: Array) -> int:
     return axis % x.ndim
 
 
-def dequantize_constant(operands: Operands, node: Node, x: Array) -> Quantized:
+def dequantize_constant(ctx: Context, node: Node, x: Array) -> Quantized:
     """DequantizeLinear of weights or of a bias."""
-    quant, _ = parameters(operands, node)
+    quant, _ = parameters(ctx, node)
     if x.dtype.name not in ("int8", "uint8", "int32"):
         name = shown(node.input(0))
         raise UnsupportedError(f"constants of type {x.dtype}", tensor=name, hint="quantise weights to int8")
