@@ -8,23 +8,24 @@ else it might do is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
-from buildtool.graph import types as g
 from buildtool.graph.ops import STATEFUL
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.states import QUANTISED, STATE_TYPES
 from buildtool.graph.tflite.fileops import FileOp, Lowering, OptionValue, Variable
-from buildtool.graph.tflite.flat import FlatFile, RawOperator, RawTensor
+from buildtool.graph.tflite.flat import MAX_NAME, FlatFile, RawOperator, RawTensor, printable
 from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.tflite.uint8 import ANEW
-from buildtool.graph.types import Attrs, DType, Op, OpKind, State, Tensor
+from buildtool.graph.types import Attrs, DType, Graph, Op, OpKind, State, Tensor
+
+if TYPE_CHECKING:
+    from buildtool.graph.tflite.opview import Network
 
 _B = tflite.BuiltinOperator
 _INIT = "let the subgraph only assign constants to variables, as TFLite's converter writes it"
@@ -65,37 +66,20 @@ class _Handles:
 
 
 def _text(value: object) -> str:
-    raw = value if isinstance(value, bytes) else b""
-    return "".join(c if c.isprintable() else "?" for c in raw[:200].decode("utf-8", errors="replace"))
-
-
-class Network(Protocol):
-    """What a reader is to its variables: the graph that it collects."""
-
-    def place(self, index: int) -> int:
-        """Our number of the file's tensor."""
-
-    def stands_for(self, index: int, tensor: int) -> None:
-        """From here on the file's tensor `index` is our `tensor`."""
-
-    def tensor(self, number: int) -> Tensor:
-        """One of our tensors."""
-
-    def add_op(self, op: Op) -> None:
-        """Takes in an operator of ours."""
+    return printable(value[:MAX_NAME]) if isinstance(value, bytes) else ""
 
 
 class Variables:
-    """The variables of one file while its operators are read in their order."""
+    """The variables of a network's file while its operators are read in their order."""
 
-    def __init__(self, file: FlatFile, subgraph: Callable[[int], FlatFile]) -> None:
-        self._file, self._subgraph = file, subgraph
-        self._handles = _Handles(file)
+    def __init__(self, network: Network) -> None:
+        self._network, self._file = network, network.file
+        self._handles = _Handles(network.file)
         self._known: dict[Key, _Variable] = {}
         self._marked: dict[int, State] = {}  # by the file's tensor
         self._initialised: set[int] = set()  # subgraphs
 
-    def read(self, op: RawOperator, network: Network) -> None:
+    def read(self, op: RawOperator) -> None:
         """Takes in an operator of VARIABLES."""
         if op.code == _B.CALL_ONCE:
             self._call_once(op)
@@ -103,15 +87,15 @@ class Variables:
             key = self._handles.name(op)
             self._known.setdefault(key, _Variable(key[1] or "variable"))
         elif op.code == _B.READ_VARIABLE:
-            self._read_variable(op, network)
+            self._read_variable(op)
         else:
             variable = self._known[self._handles.key(op, 2)]
             source = self._file.tensor(op.inputs[1])
             _check_type(variable, source)
-            variable.now = network.place(op.inputs[1])
+            variable.now = self._network.place(op.inputs[1])
 
-    def _read_variable(self, op: RawOperator, network: Network) -> None:
-        variable = self._known[self._handles.key(op, 1)]
+    def _read_variable(self, op: RawOperator) -> None:
+        network, variable = self._network, self._known[self._handles.key(op, 1)]
         if len(op.outputs) != 1:
             raise ModelError(f"{len(op.outputs)} outputs, expected 1")
         result = self._file.tensor(op.outputs[0])
@@ -119,15 +103,15 @@ class Variables:
         if variable.now < 0:
             variable.now = variable.before = network.place(op.outputs[0])
             return
-        known = network.tensor(variable.now)
+        known = network.tensors[variable.now]
         if known.elements != result.elements:
             text = f"variable '{variable.name}' has {known.elements} elements, read as {list(result.shape)}"
             raise ModelError(text, tensor=result.name)
         if known.shape == result.shape and same_quantization(known.quant, result.quant):
-            network.stands_for(op.outputs[0], variable.now)
+            network.places[op.outputs[0]] = variable.now
         else:
             made = network.place(op.outputs[0])
-            network.add_op(Op(OpKind.RESHAPE, (variable.now,), (made,), Attrs(), op.index))
+            network.ops.append(Op(OpKind.RESHAPE, (variable.now,), (made,), Attrs(), op.index))
 
     def _call_once(self, op: RawOperator) -> None:
         """Takes the initial values out of the subgraph that CALL_ONCE runs."""
@@ -138,7 +122,7 @@ class Variables:
         if number in self._initialised:
             return
         self._initialised.add(number)
-        file = self._subgraph(number)
+        file = FlatFile(self._file.data, number)
         handles = _Handles(file)
         for inner in file.operators:
             try:
@@ -181,20 +165,20 @@ class Variables:
             raise UnsupportedError("state that several operators write", tensor=raw.name, hint=hint)
         self._marked[raw.index] = State(state.before, number, state.initial, state.name)
 
-    def states(self, network: Network) -> list[State]:
+    def states(self) -> list[State]:
         """What the network keeps; UnsupportedError for a variable that is read before it has a value."""
         found = list(self._marked.values())
         for variable in self._known.values():
             if variable.before < 0:
                 continue  # assigned before it is read, in every invoke: nothing is kept
-            tensor = network.tensor(variable.before)
+            tensor = self._network.tensors[variable.before]
             if variable.initial is None:
                 raise UnsupportedError(
                     f"variable '{variable.name}' is read before it has a value",
                     tensor=tensor.name,
                     hint="initialise it: CALL_ONCE of a subgraph that assigns a constant",
                 )
-            value = _value(variable, variable.initial, tensor)
+            value = variable.initial.array().reshape(tensor.shape)
             found.append(State(variable.before, variable.now, value, variable.name))
         return found
 
@@ -215,18 +199,6 @@ def _check_type(variable: _Variable, raw: RawTensor) -> None:
         )
 
 
-def _value(variable: _Variable, initial: RawTensor, tensor: Tensor) -> npt.NDArray[np.generic]:
-    """A variable's first value, in the shape in which it is read."""
-    _check_type(variable, initial)
-    if initial.dtype != tensor.dtype or initial.elements != tensor.elements:
-        raise UnsupportedError(
-            f"variable '{variable.name}' has two types: {initial.dtype} {list(initial.shape)} and "
-            f"{tensor.dtype} {list(tensor.shape)}",
-            tensor=tensor.name,
-        )
-    return initial.array().reshape(tensor.shape)
-
-
 def _zeros(raw: RawTensor) -> npt.NDArray[np.generic]:
     """What LiteRT sets a variable tensor to: int8 to its zero point, everything else to 0."""
     if raw.dtype not in STATE_TYPES:
@@ -241,7 +213,7 @@ def _zeros(raw: RawTensor) -> npt.NDArray[np.generic]:
 # ---- into a file -------------------------------------------------------------------------------
 
 
-def marked(graph: g.Graph) -> frozenset[int]:
+def marked(graph: Graph) -> frozenset[int]:
     """What states are before an invoke, of those that a file has as tensors marked as variable."""
     befores = {state.before for state in graph.states}
     kept = (
