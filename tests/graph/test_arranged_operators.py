@@ -251,7 +251,7 @@ def test_integers_from_shapes_are_folded_as_litert_computes_them():
     wanted = [*found.values(), *vectors.values(), *parts, *halves, *odd]
     data = sheet.bytes([x], [x])
     from buildtool.graph.tflite.flat import FlatFile
-    from buildtool.graph.tflite.opview import Network
+    from buildtool.graph.tflite.network import Network
     from buildtool.graph.tflite.shapevalues import follow_shapes
 
     network, computed = Network(FlatFile(data)), run(data, [np.zeros((1, 4, 6, 2), np.int8)])

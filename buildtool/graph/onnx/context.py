@@ -10,13 +10,11 @@ from typing import NoReturn
 import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.fixedpoint import activation_range
 from buildtool.graph.onnx import scales
 from buildtool.graph.onnx.build import Builder
-from buildtool.graph.onnx.file import Array, Node, OnnxFile, shown
+from buildtool.graph.onnx.file import DTYPES, Array, Node, OnnxFile, shown
 from buildtool.graph.onnx.layout import Layout
 from buildtool.graph.onnx.values import (
-    ACTIVATIONS,
     NO_CLAMP,
     Clamp,
     Constant,
@@ -28,8 +26,10 @@ from buildtool.graph.onnx.values import (
 )
 from buildtool.graph.ops import DEFS
 from buildtool.graph.quantrules import same_quantization
-from buildtool.graph.types import Activation, Attrs, DType, ElementwiseAttrs, OpKind, Quantization
+from buildtool.graph.types import Activation, Attrs, ElementwiseAttrs, OpKind, Quantization
 
+_MOVES = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "MaxPool", "Slice", "Split", "Concat")
+_SHIFT = {"int8": 0, "uint8": 128}  # what is subtracted to make int8 of it
 MOST_AHEAD = 256  # names looked at to find what is ahead or behind
 QUANTISE = (
     "quantise it as well: a QuantizeLinear and a DequantizeLinear behind the operator that makes it "
@@ -104,8 +104,7 @@ class Context:
         """A constant operand of one number, as a float; quantised or not."""
         value = self.value(node.input(position))
         if isinstance(value, Quantized) and value.data.size == 1:
-            steps = int(value.data.reshape(-1)[0]) - value.quant.zero_point
-            return steps * value.quant.scale
+            return float(value.real.reshape(-1)[0])
         data = self.array(node, position, what)
         if data.size != 1 or data.dtype.kind not in "fiu":
             raise ModelError(f"{what} is not a number", tensor=shown(node.input(position)))
@@ -165,6 +164,58 @@ class Context:
             raise UnsupportedError("a product of two activations", tensor=shown(name), hint=hint)
         return scales.symmetric(value, name)
 
+    def parameters(self, node: Node) -> tuple[Quantization, str]:
+        """(scales and zero points as the file has them, type of the integers)."""
+        scale = self.array(node, 1, "the scale")
+        if node.integer("block_size", 0):
+            hint = "quantise per tensor, or per output channel"
+            raise UnsupportedError("blockwise quantisation", hint=hint)
+        dtype = DTYPES.get(node.integer("output_dtype", 0), "") or "uint8"
+        points = np.zeros(scale.shape, np.int64)
+        if node.input(2):
+            given = self.array(node, 2, "the zero point")
+            dtype, points = given.dtype.name, given
+        elif node.kind == "DequantizeLinear":
+            dtype = ""
+        if scale.dtype.kind != "f" or scale.ndim > 1 or scale.size != points.size or not scale.size:
+            raise ModelError(f"{list(scale.shape)} scales, {list(points.shape)} zero points")
+        with np.errstate(over="ignore"):  # a double beyond float32 is infinite, and refused
+            reals = scale.reshape(-1).astype(np.float32)
+        if not np.isfinite(reals).all():
+            raise ModelError("a scale is not finite", tensor=shown(node.input(1)))
+        if points.dtype.kind not in "iu":
+            text = f"a zero point of {points.dtype}: it must be an integer"
+            raise ModelError(text, tensor=shown(node.input(2)))
+        zeros = tuple(int(z) for z in points.reshape(-1))
+        return Quantization(tuple(float(s) for s in reals), zeros, node.integer("axis", 1)), dtype
+
+    def quantization(self, node: Node) -> Quantization:
+        """The quantisation of an activation as int8: one scale, 8 bits; uint8 is shifted by 128."""
+        quant, dtype = self.parameters(node)
+        dtype = dtype or self._integers(node)
+        if len(quant.scales) != 1:
+            raise UnsupportedError(
+                "an activation quantised per channel",
+                tensor=shown(node.input(0)),
+                hint="quantise activations per tensor (weights may be per channel)",
+            )
+        if quant.scale <= 0:
+            raise ModelError("a scale is not positive", tensor=shown(node.input(1)))
+        if dtype not in _SHIFT:
+            hint = "quantise activations to int8 or uint8"
+            raise UnsupportedError(f"activations of type {dtype}", tensor=shown(node.input(0)), hint=hint)
+        return Quantization(quant.scales, (quant.zero_point - _SHIFT[dtype],))
+
+    def _integers(self, node: Node) -> str:
+        """The integer type of a DequantizeLinear's input that has no zero point."""
+        name = node.input(0)
+        for interface in self.file.inputs:
+            if interface.name == name:
+                return interface.dtype
+        maker = self.origin(name, _MOVES)
+        known = maker is not None and maker.kind == "QuantizeLinear"
+        return self.parameters(maker)[1] if known and maker is not None else "uint8"
+
     # ---- quantisation that is found ahead ------------------------------------------------------------
 
     def ahead(self, name: str) -> Quantization | None:
@@ -176,8 +227,7 @@ class Context:
                 break
             for node in self.readers.get(current, ()):
                 if node.kind in ("QuantizeLinear", "DequantizeLinear") and node.input(0) == current:
-                    quant, _ = scales.of_activation(self, node)
-                    return quant
+                    return self.quantization(node)
                 if node.kind in COMMUTES:
                     new = [n for n in node.outputs if n not in seen]
                     seen.update(new)
@@ -205,27 +255,29 @@ class Context:
         attrs: Attrs | None = None,
         own: Quantization | None = None,
     ) -> Pending:
-        """An operator that fuses no activation; its result has shape `memory` in memory, `shape` in the file.
+        """An operator whose result has shape `memory` in memory, `shape` in the file.
 
-        `own`: the quantisation that its kernel keeps, if the result is rounded again for any other. A kind
-        whose kernel demands one has that; `Builder.unrounded` then finds what the kernel made.
+        ElementwiseAttrs fuse its activation. `own`: the quantisation that its kernel keeps, if the result is
+        rounded again for any other. A kind whose kernel demands one has that; `Builder.unrounded` then finds
+        what the kernel made.
         """
         demanded = DEFS[kind].output
 
-        def make(out: Quantization, _activation: Activation, name: str) -> Held:
+        def make(out: Quantization, activation: Activation, name: str) -> Held:
+            fused = replace(attrs, activation=activation) if isinstance(attrs, ElementwiseAttrs) else attrs
             kept = own or (out if demanded is None or _near(out, demanded) else demanded)
             inner = name if same_quantization(kept, out) else f"{name}/kernel"
-            made = self.build.make(kind, tensors, inner, memory, kept, attrs)
+            made = self.build.make(kind, tensors, inner, memory, kept, fused)
             held = Held(made, tuple(shape), layout, kept)
             return self.build.requantized(held, out, name, remember=demanded is not None)
 
-        return Pending(tuple(shape), make, natural=demanded)
+        return Pending(tuple(shape), make, fuses=isinstance(attrs, ElementwiseAttrs), natural=demanded)
 
     # ---- settling -----------------------------------------------------------------------------------
 
     def settle(self, name: str, pending: Pending, quant: Quantization) -> Held:
         """Emits a pending operator; from now on `name` is its int8 result."""
-        activation = self.activation(pending.clamp, quant)
+        activation = scales.activation(pending.clamp, quant)
         if activation is not None and (pending.fuses or activation is Activation.NONE):
             made = pending.make(quant, activation, name)
         else:
@@ -236,7 +288,7 @@ class Context:
 
     def cut(self, x: Held, clamp: Clamp, quant: Quantization, name: str) -> Held:
         """`x` in another quantisation, cut to `clamp`: as an activation, or as MAXIMUM and MINIMUM."""
-        activation = self.activation(clamp, quant)
+        activation = scales.activation(clamp, quant)
         if activation is not None:
             return self.clamped(x, activation, quant, name)
         low, high = scales.clamp_limits(clamp, quant)
@@ -263,19 +315,6 @@ class Context:
             attrs = ElementwiseAttrs(activation)
             out = self.build.make(OpKind.ADD, [x.tensor, zero], name, shape, quant, attrs)
         return Held(out, x.shape, x.layout, quant)
-
-    def activation(self, clamp: Clamp, quant: Quantization) -> Activation | None:
-        """The fused activation that cuts to `clamp` in this quantisation, if there is one.
-
-        Ranges without a name are served where they cut as one of those with a name.
-        """
-        if clamp in ACTIVATIONS:
-            return ACTIVATIONS[clamp]
-        limits = scales.clamp_limits(clamp, quant)
-        for activation in ACTIVATIONS.values():
-            if activation_range(activation, quant, DType.INT8) == limits:
-                return activation
-        return None
 
 
 def _near(out: Quantization, own: Quantization) -> bool:

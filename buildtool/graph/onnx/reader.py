@@ -131,12 +131,12 @@ class _Reader:
         ctx, name = self.ctx, node.input(0)
         value = ctx.value(name)
         if isinstance(value, Constant):
-            return scales.quantize_constant(ctx, node, value.data)
+            return scales.quantize_constant(*ctx.parameters(node), value.data)
         if isinstance(value, Quantized):
             raise UnsupportedError(
                 "a constant that is quantised twice", hint="fold constants before exporting"
             )
-        quant, _ = scales.of_activation(ctx, node)
+        quant = ctx.quantization(node)
         if isinstance(value, Pending):
             value = ctx.settle(name, value, quant)
         if isinstance(value, Places) or value.integers:
@@ -151,10 +151,10 @@ class _Reader:
         ctx, name = self.ctx, node.input(0)
         value = ctx.value(name)
         if isinstance(value, Constant):
-            return scales.dequantize_constant(ctx, node, value.data)
+            return scales.dequantize_constant(ctx.parameters(node)[0], value.data, name)
         if not isinstance(value, Held) or not value.integers:
             raise ModelError("dequantises what is not quantised", tensor=shown(name))
-        quant, _ = scales.of_activation(ctx, node)
+        quant = ctx.quantization(node)
         if not same_quantization(value.quant, quant):
             text = "dequantised with another scale or zero point than it was quantised with"
             raise UnsupportedError(text, tensor=shown(name), hint="use the same on both sides")

@@ -18,7 +18,6 @@ from buildtool.graph.onnx.values import NO_CLAMP, Constant, Held, Pending, Quant
 from buildtool.graph.onnx.windows import NHWC, Pair, as_image, paddings, pair, window
 from buildtool.graph.types import (
     Activation,
-    Attrs,
     ConvAttrs,
     DepthwiseAttrs,
     FullyConnectedAttrs,
@@ -43,7 +42,7 @@ def _pending(
     x: int,
     filter_: tuple[Array, Quantization],
     bias: Constant | Quantized | None,
-    attrs: Attrs,
+    attrs: ConvAttrs | FullyConnectedAttrs,
     memory: Sequence[int],
     shape: tuple[int, ...],
 ) -> Pending:
@@ -64,7 +63,7 @@ def _pending(
         if bias is not None:
             steps = scales.bias(bias, [source.scale * s for s in quant.scales], channels, name)
             index = ctx.build.constant(f"{name}/bias", steps, Quantization(unit, (0,) * len(unit)))
-        fused = replace(attrs, activation=activation)  # type: ignore[call-arg]
+        fused = replace(attrs, activation=activation)
         return Held(ctx.build.make(kind, [x, weights, index], name, memory, out, fused), shape, layout, out)
 
     def again(filter_: tuple[Array, Quantization], bias: Constant | Quantized) -> Pending:
@@ -88,10 +87,8 @@ def _pending(
 
 def _real(bias: Constant | Quantized, channels: int) -> Array:
     """A bias as real numbers."""
-    data = bias.data.reshape(-1).astype(np.float64)
-    if isinstance(bias, Quantized):
-        data = (data - np.array(bias.quant.zero_points)) * np.array(bias.quant.scales)
-    return np.broadcast_to(data, (channels,))
+    data = bias.real if isinstance(bias, Quantized) else bias.data.astype(np.float64)
+    return np.broadcast_to(data.reshape(-1), (channels,))
 
 
 def _times(data: Array, quant: Quantization, axis: int, factor: Array) -> tuple[Array, Quantization]:
@@ -136,7 +133,7 @@ def conv(ctx: Context, node: Node) -> list[Value]:
     win = window(node, (height, width), (kh, kw), count)
     if groups == cin and groups > 1:
         kind, filter_ = OpKind.DEPTHWISE_CONV_2D, (data.transpose(1, 2, 3, 0), _along(w, 0, 3))
-        attrs: Attrs = DepthwiseAttrs(win.stride, win.dilation, win.pad, depth_multiplier=cout // cin)
+        attrs: ConvAttrs = DepthwiseAttrs(win.stride, win.dilation, win.pad, depth_multiplier=cout // cin)
     else:
         kind, filter_ = OpKind.CONV_2D, (data.transpose(NHWC), _along(w, 0, 0))
         attrs = ConvAttrs(win.stride, win.dilation, win.pad)
@@ -276,7 +273,7 @@ def _floats(ctx: Context, node: Node, position: int) -> Array:
     """A parameter: floats, one a channel; some quantisers quantise them like weights."""
     value = ctx.value(node.input(position))
     if isinstance(value, Quantized) and len(value.quant.scales) == 1:
-        return (value.data.reshape(-1).astype(np.float64) - value.quant.zero_point) * value.quant.scale
+        return value.real.reshape(-1)
     data = ctx.array(node, position, "a parameter")
     if data.dtype.kind != "f" or data.ndim != 1 or not np.isfinite(data).all():
         raise ModelError("a parameter that is not a vector of finite numbers")

@@ -5,7 +5,6 @@ A decoder takes an `OpView` and adds what the operator stands for to `OpView.net
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import NoReturn
@@ -17,67 +16,17 @@ from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.ops import DEFS
 from buildtool.graph.ops.types import Plain
 from buildtool.graph.tflite.fileops import ACTIVATIONS
-from buildtool.graph.tflite.flat import Accessor, FlatFile, RawOperator, RawTensor
+from buildtool.graph.tflite.flat import Accessor, RawOperator, RawTensor
+from buildtool.graph.tflite.network import Network
 from buildtool.graph.tflite.schema import tflite
-from buildtool.graph.tflite.variables import Variables
-from buildtool.graph.types import Activation, Attrs, DType, Op, OpKind, Source, Tensor
+from buildtool.graph.types import Activation, Attrs, Op, OpKind
 
-REEXPORT = (
-    "re-export with full-integer int8 quantisation: "
-    "converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8] "
-    "and a representative dataset"
-)
 MAX_PARAMETERS = 4096  # elements of a constant that becomes an attribute
 _ACTIVATIONS = {code: activation for activation, code in ACTIVATIONS.items()}
 _REFUSED_ACTIVATIONS = {
     tflite.ActivationFunctionType.TANH: "TANH",
     tflite.ActivationFunctionType.SIGN_BIT: "SIGN_BIT",
 }
-
-
-class Network:
-    """The graph's tensors and operators, as far as the file has been read."""
-
-    def __init__(self, file: FlatFile) -> None:
-        self.file = file
-        self.tensors: list[Tensor] = []
-        self.ops: list[Op] = []
-        self.places: dict[int, int] = {}  # the file's tensor -> ours
-        self.known: dict[int, npt.NDArray[np.int64]] = {}  # what follows from shapes, by the file's tensor
-        self.variables = Variables(self)
-
-    def add(self, tensor: Tensor) -> int:
-        """A new tensor; its number."""
-        self.tensors.append(tensor)
-        return len(self.tensors) - 1
-
-    def place(self, index: int) -> int:
-        """Our number of the file's tensor `index`, which is taken in at its first use."""
-        raw = self.file.tensor(index)
-        if index not in self.places:
-            self.places[index] = self.add(_tensor(raw))
-        return self.variables.marked(raw, self.places[index]) if raw.variable else self.places[index]
-
-
-def _tensor(raw: RawTensor) -> Tensor:
-    """`raw` as the graph has it; refuses what no static int8 network has."""
-    if raw.dtype not in frozenset(DType):
-        raise UnsupportedError(f"a tensor of type {raw.dtype}", tensor=raw.name, hint=REEXPORT)
-    if raw.sparse:
-        hint = "re-export without sparse storage"
-        raise UnsupportedError("a sparse tensor", tensor=raw.name, hint=hint)
-    if raw.quant_details:
-        raise UnsupportedError("a custom or blockwise quantisation", tensor=raw.name, hint=REEXPORT)
-    if raw.dynamic and not raw.is_constant:
-        hint = "re-export with a fixed input shape"
-        raise UnsupportedError("its shape is only known at run time", tensor=raw.name, hint=hint)
-    data = raw.array() if raw.is_constant else None
-    if data is not None and raw.dtype == "bool":  # every byte but 0 is the truth value 1
-        data = np.asarray(data.view(np.uint8) != 0)
-        data.flags.writeable = False
-    if math.prod(raw.shape) == 0:
-        raise UnsupportedError(f"no elements: shape {list(raw.shape)}", tensor=raw.name)
-    return Tensor(raw.name, raw.shape, DType(raw.dtype), raw.quant, data, Source(raw.index))
 
 
 class OpView:

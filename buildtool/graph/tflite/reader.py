@@ -17,7 +17,8 @@ from buildtool.graph.ops.types import load
 from buildtool.graph.refusals import together
 from buildtool.graph.tflite import operators
 from buildtool.graph.tflite.flat import BUILTIN_NAMES, FlatFile, RawOperator, RawTensor
-from buildtool.graph.tflite.opview import REEXPORT, Network, OpView
+from buildtool.graph.tflite.network import REEXPORT, Network
+from buildtool.graph.tflite.opview import OpView
 from buildtool.graph.tflite.shapevalues import follow_shapes
 from buildtool.graph.tflite.uint8 import ANEW, Shifted, is_of_uint8
 from buildtool.graph.types import DType, Graph, OpKind

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from buildtool.graph.ops import DEFS
 from buildtool.graph.tflite.flat import RawTensor
 from buildtool.graph.tflite.movement import strided_spec
-from buildtool.graph.tflite.opview import Network, OpView
+from buildtool.graph.tflite.network import Network
+from buildtool.graph.tflite.opview import OpView
 from buildtool.graph.tflite.schema import tflite
 
 _Ints = npt.NDArray[np.int64]
