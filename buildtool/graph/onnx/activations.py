@@ -12,8 +12,8 @@ from buildtool.graph.onnx import scales
 from buildtool.graph.onnx.context import Context, meet
 from buildtool.graph.onnx.elementwise import elementwise, in_order, sum_or_product
 from buildtool.graph.onnx.file import Node
-from buildtool.graph.onnx.folding import axes_of
-from buildtool.graph.onnx.layout import canonical
+from buildtool.graph.onnx.folding import axis_of
+from buildtool.graph.onnx.layout import lying
 from buildtool.graph.onnx.values import Clamp, Constant, Held, Pending, Quantized, Value
 from buildtool.graph.ops import ONNX
 from buildtool.graph.types import (
@@ -154,13 +154,12 @@ def prelu(ctx: Context, node: Node) -> list[Value]:
         raise ModelError(f"slopes {list(operand.data.shape)} for an input of {list(x.shape)}")
     tensor, order = ctx.build.natural(x)
     alpha_index = in_order(ctx, operand, order)
-    memory, layout = ctx.build.tensors[tensor].shape, canonical(x.shape, order)
-    return [ctx.pending(OpKind.PRELU, [tensor, alpha_index], memory, x.shape, layout)]
+    return [ctx.pending(OpKind.PRELU, [tensor, alpha_index], x.shape, *lying(x.shape, order))]
 
 
 def _table(ctx: Context, kind: OpKind, x: Held, attrs: Attrs | None = None) -> Pending:
     """An operator on each byte, wherever it lies."""
-    return ctx.pending(kind, [x.tensor], ctx.build.tensors[x.tensor].shape, x.shape, x.layout, attrs)
+    return ctx.pending(kind, [x.tensor], x.shape, ctx.build.tensors[x.tensor].shape, x.layout, attrs)
 
 
 def softmax(ctx: Context, node: Node) -> list[Value]:
@@ -169,7 +168,7 @@ def softmax(ctx: Context, node: Node) -> list[Value]:
     attrs = SoftmaxAttrs() if kind is OpKind.SOFTMAX else Attrs()
     x = ctx.held(node)
     old = node.integer("opset", ctx.file.opset) < 13
-    (axis,) = axes_of((node.integer("axis", 1 if old else -1),), len(x.shape))
+    axis = axis_of(node, len(x.shape), 1 if old else -1)
     if old and math.prod(x.shape[axis + 1 :]) != 1:  # it ran over all of these together
         text = f"a {node.kind} of an opset before 13 over several dimensions"
         raise UnsupportedError(
@@ -178,5 +177,4 @@ def softmax(ctx: Context, node: Node) -> list[Value]:
     _, order = ctx.build.natural(x)
     order = (*(d for d in order if d != axis), axis)
     tensor = ctx.build.ordered(x, order)
-    memory = [x.shape[d] for d in order]
-    return [ctx.pending(kind, [tensor], memory, x.shape, canonical(x.shape, order), attrs)]
+    return [ctx.pending(kind, [tensor], x.shape, *lying(x.shape, order), attrs)]

@@ -11,7 +11,7 @@ import numpy as np
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.onnx.file import Array, shown
-from buildtool.graph.onnx.layout import Layout, between, canonical, order_of, plain
+from buildtool.graph.onnx.layout import Layout, between, lying, order_of, plain
 from buildtool.graph.onnx.values import Held, Quantized
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.types import (
@@ -125,12 +125,13 @@ class Builder:
         tensor: int,
         order: Sequence[int],
         name: str,
-        memory: Sequence[int],
+        shape: Sequence[int],
         attrs: Attrs,
     ) -> Held:
-        """What moves or picks elements of `x`, as `tensor`, in the quantisation that `x` has; see `held`."""
+        """What moves or picks elements of `x`, which lies as `tensor` in `order`; so does the result."""
+        memory, layout = lying(shape, order)
         made = self.make(kind, [tensor], name, memory, x.quant, attrs)
-        return replace(self.held(made, order), integers=x.integers)
+        return Held(made, tuple(shape), layout, x.quant, x.integers)
 
     def requantized(self, x: Held, quant: Quantization, name: str, remember: bool = False) -> Held:
         """`x` in another quantisation; `remember`: for `unrounded`, unless more is lost than roundings."""
@@ -184,8 +185,8 @@ class Builder:
 
     def ordered(self, x: Held, order: Sequence[int]) -> int:
         """The tensor whose dimension i is the file's dimension order[i]."""
-        tensor = self._laid(x.tensor, x.layout, canonical(x.shape, order))
-        return self.viewed(tensor, [x.shape[d] for d in order])
+        memory, layout = lying(x.shape, order)
+        return self.viewed(self._laid(x.tensor, x.layout, layout), memory)
 
     def natural(self, x: Held) -> tuple[int, tuple[int, ...]]:
         """(tensor, order): as it lies, its dimensions being those of the file in that order.
@@ -195,15 +196,6 @@ class Builder:
         order = order_of(x.shape, x.layout)
         order = tuple(range(len(x.shape))) if order is None else order
         return self.ordered(x, order), order
-
-    def held(self, tensor: int, order: Sequence[int]) -> Held:
-        """A tensor whose dimension i is the file's dimension order[i]."""
-        made = self.tensors[tensor]
-        assert made.quant is not None
-        shape = [0] * len(order)
-        for size, d in zip(made.shape, order, strict=True):
-            shape[d] = size
-        return Held(tensor, tuple(shape), canonical(shape, order), made.quant)
 
     def spread(self, constant: Quantized, name: str, order: Sequence[int]) -> int:
         """An int8 constant operand, its dimensions in that order (those of an operand of that rank).

@@ -249,13 +249,13 @@ class Context:
         self,
         kind: OpKind,
         tensors: Sequence[int],
-        memory: Sequence[int],
         shape: Sequence[int],
+        memory: Sequence[int],
         layout: Layout,
         attrs: Attrs | None = None,
         own: Quantization | None = None,
     ) -> Pending:
-        """An operator whose result has shape `memory` in memory, `shape` in the file.
+        """An operator whose result has `shape` in the file, and in memory `memory` and `layout`.
 
         ElementwiseAttrs fuse its activation. `own`: the quantisation that its kernel keeps, if the result is
         rounded again for any other. A kind whose kernel demands one has that; `Builder.unrounded` then finds

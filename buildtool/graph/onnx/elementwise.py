@@ -13,7 +13,7 @@ from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnx import scales
 from buildtool.graph.onnx.context import Context
 from buildtool.graph.onnx.file import Node
-from buildtool.graph.onnx.layout import canonical
+from buildtool.graph.onnx.layout import lying
 from buildtool.graph.onnx.values import NO_CLAMP, Constant, Held, Pending, Quantized, Value
 from buildtool.graph.ops import ONNX
 from buildtool.graph.types import Activation, Attrs, ElementwiseAttrs, OpKind, Quantization, QuotientAttrs
@@ -88,14 +88,13 @@ def pair_of(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized
     else:
         _, order = ctx.build.natural(replace(leader, shape=_long(leader.shape, len(shape))))
         tensors = [in_order(ctx, x, order) for x in (a, b)]
-        memory = [shape[d] for d in order]
-        layout = canonical(shape, order)
+        memory, layout = lying(shape, order)
     attrs: Attrs | None = None
     if kind is OpKind.DIV:
         attrs = QuotientAttrs(wraps=False)
     elif kind in (OpKind.ADD, OpKind.SUB, OpKind.MUL):
         attrs = ElementwiseAttrs()
-    return ctx.pending(kind, tensors, memory, shape, layout, attrs)
+    return ctx.pending(kind, tensors, shape, memory, layout, attrs)
 
 
 def _long(shape: tuple[int, ...], rank: int) -> tuple[int, ...]:

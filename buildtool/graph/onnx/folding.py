@@ -41,6 +41,11 @@ def axes_of(given: Sequence[int], rank: int) -> tuple[int, ...]:
     return tuple(sorted({a % rank for a in given}))
 
 
+def axis_of(node: Node, rank: int, default: int = 0) -> int:
+    """An operator's axis, counted from the front."""
+    return axes_of((node.integer("axis", default),), rank)[0]
+
+
 def squeezed(shape: Sequence[int], axes: Sequence[int] | None) -> tuple[int, ...]:
     """The shape without those dimensions of 1 (None: without all of them)."""
     if axes is None:
@@ -157,11 +162,8 @@ def _slice(_node: Node, x: list[Array]) -> Array:
     axes = _ints(x[3]) if len(x) > 3 else tuple(range(len(starts)))
     steps = _ints(x[4]) if len(x) > 4 else (1,) * len(starts)
     where = [slice(None)] * x[0].ndim
-    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        last: int | None = end
-        if step < 0 and end < -x[0].shape[axis]:
-            last = None
-        where[axis] = slice(start, last, step)
+    for axis, *taken in zip(axes, starts, ends, steps, strict=True):
+        where[axis] = slice(*taken)
     return np.asarray(x[0][tuple(where)])
 
 

@@ -10,9 +10,10 @@ import numpy as np
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnx.context import Context
 from buildtool.graph.onnx.file import Array, Node
-from buildtool.graph.onnx.folding import axes_of, moved, permutation
-from buildtool.graph.onnx.layout import plain, transposed
+from buildtool.graph.onnx.folding import axes_of, axis_of, moved, permutation
+from buildtool.graph.onnx.layout import canonical, lying, plain, transposed
 from buildtool.graph.onnx.values import Held, Pending, Quantized, Value
+from buildtool.graph.picking import cuts
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.types import (
     Activation,
@@ -87,27 +88,26 @@ def concat(ctx: Context, node: Node) -> list[Value]:
     if not parts or len({p.integers for p in parts}) > 1:
         raise ModelError("nothing to join, or quantised and dequantised parts")
     first = parts[0]
-    (axis,) = axes_of((node.integer("axis", 0),), len(first.shape))
+    axis, shape = axis_of(node, len(first.shape)), list(first.shape)
     for part in parts:
-        if [n for d, n in enumerate(part.shape) if d != axis] != [
-            n for d, n in enumerate(first.shape) if d != axis
-        ]:
+        if len(part.shape) != len(shape) or {d for d, n in enumerate(part.shape) if n != shape[d]} - {axis}:
             raise ModelError(f"shapes {list(first.shape)} and {list(part.shape)} do not join along {axis}")
-    shape = tuple(sum(p.shape[axis] for p in parts) if d == axis else n for d, n in enumerate(first.shape))
+    shape[axis] = sum(p.shape[axis] for p in parts)
     _, order = ctx.build.natural(max(parts, key=lambda p: math.prod(p.shape)))
-    memory, place = [shape[d] for d in order], order.index(axis)
+    memory, layout = lying(shape, order)
 
     def make(out: Quantization, _activation: Activation, name: str) -> Held:
         same = [ctx.build.requantized(p, out, f"{name}/part{i}") for i, p in enumerate(parts)]
         tensors = [ctx.build.ordered(p, order) for p in same]
-        made = ctx.build.make(OpKind.CONCATENATION, tensors, name, memory, out, AxisAttrs(place))
-        return replace(ctx.build.held(made, order), integers=first.integers)
+        attrs = AxisAttrs(order.index(axis))
+        made = ctx.build.make(OpKind.CONCATENATION, tensors, name, memory, out, attrs)
+        return Held(made, tuple(shape), layout, out, first.integers)
 
     if all(same_quantization(p.quant, first.quant) for p in parts):
         return [make(first.quant, Activation.NONE, node.outputs[0])]
     if first.integers:
         raise UnsupportedError("joins integers of several scales", hint="export in QDQ format")
-    return [Pending(shape, make)]
+    return [Pending(tuple(shape), make)]
 
 
 def _part(ctx: Context, node: Node, position: int) -> Held:
@@ -124,7 +124,7 @@ def _part(ctx: Context, node: Node, position: int) -> Held:
 def split(ctx: Context, node: Node) -> list[Value]:
     """Split: SPLIT into equal parts, slices otherwise."""
     x = ctx.held(node, integers=True)
-    (axis,) = axes_of((node.integer("axis", 0),), len(x.shape))
+    axis = axis_of(node, len(x.shape))
     count, size = len(node.outputs), x.shape[axis]
     sizes = ctx.ints(node, 1, "the parts") if node.input(1) else node.integers("split")
     if sizes is None:
@@ -136,17 +136,20 @@ def split(ctx: Context, node: Node) -> list[Value]:
         raise ModelError(f"parts {list(sizes[:16])} of {size} elements")
     tensor, order = ctx.build.natural(x)
     place = order.index(axis)
-    memory = [[(sizes[i] if d == axis else x.shape[d]) for d in order] for i in range(count)]
+    parts = cuts([x.shape[d] for d in order], place, sizes)
+    quant, named = x.quant, list(zip(node.outputs, parts, strict=True))
     if len(set(sizes)) == 1:
-        made = [ctx.build.activation(n, s, x.quant) for n, s in zip(node.outputs, memory, strict=True)]
+        made = [ctx.build.activation(name, part.extent, quant) for name, part in named]
         ctx.build.op(OpKind.SPLIT, [tensor], made, AxisAttrs(place))
     else:
-        made = []
-        for i, (name, shape) in enumerate(zip(node.outputs, memory, strict=True)):
-            begin = tuple(sum(sizes[:i]) if j == place else 0 for j in range(len(order)))
-            attrs = SliceAttrs(begin, (1,) * len(order), tuple(shape))
-            made.append(ctx.build.make(OpKind.SLICE, [tensor], name, shape, x.quant, attrs))
-    return [replace(ctx.build.held(t, order), integers=x.integers) for t in made]
+        made = [
+            ctx.build.make(OpKind.SLICE, [tensor], name, part.extent, quant, part) for name, part in named
+        ]
+    shapes = [(*x.shape[:axis], n, *x.shape[axis + 1 :]) for n in sizes]
+    return [
+        Held(t, shape, canonical(shape, order), quant, x.integers)
+        for t, shape in zip(made, shapes, strict=True)
+    ]
 
 
 def slice_(ctx: Context, node: Node) -> list[Value]:
@@ -160,19 +163,14 @@ def slice_(ctx: Context, node: Node) -> list[Value]:
     begin, stride, extent = [0] * len(x.shape), [1] * len(x.shape), list(x.shape)
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         (d,) = axes_of((axis,), len(x.shape))
-        taken = range(x.shape[d])[_slice(start, end, step, x.shape[d])]
+        taken = range(x.shape[d])[start:end:step]
         if not taken:
             raise UnsupportedError("a slice that takes nothing", hint="remove it from the network")
         begin[d], stride[d], extent[d] = taken.start, step, len(taken)
     tensor, order = ctx.build.natural(x)
     attrs = SliceAttrs(*(tuple(values[d] for d in order) for values in (begin, stride, extent)))
     kind = OpKind.SLICE if set(stride) == {1} else OpKind.STRIDED_SLICE
-    return [ctx.build.moved(kind, x, tensor, order, node.outputs[0], attrs.extent, attrs)]
-
-
-def _slice(start: int, end: int, step: int, size: int) -> slice:
-    """As ONNX clamps: ends far below 0 mean "to the first" going backwards."""
-    return slice(start, None if step < 0 and end < -size else end, step)
+    return [ctx.build.moved(kind, x, tensor, order, node.outputs[0], extent, attrs)]
 
 
 _MODES = {"reflect": PadMode.REFLECT, "edge": PadMode.SYMMETRIC}
@@ -194,8 +192,8 @@ def pad(ctx: Context, node: Node) -> list[Value]:
     tensor, order = ctx.build.natural(x)
     kind = OpKind.PAD if mode == "constant" else OpKind.MIRROR_PAD
     attrs = PadAttrs(tuple(pairs[d] for d in order), _MODES.get(mode, PadMode.CONSTANT), value)
-    memory = [x.shape[d] + sum(pairs[d]) for d in order]
-    return [ctx.build.moved(kind, x, tensor, order, node.outputs[0], memory, attrs)]
+    shape = [n + sum(pair) for n, pair in zip(x.shape, pairs, strict=True)]
+    return [ctx.build.moved(kind, x, tensor, order, node.outputs[0], shape, attrs)]
 
 
 def _stored_filling(ctx: Context, node: Node) -> int:

@@ -13,7 +13,7 @@ from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnx.context import Context
 from buildtool.graph.onnx.file import Node
 from buildtool.graph.onnx.folding import axes_of
-from buildtool.graph.onnx.layout import Layout, canonical
+from buildtool.graph.onnx.layout import Layout, lying
 from buildtool.graph.onnx.values import Held, Pending, Value
 from buildtool.graph.onnx.windows import NHWC, Window, as_image, pair, window
 from buildtool.graph.reference.resize import nearest_indices
@@ -32,12 +32,12 @@ from buildtool.graph.types import (
 
 @dataclass(frozen=True)
 class _Pool:
-    """A pool's window, its input channels last; the result's shape in memory and in the file, its layout."""
+    """A pool's window, its input channels last; the result's shape in the file and in memory, its layout."""
 
     win: Window
     tensor: int
-    memory: tuple[int, ...]
     shape: tuple[int, ...]
+    memory: tuple[int, ...]
     layout: Layout
     everything: bool  # one unpadded window
 
@@ -52,8 +52,8 @@ def _pool(ctx: Context, node: Node, x: Held) -> _Pool:
         raise UnsupportedError(f"a dilated {node.kind}", hint="pool without dilations")
     shape = (n, c, *win.out[2 - count :])
     everything = win.kernel == tuple(sizes) and win.out == (1, 1)
-    layout = canonical((n, c, *win.out), NHWC)
-    return _Pool(win, ctx.build.ordered(image, NHWC), (n, *win.out, c), shape, layout, everything)
+    lies = lying((n, c, *win.out), NHWC)
+    return _Pool(win, ctx.build.ordered(image, NHWC), shape, *lies, everything)
 
 
 def max_pool(ctx: Context, node: Node) -> list[Value]:
@@ -90,7 +90,7 @@ def average_pool(ctx: Context, node: Node) -> list[Value]:
             raise UnsupportedError(text, hint="pad by a Pad of its own")
         tensor = _zeros_around(ctx, tensor, pad, x.quant, f"{node.outputs[0]}/padded")
         pad = Pad()
-    result = found.memory, found.shape, found.layout
+    result = found.shape, found.memory, found.layout
     attrs = PoolAttrs(win.kernel, win.stride, pad)
     pool = ctx.pending(OpKind.AVERAGE_POOL_2D, [tensor], *result, attrs, own=x.quant)
     if not found.everything or pad != Pad():
@@ -140,14 +140,10 @@ def _mean(ctx: Context, x: Held, axes: tuple[int, ...], keep: bool) -> Pending:
     tensor, order = ctx.build.natural(x)
     places = tuple(sorted(order.index(a) for a in axes))
     shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape) if keep or d not in axes)
-    if keep:
-        left, memory = order, [shape[d] for d in order]
-    else:
+    if not keep:
         kept = [d for d in range(len(x.shape)) if d not in axes]
-        left = tuple(kept.index(d) for d in order if d not in axes)
-        memory = [shape[d] for d in left]
-    attrs = MeanAttrs(places, keep)
-    return ctx.pending(OpKind.MEAN, [tensor], memory, shape, canonical(shape, left), attrs)
+        order = tuple(kept.index(d) for d in order if d not in axes)
+    return ctx.pending(OpKind.MEAN, [tensor], shape, *lying(shape, order), MeanAttrs(places, keep))
 
 
 # ---- Resize ------------------------------------------------------------------------------------------
@@ -166,13 +162,9 @@ def resize(ctx: Context, node: Node) -> list[Value]:
         raise UnsupportedError(f"a Resize of mode {mode[:20]}", hint="nearest, or linear without antialias")
     attrs = _resize_attrs(node, mode, x.shape[2:], sizes[2:], factors[2:])
     tensor = ctx.build.ordered(x, NHWC)
-    memory = (sizes[0], sizes[2], sizes[3], sizes[1])
-
-    layout = canonical(sizes, NHWC)
     if mode == "nearest":
-        made = ctx.build.make(kind, [tensor], node.outputs[0], memory, x.quant, attrs)
-        return [Held(made, sizes, layout, x.quant, x.integers)]
-    return [ctx.pending(kind, [tensor], memory, sizes, layout, attrs, own=x.quant)]
+        return [ctx.build.moved(kind, x, tensor, NHWC, node.outputs[0], sizes, attrs)]
+    return [ctx.pending(kind, [tensor], sizes, *lying(sizes, NHWC), attrs, own=x.quant)]
 
 
 def _sizes(ctx: Context, node: Node, x: Held) -> tuple[tuple[int, ...], tuple[float, ...]]:
