@@ -15,10 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import UnsupportedError
-from buildtool.graph.fixedpoint import activation_range, dense_multiplier, quantize_multiplier
+from buildtool.graph.fixedpoint import (
+    activation_range,
+    dense_multiplier,
+    quantize_multiplier,
+    reduced_multiplier,
+)
 from buildtool.graph.limits import MAX_TAPS
 from buildtool.graph.reference.convolution import channel_scales
-from buildtool.graph.fixedpoint import reduced_multiplier
 from buildtool.graph.types import Activation, Graph, Op, OpKind, Quantization, Tensor
 
 ALIGNMENT = 16  # bytes; of blocks, and of the weights in them

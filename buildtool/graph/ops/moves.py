@@ -7,6 +7,7 @@ from buildtool.graph.geometry import attributes, axis_of, demand, images
 from buildtool.graph.ops.types import CallForm, Int16, OpDef, Plain, Shape, Spelling
 from buildtool.graph.quantrules import QuantError, same_quantization
 from buildtool.graph.types import (
+    AxisAttrs,
     BatchBlockAttrs,
     BlockAttrs,
     GatherAttrs,
@@ -162,13 +163,13 @@ def _blocks(kind: OpKind, options: str, reference: str, onnx: str) -> OpDef:
     )
 
 
-def _batch_blocks(kind: OpKind, decode: str, reference: str) -> OpDef:
+def _batch_blocks(kind: OpKind, reference: str) -> OpDef:
     """SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND: the rewrite makes other operators of them."""
     return OpDef(
         kind,
         _batch_blocks_shape,
         reference,
-        read=(Spelling(kind, decode),),
+        read=(Spelling(kind, "arranging:batch_blocks"),),
         written="arranging:write_batch_blocks",
         quant=quantrules.unchanged,
     )
@@ -205,7 +206,7 @@ DEFS = (
         _transpose_shape,
         "shape:transpose",
         read=(Spelling("TRANSPOSE", "movement:transpose", Int16.READ),),
-        written="movement:write_transpose",
+        written=Plain(2, "TransposeOptions", parameters={"perm": "perm"}),
         types=_MOVED,
         call=CallForm.COPIES,
         case="transpose",
@@ -220,7 +221,7 @@ DEFS = (
             Spelling("CONCATENATION", "movement:concatenation", Int16.READ),
             Spelling("PACK", "arranging:pack"),
         ),
-        written="movement:write_concatenation",
+        written=Plain(2, "ConcatenationOptions", AxisAttrs, {"Axis": "axis"}),
         types=_MOVED,
         quant=_concatenation_scales,
         call=CallForm.COPIES,
@@ -280,7 +281,7 @@ DEFS = (
             Spelling("BROADCAST_TO", "arranging:broadcast_to"),
             Spelling("FILL", "arranging:fill"),
         ),
-        written="arranging:write_tile",
+        written=Plain(2, "TileOptions", parameters={"multiples": "multiples"}),
         call=CallForm.COPIES,
         case="tile",
         onnx={"Tile": "arranging:tile", "Expand": "arranging:expand"},
@@ -291,13 +292,13 @@ DEFS = (
         _gather_shape,
         "shape:gather",
         read=(Spelling("GATHER", "arranging:gather"), Spelling("GATHER_ND", "arranging:gather_nd")),
-        written="arranging:write_gather",
+        written=Plain(2, "GatherOptions", GatherAttrs, {"Axis": "axis"}, parameters={"indices": "indices"}),
         call=CallForm.GATHERED,
         case="gather",
         onnx={"Gather": "arranging:gather"},
     ),
     _blocks(OpKind.DEPTH_TO_SPACE, "DepthToSpaceOptions", "shape:depth_to_space", "DepthToSpace"),
     _blocks(OpKind.SPACE_TO_DEPTH, "SpaceToDepthOptions", "shape:space_to_depth", "SpaceToDepth"),
-    _batch_blocks(OpKind.BATCH_TO_SPACE_ND, "arranging:batch_to_space_nd", "shape:batch_to_space"),
-    _batch_blocks(OpKind.SPACE_TO_BATCH_ND, "arranging:space_to_batch_nd", "shape:space_to_batch"),
+    _batch_blocks(OpKind.BATCH_TO_SPACE_ND, "shape:batch_to_space"),
+    _batch_blocks(OpKind.SPACE_TO_BATCH_ND, "shape:space_to_batch"),
 )

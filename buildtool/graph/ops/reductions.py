@@ -2,9 +2,11 @@
 
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import attributes, axis_of, demand
-from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Shape, Spelling
+from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Spelling
 from buildtool.graph.quantrules import QuantError, per_tensor, quants, ratio
 from buildtool.graph.types import DType, Graph, MeanAttrs, Op, OpKind
+
+_WRITTEN = Plain(2, "ReducerOptions", MeanAttrs, {"KeepDims": "keep_dims"}, parameters={"axes": "axes"})
 
 
 def _reduced_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
@@ -45,7 +47,7 @@ def _extreme(kind: OpKind, onnx: str) -> OpDef:
         _reduced_shape,
         "reduction:extreme",
         read=(Spelling(kind, "reducing:reduced"),),
-        written="reducing:write_reduced",
+        written=_WRITTEN,
         quant=quantrules.unchanged,
         call=CallForm.REDUCED,
         case="extreme",
@@ -73,7 +75,7 @@ DEFS = (
         _reduced_shape,
         "reduction:mean",
         read=(Spelling("MEAN", "reducing:reduced", Int16.READ),),
-        written="reducing:write_reduced",
+        written=_WRITTEN,
         types=quantrules.int16_too,
         quant=quantrules.one_to_one,
         call=CallForm.REDUCED,
@@ -87,7 +89,7 @@ DEFS = (
         _reduced_shape,
         "reduction:product",
         read=(Spelling("REDUCE_PROD", "reducing:reduced"),),
-        written="reducing:write_reduced",
+        written=_WRITTEN,
         quant=_product_scales,
         no_uint8=NO_UINT8,
         call=CallForm.REDUCED,

@@ -9,22 +9,20 @@ import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.geometry import GeometryError, broadcast
-from buildtool.graph.onnxqdq import weighted
-from buildtool.graph.onnxqdq.context import Context
-from buildtool.graph.onnxqdq.file import Node
-from buildtool.graph.onnxqdq.folding import axes_of
-from buildtool.graph.onnxqdq.layout import order_of
-from buildtool.graph.onnxqdq.pools import reduced_axes
-from buildtool.graph.onnxqdq.values import Held, Pending, Places, Quantized, Value
+from buildtool.graph.onnx import weighted
+from buildtool.graph.onnx.context import Context
+from buildtool.graph.onnx.file import Node
+from buildtool.graph.onnx.folding import axis_of
+from buildtool.graph.onnx.layout import lying, order_of
+from buildtool.graph.onnx.pools import reduced_axes
+from buildtool.graph.onnx.values import Held, Pending, Places, Quantized, Value
 from buildtool.graph.ops import ONNX
 from buildtool.graph.picking import picking
 from buildtool.graph.types import (
-    Activation,
     AxisAttrs,
     MatmulAttrs,
     MeanAttrs,
     OpKind,
-    Quantization,
     TileAttrs,
 )
 
@@ -35,7 +33,7 @@ _TO_NHWC = (0, 2, 3, 1)
 def gather(ctx: Context, node: Node) -> list[Value]:
     """Gather with constant indices: GATHER, or a slice."""
     x, indices = ctx.held(node, integers=True), ctx.array(node, 1, "the indices")
-    (axis,) = axes_of((node.integer("axis", 0),), len(x.shape))
+    axis = axis_of(node, len(x.shape))
     size = x.shape[axis]
     if indices.dtype.kind not in "iu" or not 1 <= indices.size <= _MOST:
         raise ModelError(f"{indices.size} indices of type {indices.dtype}")
@@ -43,12 +41,10 @@ def gather(ctx: Context, node: Node) -> list[Value]:
     if not 0 <= min(places) <= max(places) < size:
         raise ModelError(f"an index is outside a dimension of {size}")
     tensor, order = ctx.build.natural(x)
-    sizes = [x.shape[d] for d in order]
-    kind, attrs = picking(sizes, order.index(axis), places)
-    sizes[order.index(axis)] = len(places)
-    made = ctx.build.make(kind, [tensor], node.outputs[0], sizes, x.quant, attrs)
-    shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
-    return [replace(ctx.build.held(made, order), shape=shape, integers=x.integers)]
+    kind, attrs = picking([x.shape[d] for d in order], order.index(axis), places)
+    taken = (*x.shape[:axis], len(places), *x.shape[axis + 1 :])
+    made = ctx.build.moved(kind, x, tensor, order, node.outputs[0], taken, attrs)
+    return [replace(made, shape=(*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))]
 
 
 def tile(ctx: Context, node: Node) -> list[Value]:
@@ -79,10 +75,9 @@ def _broadcast(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
 
 def _tiled(ctx: Context, node: Node, x: Held, repeats: tuple[int, ...]) -> Held:
     tensor, order = ctx.build.natural(x)
-    sizes = [x.shape[d] * repeats[d] for d in order]
+    sizes = [n * m for n, m in zip(x.shape, repeats, strict=True)]
     attrs = TileAttrs(tuple(repeats[d] for d in order))
-    made = ctx.build.make(OpKind.TILE, [tensor], node.outputs[0], sizes, x.quant, attrs)
-    return replace(ctx.build.held(made, order), integers=x.integers)
+    return ctx.build.moved(OpKind.TILE, x, tensor, order, node.outputs[0], sizes, attrs)
 
 
 def extreme(ctx: Context, node: Node) -> list[Value]:
@@ -94,9 +89,8 @@ def extreme(ctx: Context, node: Node) -> list[Value]:
         return [x]
     tensor, order = ctx.build.natural(x)
     places = tuple(sorted(order.index(a) for a in gone))
-    memory = [1 if d in gone else x.shape[d] for d in order]
-    made = ctx.build.make(kind, [tensor], node.outputs[0], memory, x.quant, MeanAttrs(places, True))
-    held = replace(ctx.build.held(made, order), integers=x.integers)
+    kept = [1 if d in gone else n for d, n in enumerate(x.shape)]
+    held = ctx.build.moved(kind, x, tensor, order, node.outputs[0], kept, MeanAttrs(places, True))
     if not node.integer("keepdims", 1):
         held = replace(held, shape=tuple(n for d, n in enumerate(x.shape) if d not in gone))
     return [held]
@@ -110,7 +104,7 @@ def arg_extreme(ctx: Context, node: Node) -> list[Value]:
         hint = "take the first one"
         raise UnsupportedError("the last of several equal elements is asked for", hint=hint)
     rank = len(x.shape)
-    (axis,) = axes_of((node.integer("axis", 0),), rank)
+    axis = axis_of(node, rank)
     left = [d for d in range(rank) if d != axis]
     if node.integer("keepdims", 1) and rank == 4:
         left = [d for d in _TO_NHWC if d != axis]
@@ -146,12 +140,7 @@ def matmul(ctx: Context, node: Node) -> list[Value]:
             tensors.append(ctx.build.constant(f"{node.outputs[0]}/constant{i}", v.data, v.quant))
         else:
             tensors.append(ctx.build.ordered(v, range(len(own))))
-
-    def make(out: Quantization, _activation: Activation, name: str) -> Held:
-        made = ctx.build.make(OpKind.BATCH_MATMUL, tensors, name, shape, out, MatmulAttrs())
-        return ctx.build.held(made, range(len(shape)))
-
-    return [Pending(shape, make)]
+    return [ctx.pending(OpKind.BATCH_MATMUL, tensors, shape, *lying(shape, range(len(shape))), MatmulAttrs())]
 
 
 def _is_dense(weights: Value) -> bool:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.geometry import dilated, same_padding
-from buildtool.graph.onnxqdq.file import Node
+from buildtool.graph.onnx.file import Node
+from buildtool.graph.onnx.values import Held
 from buildtool.graph.types import Pad
 
 Pair = tuple[int, int]
+NHWC = (0, 2, 3, 1)
 _MOST = 1 << 20  # of a stride, dilation, kernel or padding
 
 
@@ -24,6 +26,18 @@ class Window:
     pad: Pad
     out: Pair
     asked: Pad
+
+
+def as_image(x: Held, text: str) -> tuple[Held, int]:
+    """(`x` as an image, its spatial dimensions, 1 or 2): a line (N, C, L) is one row, the bytes are the same.
+
+    `text` is what would have it: "a convolution".
+    """
+    count = len(x.shape) - 2
+    if count not in (1, 2):
+        raise UnsupportedError(f"{text} over {count} spatial dimensions", hint="1 or 2 are known")
+    n, c, *sides = x.shape
+    return replace(x, shape=(n, c, *(1,) * (2 - count), *sides)), count
 
 
 def pair(node: Node, name: str, count: int, default: int = 1) -> Pair:

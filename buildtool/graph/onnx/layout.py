@@ -51,6 +51,11 @@ def plain(shape: Sequence[int]) -> Layout:
     return canonical(shape, range(len(shape)))
 
 
+def lying(shape: Sequence[int], order: Sequence[int]) -> tuple[Sizes, Layout]:
+    """(shape in memory, layout) of a tensor of the file whose dimensions lie in that order."""
+    return tuple(shape[d] for d in order), canonical(shape, order)
+
+
 def _edges(sizes: Iterable[int]) -> list[int]:
     """Products of the last k sizes, k = 0.. : where the sizes lie in the flat order."""
     edges = [1]

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.onnxqdq.file import DTYPES, Array, Node
-from buildtool.graph.onnxqdq.values import Constant, Quantized
+from buildtool.graph.onnx.file import DTYPES, Array, Node
+from buildtool.graph.onnx.values import Constant, Quantized
 
 MAX_FOLDED = 4096  # elements of a shape calculation
 Rule = Callable[[Node, list[Array]], Array]
@@ -39,6 +39,11 @@ def axes_of(given: Sequence[int], rank: int) -> tuple[int, ...]:
     if any(not -rank <= a < rank for a in given):
         raise ModelError(f"axes {list(given)} of {rank} dimensions")
     return tuple(sorted({a % rank for a in given}))
+
+
+def axis_of(node: Node, rank: int, default: int = 0) -> int:
+    """An operator's axis, counted from the front."""
+    return axes_of((node.integer("axis", default),), rank)[0]
 
 
 def squeezed(shape: Sequence[int], axes: Sequence[int] | None) -> tuple[int, ...]:
@@ -157,11 +162,8 @@ def _slice(_node: Node, x: list[Array]) -> Array:
     axes = _ints(x[3]) if len(x) > 3 else tuple(range(len(starts)))
     steps = _ints(x[4]) if len(x) > 4 else (1,) * len(starts)
     where = [slice(None)] * x[0].ndim
-    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        last: int | None = end
-        if step < 0 and end < -x[0].shape[axis]:
-            last = None
-        where[axis] = slice(start, last, step)
+    for axis, *taken in zip(axes, starts, ends, steps, strict=True):
+        where[axis] = slice(*taken)
     return np.asarray(x[0][tuple(where)])
 
 

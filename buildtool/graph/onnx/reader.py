@@ -14,15 +14,13 @@ import numpy as np
 
 from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError, did_you_mean
 from buildtool.graph.consistency import check_graph
-from buildtool.graph.onnxfile import shown
-from buildtool.graph.onnxqdq import scales
-from buildtool.graph.onnxqdq.context import QUANTISE, Context
-from buildtool.graph.onnxqdq.file import Array, Interface, Node, QdqFile, read_file
-from buildtool.graph.onnxqdq.folding import KINDS, fold, move_quantized
-from buildtool.graph.onnxqdq.layout import canonical
-from buildtool.graph.onnxqdq.operands import MOST_AHEAD
-from buildtool.graph.onnxqdq.qoperators import expanded
-from buildtool.graph.onnxqdq.values import Constant, Held, Pending, Places, Quantized, Value
+from buildtool.graph.onnx import scales
+from buildtool.graph.onnx.context import MOST_AHEAD, QUANTISE, Context
+from buildtool.graph.onnx.file import Array, Interface, Node, OnnxFile, read_file, shown
+from buildtool.graph.onnx.folding import KINDS, fold, move_quantized
+from buildtool.graph.onnx.layout import canonical
+from buildtool.graph.onnx.qoperators import expanded
+from buildtool.graph.onnx.values import Constant, Held, Pending, Places, Quantized, Value
 from buildtool.graph.ops import ONNX
 from buildtool.graph.ops.types import load
 from buildtool.graph.quantrules import same_quantization
@@ -56,7 +54,7 @@ def read_qdq(data: bytes, *, path: str = "") -> Graph:
 class _Reader:
     """Goes through the operators once."""
 
-    def __init__(self, file: QdqFile) -> None:
+    def __init__(self, file: OnnxFile) -> None:
         self.file = file
         self.nodes = expanded(file)
         self.ctx = Context(file)
@@ -126,19 +124,19 @@ class _Reader:
             return [fold(node, constants)]
         if node.kind not in ONNX:
             raise UnsupportedError("an operator that is known for shapes only", hint=QUANTISE)
-        made: list[Value] = load("graph.onnxqdq", ONNX[node.kind].onnx[node.kind])(ctx, node)
+        made: list[Value] = load("graph.onnx", ONNX[node.kind].onnx[node.kind])(ctx, node)
         return made
 
     def _quantize(self, node: Node) -> Value:
         ctx, name = self.ctx, node.input(0)
         value = ctx.value(name)
         if isinstance(value, Constant):
-            return scales.quantize_constant(ctx, node, value.data)
+            return scales.quantize_constant(*ctx.parameters(node), value.data)
         if isinstance(value, Quantized):
             raise UnsupportedError(
                 "a constant that is quantised twice", hint="fold constants before exporting"
             )
-        quant, _ = scales.of_activation(ctx, node)
+        quant = ctx.quantization(node)
         if isinstance(value, Pending):
             value = ctx.settle(name, value, quant)
         if isinstance(value, Places) or value.integers:
@@ -153,10 +151,10 @@ class _Reader:
         ctx, name = self.ctx, node.input(0)
         value = ctx.value(name)
         if isinstance(value, Constant):
-            return scales.dequantize_constant(ctx, node, value.data)
+            return scales.dequantize_constant(ctx.parameters(node)[0], value.data, name)
         if not isinstance(value, Held) or not value.integers:
             raise ModelError("dequantises what is not quantised", tensor=shown(name))
-        quant, _ = scales.of_activation(ctx, node)
+        quant = ctx.quantization(node)
         if not same_quantization(value.quant, quant):
             text = "dequantised with another scale or zero point than it was quantised with"
             raise UnsupportedError(text, tensor=shown(name), hint="use the same on both sides")

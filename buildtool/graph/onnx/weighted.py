@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.onnxqdq import scales
-from buildtool.graph.onnxqdq.context import Context
-from buildtool.graph.onnxqdq.file import Array, Node
-from buildtool.graph.onnxqdq.layout import tail_order
-from buildtool.graph.onnxqdq.values import NO_CLAMP, Constant, Held, Pending, Quantized, Value
-from buildtool.graph.onnxqdq.windows import Pair, paddings, pair, window
+from buildtool.graph.onnx import scales
+from buildtool.graph.onnx.context import Context
+from buildtool.graph.onnx.file import Array, Node
+from buildtool.graph.onnx.layout import canonical, plain, tail_order
+from buildtool.graph.onnx.values import NO_CLAMP, Constant, Held, Pending, Quantized, Value
+from buildtool.graph.onnx.windows import NHWC, Pair, as_image, paddings, pair, window
 from buildtool.graph.types import (
     Activation,
-    Attrs,
     ConvAttrs,
     DepthwiseAttrs,
     FullyConnectedAttrs,
@@ -25,27 +26,9 @@ from buildtool.graph.types import (
     Quantization,
 )
 
-NHWC = (0, 2, 3, 1)
-_Attrs = Callable[[Activation], Attrs]
-
-
-def as_image(x: Held) -> Held:
-    """A line (N, C, L) as an image of one row; the bytes are the same."""
-    if len(x.shape) == 4:
-        return x
-    n, c, length = x.shape
-    return Held(x.tensor, (n, c, 1, length), x.layout, x.quant, x.integers)
-
-
-def spatial(x: Held, text: str) -> int:
-    """The number of spatial dimensions: 1 or 2."""
-    if len(x.shape) not in (3, 4):
-        raise UnsupportedError(f"{text} over {len(x.shape) - 2} spatial dimensions", hint="1 or 2 are known")
-    return len(x.shape) - 2
-
 
 def _bias(ctx: Context, node: Node) -> Constant | Quantized | None:
-    if not ctx.has(node, 2):
+    if not node.input(2):
         return None
     value = ctx.value(node.input(2))
     if not isinstance(value, (Constant, Quantized)):
@@ -59,48 +42,53 @@ def _pending(
     x: int,
     filter_: tuple[Array, Quantization],
     bias: Constant | Quantized | None,
-    attrs: _Attrs,
-    shapes: tuple[Sequence[int], Sequence[int], Sequence[int]],
+    attrs: ConvAttrs | FullyConnectedAttrs,
+    memory: Sequence[int],
+    shape: tuple[int, ...],
 ) -> Pending:
-    """An operator with weights; `shapes`: in memory, in the file, and the order between (see `held`)."""
+    """An operator with weights; its result has shape `memory` in memory (channels last), `shape` in the file.
+
+    `attrs`: with no activation fused.
+    """
     data, quant = filter_
-    memory, shape, order = shapes
     channels = memory[-1]
+    dense = kind is OpKind.FULLY_CONNECTED
+    layout = plain(shape) if dense else canonical((memory[0], channels, *memory[1:3]), NHWC)
 
     def make(out: Quantization, activation: Activation, name: str) -> Held:
         weights = ctx.build.constant(f"{name}/weights", data, quant)
-        source = ctx.build.tensors[x].quant
-        assert source is not None
+        source = ctx.build.quant(x)
         unit = tuple(float(np.float32(source.scale) * np.float32(s)) for s in quant.scales)
         index = -1
         if bias is not None:
             steps = scales.bias(bias, [source.scale * s for s in quant.scales], channels, name)
             index = ctx.build.constant(f"{name}/bias", steps, Quantization(unit, (0,) * len(unit)))
-        made = ctx.build.make(kind, [x, weights, index], name, memory, out, attrs(activation))
-        held = ctx.build.held(made, order)
-        return Held(made, tuple(shape), held.layout, out)
+        fused = replace(attrs, activation=activation)
+        return Held(ctx.build.make(kind, [x, weights, index], name, memory, out, fused), shape, layout, out)
+
+    def again(filter_: tuple[Array, Quantization], bias: Constant | Quantized) -> Pending:
+        return _pending(ctx, kind, x, filter_, bias, attrs, memory, shape)
 
     def scaled(factor: Array, shift: Array) -> Pending:
         real = np.zeros(channels) if bias is None else _real(bias, channels)
-        turned = Constant(real * factor + shift)
-        return _pending(ctx, kind, x, _times(data, quant, axis, factor), turned, attrs, shapes)
+        axis = 3 if kind is OpKind.DEPTHWISE_CONV_2D else 0
+        return again(_times(data, quant, axis, factor), Constant(real * factor + shift))
 
-    axis = 3 if kind is OpKind.DEPTHWISE_CONV_2D else 0
-    again = None
-    if bias is None:
-        again = lambda b: _pending(ctx, kind, x, filter_, b, attrs, shapes)  # noqa: E731
     raw = isinstance(bias, Constant) and bias.data.dtype.kind != "f"
-    channel = 1 if kind is not OpKind.FULLY_CONNECTED else -1
-    more = None if raw else scaled
-    return Pending(tuple(shape), make, fuses=True, biased=again, scaled=more, channel=channel)
+    return Pending(
+        shape,
+        make,
+        fuses=True,
+        biased=partial(again, filter_) if bias is None else None,
+        scaled=None if raw else scaled,
+        channel=-1 if dense else 1,
+    )
 
 
 def _real(bias: Constant | Quantized, channels: int) -> Array:
     """A bias as real numbers."""
-    data = bias.data.reshape(-1).astype(np.float64)
-    if isinstance(bias, Quantized):
-        data = (data - np.array(bias.quant.zero_points)) * np.array(bias.quant.scales)
-    return np.broadcast_to(data, (channels,))
+    data = bias.real if isinstance(bias, Quantized) else bias.data.astype(np.float64)
+    return np.broadcast_to(data.reshape(-1), (channels,))
 
 
 def _times(data: Array, quant: Quantization, axis: int, factor: Array) -> tuple[Array, Quantization]:
@@ -114,24 +102,27 @@ def _times(data: Array, quant: Quantization, axis: int, factor: Array) -> tuple[
 
 def depthwise_one(ctx: Context, x: Held, weights: Array, scales_: Array, bias: Constant) -> Pending:
     """Channels times weights times their scales, plus a bias: DEPTHWISE_CONV_2D with one tap."""
-    image = as_image(x)
+    image, _ = as_image(x, "a BatchNormalization")
     n, c, h, w = image.shape
     unit = tuple(float(np.float32(f)) for f in scales_)
     filter_ = (weights.reshape(1, 1, 1, c), Quantization(unit, (0,) * c, 3 if c > 1 else 0))
     tensor = ctx.build.ordered(image, NHWC)
-    shapes = ((n, h, w, c), x.shape, NHWC)
     kind = OpKind.DEPTHWISE_CONV_2D
-    return _pending(ctx, kind, tensor, filter_, bias, lambda a: DepthwiseAttrs(activation=a), shapes)
+    return _pending(ctx, kind, tensor, filter_, bias, DepthwiseAttrs(), (n, h, w, c), x.shape)
+
+
+def _filtered(ctx: Context, node: Node, text: str) -> tuple[Held, int, Quantized, Array]:
+    """(input as an image, its spatial dimensions, filter, its numbers with four dimensions)."""
+    x, w = ctx.held(node), ctx.weights(node, 1)
+    image, count = as_image(x, text)
+    if w.data.ndim != count + 2 or 0 in w.data.shape:
+        raise ModelError(f"a filter of {list(w.data.shape)} for an input of {list(x.shape)}")
+    return image, count, w, w.data[:, :, np.newaxis] if count == 1 else w.data
 
 
 def conv(ctx: Context, node: Node) -> list[Value]:
     """Conv of 1 or 2 spatial dimensions; as many groups as channels: DEPTHWISE_CONV_2D."""
-    x, w = ctx.held(node), ctx.weights(node, 1)
-    count = spatial(x, "a convolution")
-    if w.data.ndim != count + 2 or 0 in w.data.shape:
-        raise ModelError(f"a filter of {list(w.data.shape)} for an input of {list(x.shape)}")
-    data = w.data.reshape((*w.data.shape[:2], 1, w.data.shape[2])) if count == 1 else w.data
-    image = as_image(x)
+    image, count, w, data = _filtered(ctx, node, "a convolution")
     n, cin, height, width = image.shape
     cout, depth, kh, kw = data.shape
     groups = node.integer("group", 1)
@@ -140,23 +131,15 @@ def conv(ctx: Context, node: Node) -> list[Value]:
     if (node.integers("kernel_shape") or w.data.shape[2:]) != w.data.shape[2:]:
         raise ModelError("kernel_shape is not the filter's")
     win = window(node, (height, width), (kh, kw), count)
-    quant = _along(w, 0, 0)
     if groups == cin and groups > 1:
-        kind, data = OpKind.DEPTHWISE_CONV_2D, data.transpose(1, 2, 3, 0)
-        quant = _along(w, 0, 3)
-
-        def attrs(activation: Activation) -> Attrs:
-            return DepthwiseAttrs(win.stride, win.dilation, win.pad, activation, cout // cin)
+        kind, filter_ = OpKind.DEPTHWISE_CONV_2D, (data.transpose(1, 2, 3, 0), _along(w, 0, 3))
+        attrs: ConvAttrs = DepthwiseAttrs(win.stride, win.dilation, win.pad, depth_multiplier=cout // cin)
     else:
-        kind, data = OpKind.CONV_2D, data.transpose(0, 2, 3, 1)
-
-        def attrs(activation: Activation) -> Attrs:
-            return ConvAttrs(win.stride, win.dilation, win.pad, activation)
-
-    shape = (n, cout, *win.out) if count == 2 else (n, cout, win.out[1])
-    shapes = ((n, *win.out, cout), shape, NHWC)
+        kind, filter_ = OpKind.CONV_2D, (data.transpose(NHWC), _along(w, 0, 0))
+        attrs = ConvAttrs(win.stride, win.dilation, win.pad)
+    shape = (n, cout, *win.out[2 - count :])
     tensor = ctx.build.ordered(image, NHWC)
-    return [_pending(ctx, kind, tensor, (data, quant), _bias(ctx, node), attrs, shapes)]
+    return [_pending(ctx, kind, tensor, filter_, _bias(ctx, node), attrs, (n, *win.out, cout), shape)]
 
 
 def _along(w: Quantized, wanted: int, axis: int) -> Quantization:
@@ -172,16 +155,11 @@ def _along(w: Quantized, wanted: int, axis: int) -> Quantization:
 
 def conv_transpose(ctx: Context, node: Node) -> list[Value]:
     """ConvTranspose without groups and dilations."""
-    x, w = ctx.held(node), ctx.weights(node, 1)
-    count = spatial(x, "a transposed convolution")
-    if w.data.ndim != count + 2 or 0 in w.data.shape:
-        raise ModelError(f"a filter of {list(w.data.shape)} for an input of {list(x.shape)}")
-    plain = node.text("auto_pad", "NOTSET") == "NOTSET" and node.integers("output_shape") is None
-    if node.integer("group", 1) != 1 or pair(node, "dilations", count) != (1, 1) or not plain:
+    image, count, w, data = _filtered(ctx, node, "a transposed convolution")
+    fixed = node.text("auto_pad", "NOTSET") == "NOTSET" and node.integers("output_shape") is None
+    if node.integer("group", 1) != 1 or pair(node, "dilations", count) != (1, 1) or not fixed:
         text = "a transposed convolution with groups, dilations, auto_pad or output_shape"
         raise UnsupportedError(text, hint="export it with explicit pads, undilated, in one group")
-    data = w.data.reshape((*w.data.shape[:2], 1, w.data.shape[2])) if count == 1 else w.data
-    image = as_image(x)
     n, cin, *sizes = image.shape
     if data.shape[0] != cin:
         raise ModelError(f"a filter of {list(w.data.shape)} for {cin} channels")
@@ -193,19 +171,11 @@ def conv_transpose(ctx: Context, node: Node) -> list[Value]:
         for s, size, k, m, b, a in zip(stride, sizes, kernel, more, before, after, strict=True)
     ]
     ends = [max(0, a - m) for a, m in zip(after, more, strict=True)]
-    pad = Pad(before[0], ends[0], before[1], ends[1])
-    shape = (n, cout, *out) if count == 2 else (n, cout, out[1])
-    return [
-        _pending(
-            ctx,
-            OpKind.TRANSPOSE_CONV,
-            ctx.build.ordered(image, NHWC),
-            (data.transpose(1, 2, 3, 0), _along(w, 1, 0)),
-            _bias(ctx, node),
-            lambda activation: ConvAttrs(stride, (1, 1), pad, activation),
-            ((n, *out, cout), shape, NHWC),
-        )
-    ]
+    attrs = ConvAttrs(stride, pad=Pad(before[0], ends[0], before[1], ends[1]))
+    filter_ = data.transpose(1, 2, 3, 0), _along(w, 1, 0)
+    tensor, shape = ctx.build.ordered(image, NHWC), (n, cout, *out[2 - count :])
+    kind, bias = OpKind.TRANSPOSE_CONV, _bias(ctx, node)
+    return [_pending(ctx, kind, tensor, filter_, bias, attrs, (n, *out, cout), shape)]
 
 
 def _output_padding(node: Node, count: int) -> Pair:
@@ -264,14 +234,8 @@ def _dense(ctx: Context, x: Held, w: Quantized, turned: bool, bias: Constant | Q
         data = data.reshape(outputs, *factors).transpose(order).reshape(outputs, inputs)
         tensor = x.tensor
     tensor = ctx.build.viewed(tensor, (rows, inputs))
-
-    def attrs(activation: Activation) -> Attrs:
-        return FullyConnectedAttrs(activation)
-
-    shape = (*lead, outputs)
-    return _pending(
-        ctx, OpKind.FULLY_CONNECTED, tensor, (data, quant), bias, attrs, ((rows, outputs), shape, (0, 1))
-    )
+    kind, attrs = OpKind.FULLY_CONNECTED, FullyConnectedAttrs()
+    return _pending(ctx, kind, tensor, (data, quant), bias, attrs, (rows, outputs), (*lead, outputs))
 
 
 _WEIGHT = 127  # of a tap: the more, the finer the steps of the bias
@@ -297,8 +261,7 @@ def batch_normalization(ctx: Context, node: Node) -> list[Value]:
             raise ModelError(f"{factor.size} factors for {before.shape[before.channel]} channels")
         return [before.scaled(factor, shift)]
     x = ctx.held(node)
-    spatial(x, "a BatchNormalization")
-    image = as_image(x)
+    image, _ = as_image(x, "a BatchNormalization")
     if factor.size != image.shape[1] or math.prod(image.shape) < 1:
         raise ModelError(f"{factor.size} factors for {image.shape[1]} channels")
     weights = (np.sign(factor) * _WEIGHT).astype(np.int8)
@@ -310,7 +273,7 @@ def _floats(ctx: Context, node: Node, position: int) -> Array:
     """A parameter: floats, one a channel; some quantisers quantise them like weights."""
     value = ctx.value(node.input(position))
     if isinstance(value, Quantized) and len(value.quant.scales) == 1:
-        return (value.data.reshape(-1).astype(np.float64) - value.quant.zero_point) * value.quant.scale
+        return value.real.reshape(-1)
     data = ctx.array(node, position, "a parameter")
     if data.dtype.kind != "f" or data.ndim != 1 or not np.isfinite(data).all():
         raise ModelError("a parameter that is not a vector of finite numbers")

@@ -9,78 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.onnxfile import shown
-from buildtool.graph.onnxqdq.file import DTYPES, Array, Node
-from buildtool.graph.onnxqdq.operands import Operands
-from buildtool.graph.onnxqdq.values import Clamp, Constant, Quantized
-from buildtool.graph.types import Quantization
+from buildtool.graph.fixedpoint import activation_range
+from buildtool.graph.onnx.file import Array, shown
+from buildtool.graph.onnx.values import ACTIVATIONS, Clamp, Constant, Quantized
+from buildtool.graph.types import Activation, DType, Quantization
 
 _SAME = 1e-5  # relative; a bias scale so near to input scale * weight scale is meant to be it
-_MOVES = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "MaxPool", "Slice", "Split", "Concat")
-_SHIFT = {"int8": 0, "uint8": 128}  # what is subtracted to make int8 of it
 _RANGES = {"int8": (-128, 127), "uint8": (0, 255)}
 
 
-def parameters(operands: Operands, node: Node) -> tuple[Quantization, str]:
-    """(scales and zero points as the file has them, type of the integers)."""
-    scale = operands.array(node, 1, "the scale")
-    if node.integer("block_size", 0):
-        raise UnsupportedError("blockwise quantisation", hint="quantise per tensor, or per output channel")
-    dtype = DTYPES.get(node.integer("output_dtype", 0), "") or "uint8"
-    points = np.zeros(scale.shape, np.int64)
-    if operands.has(node, 2):
-        given = operands.array(node, 2, "the zero point")
-        dtype, points = given.dtype.name, given
-    elif node.kind == "DequantizeLinear":
-        dtype = ""
-    if scale.dtype.kind != "f" or scale.ndim > 1 or scale.size != points.size or not scale.size:
-        raise ModelError(f"{list(scale.shape)} scales, {list(points.shape)} zero points")
-    with np.errstate(over="ignore"):  # a double beyond float32 is infinite, and refused
-        reals = scale.reshape(-1).astype(np.float32)
-    if not np.isfinite(reals).all():
-        raise ModelError("a scale is not finite", tensor=shown(node.input(1)))
-    if points.dtype.kind not in "iu":
-        raise ModelError(
-            f"a zero point of {points.dtype}: it must be an integer", tensor=shown(node.input(2))
-        )
-    zeros = tuple(int(z) for z in points.reshape(-1))
-    return Quantization(tuple(float(s) for s in reals), zeros, node.integer("axis", 1)), dtype
-
-
-def of_activation(operands: Operands, node: Node) -> tuple[Quantization, str]:
-    """(quantisation as int8, the file's type): one scale, 8 bits; uint8 is shifted by 128."""
-    quant, dtype = parameters(operands, node)
-    if not dtype:
-        dtype = _integers(operands, node)
-    if len(quant.scales) != 1:
-        raise UnsupportedError(
-            "an activation quantised per channel",
-            tensor=shown(node.input(0)),
-            hint="quantise activations per tensor (weights may be per channel)",
-        )
-    if quant.scale <= 0:
-        raise ModelError("a scale is not positive", tensor=shown(node.input(1)))
-    if dtype not in _SHIFT:
-        hint = "quantise activations to int8 or uint8"
-        raise UnsupportedError(f"activations of type {dtype}", tensor=shown(node.input(0)), hint=hint)
-    return Quantization(quant.scales, (quant.zero_point - _SHIFT[dtype],)), dtype
-
-
-def _integers(operands: Operands, node: Node) -> str:
-    """The integer type of a DequantizeLinear's input that has no zero point."""
-    name = node.input(0)
-    for interface in operands.file.inputs:
-        if interface.name == name:
-            return interface.dtype
-    maker = operands.origin(name, _MOVES)
-    return (
-        of_activation(operands, maker)[1] if maker is not None and maker.kind == "QuantizeLinear" else "uint8"
-    )
-
-
-def quantize_constant(operands: Operands, node: Node, x: Array) -> Constant:
-    """QuantizeLinear of float weights, as the operator rounds: halves to even."""
-    quant, dtype = parameters(operands, node)
+def quantize_constant(quant: Quantization, dtype: str, x: Array) -> Constant:
+    """QuantizeLinear of float weights to `dtype`, as the operator rounds: halves to even."""
     if dtype not in _RANGES:
         raise UnsupportedError(f"weights of type {dtype}", hint="quantise weights to int8")
     if x.dtype.kind != "f":
@@ -109,12 +48,11 @@ def _axis(quant: Quantization, x: Array) -> int:
     return axis % x.ndim
 
 
-def dequantize_constant(operands: Operands, node: Node, x: Array) -> Quantized:
+def dequantize_constant(quant: Quantization, x: Array, name: str) -> Quantized:
     """DequantizeLinear of weights or of a bias."""
-    quant, _ = parameters(operands, node)
     if x.dtype.name not in ("int8", "uint8", "int32"):
-        name = shown(node.input(0))
-        raise UnsupportedError(f"constants of type {x.dtype}", tensor=name, hint="quantise weights to int8")
+        hint = "quantise weights to int8"
+        raise UnsupportedError(f"constants of type {x.dtype}", tensor=shown(name), hint=hint)
     axis = _axis(quant, x) if len(quant.scales) > 1 else 0
     if x.dtype == np.uint8:
         points = tuple(z - 128 for z in quant.zero_points)
@@ -175,6 +113,20 @@ def clamp_limits(clamp: Clamp, quant: Quantization) -> tuple[int, int]:
 
     low, high = steps(clamp[0], -128), steps(clamp[1], 127)
     return min(max(low, -128), 127), min(max(high, -128), 127)
+
+
+def activation(clamp: Clamp, quant: Quantization) -> Activation | None:
+    """The fused activation that cuts to `clamp` in this quantisation, if there is one.
+
+    Ranges without a name are served where they cut as one of those with a name.
+    """
+    if clamp in ACTIVATIONS:
+        return ACTIVATIONS[clamp]
+    limits = clamp_limits(clamp, quant)
+    for activation in ACTIVATIONS.values():
+        if activation_range(activation, quant, DType.INT8) == limits:
+            return activation
+    return None
 
 
 def bias(value: Constant | Quantized, factors: Sequence[float], channels: int, name: str) -> Array:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.onnxqdq.context import Context
-from buildtool.graph.onnxqdq.file import Node
-from buildtool.graph.onnxqdq.folding import axes_of
-from buildtool.graph.onnxqdq.values import Held, Pending, Value
-from buildtool.graph.onnxqdq.weighted import NHWC, as_image, spatial
-from buildtool.graph.onnxqdq.windows import Window, pair, window
+from buildtool.graph.onnx.context import Context
+from buildtool.graph.onnx.file import Node
+from buildtool.graph.onnx.folding import axes_of
+from buildtool.graph.onnx.layout import Layout, lying
+from buildtool.graph.onnx.values import Held, Pending, Value
+from buildtool.graph.onnx.windows import NHWC, Window, as_image, pair, window
 from buildtool.graph.reference.resize import nearest_indices
 from buildtool.graph.types import (
     Activation,
@@ -29,17 +30,30 @@ from buildtool.graph.types import (
 )
 
 
-def _window(node: Node, x: Held, count: int) -> Window:
-    """The pool's window over an image."""
+@dataclass(frozen=True)
+class _Pool:
+    """A pool's window, its input channels last; the result's shape in the file and in memory, its layout."""
+
+    win: Window
+    tensor: int
+    shape: tuple[int, ...]
+    memory: tuple[int, ...]
+    layout: Layout
+    everything: bool  # one unpadded window
+
+
+def _pool(ctx: Context, node: Node, x: Held) -> _Pool:
+    image, count = as_image(x, f"{'an' if node.kind[0] == 'A' else 'a'} {node.kind}")
     if node.integers("kernel_shape") is None:
         raise ModelError("kernel_shape is missing")
-    return window(node, (x.shape[2], x.shape[3]), pair(node, "kernel_shape", count), count)
-
-
-def _result(x: Held, win: Window, count: int) -> tuple[list[int], tuple[int, ...]]:
-    """Shape in memory, and in the file."""
-    n, c = x.shape[:2]
-    return [n, *win.out, c], (n, c, *win.out) if count == 2 else (n, c, win.out[1])
+    n, c, *sizes = image.shape
+    win = window(node, (sizes[0], sizes[1]), pair(node, "kernel_shape", count), count)
+    if win.dilation != (1, 1):
+        raise UnsupportedError(f"a dilated {node.kind}", hint="pool without dilations")
+    shape = (n, c, *win.out[2 - count :])
+    everything = win.kernel == tuple(sizes) and win.out == (1, 1)
+    lies = lying((n, c, *win.out), NHWC)
+    return _Pool(win, ctx.build.ordered(image, NHWC), shape, *lies, everything)
 
 
 def max_pool(ctx: Context, node: Node) -> list[Value]:
@@ -47,25 +61,18 @@ def max_pool(ctx: Context, node: Node) -> list[Value]:
     x = ctx.held(node, integers=True)
     if len(node.outputs) > 1 and ctx.readers.get(node.outputs[1]):
         raise UnsupportedError("indices of a MaxPool", hint="only its values are known")
-    count = spatial(x, "a MaxPool")
-    image = as_image(x)
-    win = _window(node, image, count)
-    if win.dilation != (1, 1):
-        raise UnsupportedError("a dilated MaxPool", hint="pool without dilations")
-    memory, shape = _result(image, win, count)
-    tensor = ctx.build.ordered(image, NHWC)
-    attrs = PoolAttrs(win.kernel, win.stride, win.pad)
-    made = ctx.build.make(OpKind.MAX_POOL_2D, [tensor], node.outputs[0], memory, x.quant, attrs)
-    return [Held(made, shape, ctx.build.held(made, NHWC).layout, x.quant, x.integers)]
+    pool = _pool(ctx, node, x)
+    attrs = PoolAttrs(pool.win.kernel, pool.win.stride, pool.win.pad)
+    name = node.outputs[0]
+    made = ctx.build.make(OpKind.MAX_POOL_2D, [pool.tensor], name, pool.memory, x.quant, attrs)
+    return [Held(made, pool.shape, pool.layout, x.quant, x.integers)]
 
 
 def global_max_pool(ctx: Context, node: Node) -> list[Value]:
     """GlobalMaxPool: one window over everything."""
     x = ctx.held(node, integers=True)
-    spatial(x, "a GlobalMaxPool")
-    kernel = x.shape[2:]
-    wide = Node("MaxPool", node.inputs, node.outputs, {"kernel_shape": kernel}, node.index, node.name)
-    return max_pool(ctx, wide)
+    as_image(x, "a GlobalMaxPool")
+    return max_pool(ctx, replace(node, kind="MaxPool", attributes={"kernel_shape": x.shape[2:]}))
 
 
 def average_pool(ctx: Context, node: Node) -> list[Value]:
@@ -75,37 +82,25 @@ def average_pool(ctx: Context, node: Node) -> list[Value]:
     rounded twice, unless the one window takes everything in: that is a MEAN.
     """
     x = ctx.held(node)
-    count = spatial(x, "an AveragePool")
-    image = as_image(x)
-    win = _window(node, image, count)
-    if win.dilation != (1, 1):
-        raise UnsupportedError("a dilated AveragePool", hint="pool without dilations")
-    memory, shape = _result(image, win, count)
-    tensor = ctx.build.ordered(image, NHWC)
-    pad = win.pad
+    found = _pool(ctx, node, x)
+    tensor, win, pad = found.tensor, found.win, found.win.pad
     if node.integer("count_include_pad", 0) and pad != Pad():
-        if _beyond(win):
+        if win.pad.bottom > win.asked.bottom or win.pad.right > win.asked.right:  # as ceil_mode's may
             text = "an AveragePool with count_include_pad and ceil_mode, whose windows reach over the padding"
             raise UnsupportedError(text, hint="pad by a Pad of its own")
         tensor = _zeros_around(ctx, tensor, pad, x.quant, f"{node.outputs[0]}/padded")
         pad = Pad()
-    everything = win.kernel == image.shape[2:] and win.out == (1, 1) and pad == Pad()
+    result = found.shape, found.memory, found.layout
+    attrs = PoolAttrs(win.kernel, win.stride, pad)
+    pool = ctx.pending(OpKind.AVERAGE_POOL_2D, [tensor], *result, attrs, own=x.quant)
+    if not found.everything or pad != Pad():
+        return [pool]
+    mean = ctx.pending(OpKind.MEAN, [tensor], *result, MeanAttrs((1, 2), True))
 
-    def make(out: Quantization, _activation: Activation, name: str) -> Held:
-        if everything and out != x.quant:
-            made = ctx.build.make(OpKind.MEAN, [tensor], name, memory, out, MeanAttrs((1, 2), True))
-        else:
-            attrs, inner = PoolAttrs(win.kernel, win.stride, pad), ctx.build.kernel_name(name, x.quant, out)
-            made = ctx.build.make(OpKind.AVERAGE_POOL_2D, [tensor], inner, memory, x.quant, attrs)
-        held = Held(made, shape, ctx.build.held(made, NHWC).layout, ctx.build.quant(made))
-        return ctx.build.requantized(held, out, name)
+    def make(out: Quantization, activation: Activation, name: str) -> Held:
+        return (pool if out == x.quant else mean).make(out, activation, name)
 
-    return [Pending(shape, make)]
-
-
-def _beyond(win: Window) -> bool:
-    """Whether windows reach over the padding that the file asks for, as ceil_mode's may."""
-    return win.pad.bottom > win.asked.bottom or win.pad.right > win.asked.right
+    return [replace(pool, make=make)]
 
 
 def _zeros_around(ctx: Context, tensor: int, pad: Pad, quant: Quantization, name: str) -> int:
@@ -119,7 +114,7 @@ def _zeros_around(ctx: Context, tensor: int, pad: Pad, quant: Quantization, name
 def global_average_pool(ctx: Context, node: Node) -> list[Value]:
     """GlobalAveragePool: MEAN over rows and columns."""
     x = ctx.held(node)
-    spatial(x, "a GlobalAveragePool")
+    as_image(x, "a GlobalAveragePool")
     return [_mean(ctx, x, tuple(range(2, len(x.shape))), True)]
 
 
@@ -133,7 +128,7 @@ def reduce_mean(ctx: Context, node: Node) -> list[Value]:
 def reduced_axes(ctx: Context, node: Node, rank: int) -> tuple[int, ...] | None:
     """The axes that a reduction takes away, all where it names none; None where it then does nothing."""
     axes = node.integers("axes")
-    if axes is None and ctx.has(node, 1):
+    if axes is None and node.input(1):
         axes = ctx.ints(node, 1, "the axes")
     if not axes and node.integer("noop_with_empty_axes", 0):
         return None
@@ -145,18 +140,10 @@ def _mean(ctx: Context, x: Held, axes: tuple[int, ...], keep: bool) -> Pending:
     tensor, order = ctx.build.natural(x)
     places = tuple(sorted(order.index(a) for a in axes))
     shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape) if keep or d not in axes)
-    if keep:
-        left, memory = order, [shape[d] for d in order]
-    else:
+    if not keep:
         kept = [d for d in range(len(x.shape)) if d not in axes]
-        left = tuple(kept.index(d) for d in order if d not in axes)
-        memory = [shape[d] for d in left]
-
-    def make(out: Quantization, _activation: Activation, name: str) -> Held:
-        made = ctx.build.make(OpKind.MEAN, [tensor], name, memory, out, MeanAttrs(places, keep))
-        return ctx.build.held(made, left)
-
-    return Pending(shape, make)
+        order = tuple(kept.index(d) for d in order if d not in axes)
+    return ctx.pending(OpKind.MEAN, [tensor], shape, *lying(shape, order), MeanAttrs(places, keep))
 
 
 # ---- Resize ------------------------------------------------------------------------------------------
@@ -175,17 +162,9 @@ def resize(ctx: Context, node: Node) -> list[Value]:
         raise UnsupportedError(f"a Resize of mode {mode[:20]}", hint="nearest, or linear without antialias")
     attrs = _resize_attrs(node, mode, x.shape[2:], sizes[2:], factors[2:])
     tensor = ctx.build.ordered(x, NHWC)
-    memory = (sizes[0], sizes[2], sizes[3], sizes[1])
-
-    def make(out: Quantization, _activation: Activation, name: str) -> Held:
-        inner = ctx.build.kernel_name(name, x.quant, out)
-        made = ctx.build.make(kind, [tensor], inner, memory, x.quant, attrs)
-        return ctx.build.requantized(ctx.build.held(made, NHWC), out, name)
-
     if mode == "nearest":
-        held = make(x.quant, Activation.NONE, node.outputs[0])
-        return [Held(held.tensor, held.shape, held.layout, held.quant, x.integers)]
-    return [Pending(sizes, make)]
+        return [ctx.build.moved(kind, x, tensor, NHWC, node.outputs[0], sizes, attrs)]
+    return [ctx.pending(kind, [tensor], sizes, *lying(sizes, NHWC), attrs, own=x.quant)]
 
 
 def _sizes(ctx: Context, node: Node, x: Held) -> tuple[tuple[int, ...], tuple[float, ...]]:
@@ -193,7 +172,7 @@ def _sizes(ctx: Context, node: Node, x: Held) -> tuple[tuple[int, ...], tuple[fl
     if node.integers("axes") is not None or node.text("keep_aspect_ratio_policy", "stretch") != "stretch":
         hint = "export with a size or scale for every dimension"
         raise UnsupportedError("a Resize with axes or keep_aspect_ratio_policy", hint=hint)
-    if ctx.has(node, 3):
+    if node.input(3):
         sizes = ctx.ints(node, 3, "the sizes")
         if len(sizes) != len(x.shape):
             raise ModelError(f"{len(sizes)} sizes for {len(x.shape)} dimensions")

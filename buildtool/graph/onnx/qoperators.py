@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from buildtool.base.errors import ModelError
-from buildtool.graph.onnxqdq.file import Attribute, Node, QdqFile
+from buildtool.graph.onnx.file import Attribute, Node, OnnxFile
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ _FORMS: Mapping[str, _Form] = {
 }
 
 
-def expanded(file: QdqFile) -> tuple[Node, ...]:
+def expanded(file: OnnxFile) -> tuple[Node, ...]:
     """The file's operators, those in QOperator format written out in QDQ format."""
     found: list[Node] = []
     for node in file.nodes:

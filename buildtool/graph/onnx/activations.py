@@ -8,13 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.onnxqdq import scales
-from buildtool.graph.onnxqdq.context import Context, meet
-from buildtool.graph.onnxqdq.elementwise import elementwise, in_order, sum_or_product
-from buildtool.graph.onnxqdq.file import Node
-from buildtool.graph.onnxqdq.folding import axes_of
-from buildtool.graph.onnxqdq.values import Clamp, Constant, Held, Pending, Quantized, Value
-from buildtool.graph.ops import DEFS, ONNX
+from buildtool.graph.onnx import scales
+from buildtool.graph.onnx.context import Context, meet
+from buildtool.graph.onnx.elementwise import elementwise, in_order, sum_or_product
+from buildtool.graph.onnx.file import Node
+from buildtool.graph.onnx.folding import axis_of
+from buildtool.graph.onnx.layout import lying
+from buildtool.graph.onnx.values import Clamp, Constant, Held, Pending, Quantized, Value
+from buildtool.graph.ops import ONNX
 from buildtool.graph.types import (
     Activation,
     Attrs,
@@ -24,8 +25,6 @@ from buildtool.graph.types import (
     Quantization,
     SoftmaxAttrs,
 )
-
-_NEAR = 0.001  # relative; so much TFLite lets such an output's scale differ
 
 
 def clamp(ctx: Context, node: Node) -> list[Value]:
@@ -47,7 +46,7 @@ def clamp(ctx: Context, node: Node) -> list[Value]:
 
 def _clamped_integers(ctx: Context, node: Node, x: Held) -> Held:
     """A Clip of quantised integers that cuts nothing off."""
-    types = {ctx.array(node, i, "the clip's limit").dtype for i in (1, 2) if ctx.has(node, i)}
+    types = {ctx.array(node, i, "the clip's limit").dtype for i in (1, 2) if node.input(i)}
     low, high = _limits(ctx, node)
     if node.kind == "Clip" and len(types) == 1:
         limits = np.iinfo(types.pop())
@@ -62,7 +61,7 @@ def _limits(ctx: Context, node: Node) -> Clamp:
         return (0.0, math.inf)
     found = [-math.inf, math.inf]
     for position in (1, 2):
-        if ctx.has(node, position):
+        if node.input(position):
             found[position - 1] = ctx.scalar(node, position, "the clip's limit")
     low, high = found
     if math.isnan(low) or math.isnan(high) or low > high:
@@ -72,9 +71,7 @@ def _limits(ctx: Context, node: Node) -> Clamp:
 
 def unary(ctx: Context, node: Node) -> list[Value]:
     """An operator that keeps the shape: Sigmoid, Tanh, HardSwish."""
-    kind = ONNX[node.kind].kind
-    x = ctx.held(node)
-    return [_table(ctx, kind, x, Attrs())]
+    return [_table(ctx, ONNX[node.kind].kind, ctx.held(node))]
 
 
 def hard_sigmoid(ctx: Context, node: Node) -> list[Value]:
@@ -86,10 +83,7 @@ def hard_sigmoid(ctx: Context, node: Node) -> list[Value]:
     if not (alpha > 0 and math.isfinite(1 / alpha) and math.isfinite(beta / alpha)):
         raise UnsupportedError(f"a HardSigmoid with alpha {alpha:g}", hint="alpha must be positive")
     middle = Quantization((float(np.float32(1 / (255 * alpha))),), (-128,))
-    offset, factor = (
-        scales.exact_scalar(np.float32(beta / alpha), ""),
-        scales.exact_scalar(np.float32(alpha), ""),
-    )
+    offset, factor = (scales.exact_scalar(np.float32(v), "") for v in (beta / alpha, alpha))
 
     def make(out: Quantization, _activation: Activation, name: str) -> Held:
         total = sum_or_product(ctx, OpKind.ADD, x, offset).make(middle, Activation.NONE, f"{name}/sum")
@@ -117,7 +111,7 @@ def _hard_swish(ctx: Context, node: Node) -> Pending | None:
         same = isinstance(source, Held) and source.tensor == x.tensor and source.shape == x.shape
         usual = abs(gate.number("alpha", 0.2) * 6 - 1) < 1e-6 and gate.number("beta", 0.5) == 0.5
         if same and usual:
-            return _table(ctx, OpKind.HARD_SWISH, x, Attrs())
+            return _table(ctx, OpKind.HARD_SWISH, x)
     return None
 
 
@@ -140,7 +134,7 @@ def elu(ctx: Context, node: Node) -> list[Value]:
     alpha = node.number("alpha", 1.0)
     if alpha != 1:
         raise UnsupportedError(f"an Elu with alpha {alpha:g}", hint="alpha must be 1")
-    return [_table(ctx, OpKind.ELU, ctx.held(node), Attrs())]
+    return [_table(ctx, OpKind.ELU, ctx.held(node))]
 
 
 def prelu(ctx: Context, node: Node) -> list[Value]:
@@ -160,31 +154,12 @@ def prelu(ctx: Context, node: Node) -> list[Value]:
         raise ModelError(f"slopes {list(operand.data.shape)} for an input of {list(x.shape)}")
     tensor, order = ctx.build.natural(x)
     alpha_index = in_order(ctx, operand, order)
-
-    def make(out: Quantization, _activation: Activation, name: str) -> Held:
-        memory = ctx.build.tensors[tensor].shape
-        return ctx.build.held(ctx.build.make(OpKind.PRELU, [tensor, alpha_index], name, memory, out), order)
-
-    return [Pending(x.shape, make)]
+    return [ctx.pending(OpKind.PRELU, [tensor, alpha_index], x.shape, *lying(x.shape, order))]
 
 
-def _table(ctx: Context, kind: OpKind, x: Held, attrs: Attrs) -> Pending:
+def _table(ctx: Context, kind: OpKind, x: Held, attrs: Attrs | None = None) -> Pending:
     """An operator on each byte, wherever it lies."""
-
-    def make(out: Quantization, _activation: Activation, name: str) -> Held:
-        own = _demanded(kind, out)
-        memory, inner = ctx.build.tensors[x.tensor].shape, ctx.build.kernel_name(name, own, out)
-        made = ctx.build.make(kind, [x.tensor], inner, memory, own, attrs)
-        return ctx.build.requantized_kernel(Held(made, x.shape, x.layout, own), out, name)
-
-    return Pending(x.shape, make, natural=DEFS[kind].output)
-
-
-def _demanded(kind: OpKind, out: Quantization) -> Quantization:
-    """The output quantisation of TFLite's kernel: `out` itself where the kernel has no other demand."""
-    own = DEFS[kind].output or out
-    near = out.zero_point == own.zero_point and abs(out.scale - own.scale) <= _NEAR * own.scale
-    return out if near else own
+    return ctx.pending(kind, [x.tensor], x.shape, ctx.build.tensors[x.tensor].shape, x.layout, attrs)
 
 
 def softmax(ctx: Context, node: Node) -> list[Value]:
@@ -193,7 +168,7 @@ def softmax(ctx: Context, node: Node) -> list[Value]:
     attrs = SoftmaxAttrs() if kind is OpKind.SOFTMAX else Attrs()
     x = ctx.held(node)
     old = node.integer("opset", ctx.file.opset) < 13
-    (axis,) = axes_of((node.integer("axis", 1 if old else -1),), len(x.shape))
+    axis = axis_of(node, len(x.shape), 1 if old else -1)
     if old and math.prod(x.shape[axis + 1 :]) != 1:  # it ran over all of these together
         text = f"a {node.kind} of an opset before 13 over several dimensions"
         raise UnsupportedError(
@@ -202,12 +177,4 @@ def softmax(ctx: Context, node: Node) -> list[Value]:
     _, order = ctx.build.natural(x)
     order = (*(d for d in order if d != axis), axis)
     tensor = ctx.build.ordered(x, order)
-    memory = [x.shape[d] for d in order]
-
-    def make(out: Quantization, _activation: Activation, name: str) -> Held:
-        own = _demanded(kind, out)
-        inner = ctx.build.kernel_name(name, own, out)
-        made = ctx.build.make(kind, [tensor], inner, memory, own, attrs)
-        return ctx.build.requantized_kernel(ctx.build.held(made, order), out, name)
-
-    return [Pending(x.shape, make, natural=DEFS[kind].output)]
+    return [ctx.pending(kind, [tensor], x.shape, *lying(x.shape, order), attrs)]

@@ -8,11 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.onnxqdq.context import Context
-from buildtool.graph.onnxqdq.file import Array, Node
-from buildtool.graph.onnxqdq.folding import axes_of, moved, permutation
-from buildtool.graph.onnxqdq.layout import plain, transposed
-from buildtool.graph.onnxqdq.values import Held, Pending, Quantized, Value
+from buildtool.graph.onnx.context import Context
+from buildtool.graph.onnx.file import Array, Node
+from buildtool.graph.onnx.folding import axes_of, axis_of, moved, permutation
+from buildtool.graph.onnx.layout import canonical, lying, plain, transposed
+from buildtool.graph.onnx.values import Held, Pending, Quantized, Value
+from buildtool.graph.picking import cuts
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.types import (
     Activation,
@@ -30,7 +31,7 @@ def reshape(ctx: Context, node: Node) -> list[Value]:
     x = ctx.held(node, integers=True)
     wanted = 1 if node.kind in ("Reshape", "Squeeze", "Unsqueeze") else 0
     parameters: list[Array] = []
-    if wanted and ctx.has(node, 1):
+    if wanted and node.input(1):
         parameters.append(np.array(ctx.ints(node, 1, "the shape"), np.int64))
     shape = moved(node, x.shape, parameters)
     assert shape is not None
@@ -87,27 +88,26 @@ def concat(ctx: Context, node: Node) -> list[Value]:
     if not parts or len({p.integers for p in parts}) > 1:
         raise ModelError("nothing to join, or quantised and dequantised parts")
     first = parts[0]
-    (axis,) = axes_of((node.integer("axis", 0),), len(first.shape))
+    axis, shape = axis_of(node, len(first.shape)), list(first.shape)
     for part in parts:
-        if [n for d, n in enumerate(part.shape) if d != axis] != [
-            n for d, n in enumerate(first.shape) if d != axis
-        ]:
+        if len(part.shape) != len(shape) or {d for d, n in enumerate(part.shape) if n != shape[d]} - {axis}:
             raise ModelError(f"shapes {list(first.shape)} and {list(part.shape)} do not join along {axis}")
-    shape = tuple(sum(p.shape[axis] for p in parts) if d == axis else n for d, n in enumerate(first.shape))
+    shape[axis] = sum(p.shape[axis] for p in parts)
     _, order = ctx.build.natural(max(parts, key=lambda p: math.prod(p.shape)))
-    memory, place = [shape[d] for d in order], order.index(axis)
+    memory, layout = lying(shape, order)
 
     def make(out: Quantization, _activation: Activation, name: str) -> Held:
         same = [ctx.build.requantized(p, out, f"{name}/part{i}") for i, p in enumerate(parts)]
         tensors = [ctx.build.ordered(p, order) for p in same]
-        made = ctx.build.make(OpKind.CONCATENATION, tensors, name, memory, out, AxisAttrs(place))
-        return replace(ctx.build.held(made, order), integers=first.integers)
+        attrs = AxisAttrs(order.index(axis))
+        made = ctx.build.make(OpKind.CONCATENATION, tensors, name, memory, out, attrs)
+        return Held(made, tuple(shape), layout, out, first.integers)
 
     if all(same_quantization(p.quant, first.quant) for p in parts):
         return [make(first.quant, Activation.NONE, node.outputs[0])]
     if first.integers:
         raise UnsupportedError("joins integers of several scales", hint="export in QDQ format")
-    return [Pending(shape, make)]
+    return [Pending(tuple(shape), make)]
 
 
 def _part(ctx: Context, node: Node, position: int) -> Held:
@@ -124,9 +124,9 @@ def _part(ctx: Context, node: Node, position: int) -> Held:
 def split(ctx: Context, node: Node) -> list[Value]:
     """Split: SPLIT into equal parts, slices otherwise."""
     x = ctx.held(node, integers=True)
-    (axis,) = axes_of((node.integer("axis", 0),), len(x.shape))
+    axis = axis_of(node, len(x.shape))
     count, size = len(node.outputs), x.shape[axis]
-    sizes = ctx.ints(node, 1, "the parts") if ctx.has(node, 1) else node.integers("split")
+    sizes = ctx.ints(node, 1, "the parts") if node.input(1) else node.integers("split")
     if sizes is None:
         if node.integer("num_outputs", count) != count or count < 1:
             raise ModelError(f"{node.integer('num_outputs', 0)} parts, {count} outputs")
@@ -136,44 +136,41 @@ def split(ctx: Context, node: Node) -> list[Value]:
         raise ModelError(f"parts {list(sizes[:16])} of {size} elements")
     tensor, order = ctx.build.natural(x)
     place = order.index(axis)
-    memory = [[(sizes[i] if d == axis else x.shape[d]) for d in order] for i in range(count)]
+    parts = cuts([x.shape[d] for d in order], place, sizes)
+    quant, named = x.quant, list(zip(node.outputs, parts, strict=True))
     if len(set(sizes)) == 1:
-        made = [ctx.build.activation(n, s, x.quant) for n, s in zip(node.outputs, memory, strict=True)]
+        made = [ctx.build.activation(name, part.extent, quant) for name, part in named]
         ctx.build.op(OpKind.SPLIT, [tensor], made, AxisAttrs(place))
     else:
-        made = []
-        for i, (name, shape) in enumerate(zip(node.outputs, memory, strict=True)):
-            begin = tuple(sum(sizes[:i]) if j == place else 0 for j in range(len(order)))
-            attrs = SliceAttrs(begin, (1,) * len(order), tuple(shape))
-            made.append(ctx.build.make(OpKind.SLICE, [tensor], name, shape, x.quant, attrs))
-    return [replace(ctx.build.held(t, order), integers=x.integers) for t in made]
+        made = [
+            ctx.build.make(OpKind.SLICE, [tensor], name, part.extent, quant, part) for name, part in named
+        ]
+    shapes = [(*x.shape[:axis], n, *x.shape[axis + 1 :]) for n in sizes]
+    return [
+        Held(t, shape, canonical(shape, order), quant, x.integers)
+        for t, shape in zip(made, shapes, strict=True)
+    ]
 
 
 def slice_(ctx: Context, node: Node) -> list[Value]:
     """Slice, with steps of either sign."""
     x = ctx.held(node, integers=True)
     starts, ends = ctx.ints(node, 1, "the starts"), ctx.ints(node, 2, "the ends")
-    axes = ctx.ints(node, 3, "the axes") if ctx.has(node, 3) else tuple(range(len(starts)))
-    steps = ctx.ints(node, 4, "the steps") if ctx.has(node, 4) else (1,) * len(starts)
+    axes = ctx.ints(node, 3, "the axes") if node.input(3) else tuple(range(len(starts)))
+    steps = ctx.ints(node, 4, "the steps") if node.input(4) else (1,) * len(starts)
     if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
         raise ModelError(f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes, steps {list(steps[:8])}")
     begin, stride, extent = [0] * len(x.shape), [1] * len(x.shape), list(x.shape)
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         (d,) = axes_of((axis,), len(x.shape))
-        taken = range(x.shape[d])[_slice(start, end, step, x.shape[d])]
+        taken = range(x.shape[d])[start:end:step]
         if not taken:
             raise UnsupportedError("a slice that takes nothing", hint="remove it from the network")
         begin[d], stride[d], extent[d] = taken.start, step, len(taken)
     tensor, order = ctx.build.natural(x)
     attrs = SliceAttrs(*(tuple(values[d] for d in order) for values in (begin, stride, extent)))
     kind = OpKind.SLICE if set(stride) == {1} else OpKind.STRIDED_SLICE
-    made = ctx.build.make(kind, [tensor], node.outputs[0], attrs.extent, x.quant, attrs)
-    return [replace(ctx.build.held(made, order), integers=x.integers)]
-
-
-def _slice(start: int, end: int, step: int, size: int) -> slice:
-    """As ONNX clamps: ends far below 0 mean "to the first" going backwards."""
-    return slice(start, None if step < 0 and end < -size else end, step)
+    return [ctx.build.moved(kind, x, tensor, order, node.outputs[0], extent, attrs)]
 
 
 _MODES = {"reflect": PadMode.REFLECT, "edge": PadMode.SYMMETRIC}
@@ -187,7 +184,7 @@ def pad(ctx: Context, node: Node) -> list[Value]:
     if mode == "constant" and x.integers:
         value = _stored_filling(ctx, node)
     elif mode == "constant":
-        real = ctx.scalar(node, 2, "the filling") if ctx.has(node, 2) else 0.0
+        real = ctx.scalar(node, 2, "the filling") if node.input(2) else 0.0
         value = _filling(real, x.quant)
     elif mode not in _MODES or (mode == "edge" and any(max(p) > 1 for p in pairs)):
         hint = "known: constant, reflect, and edge by one element"
@@ -195,14 +192,13 @@ def pad(ctx: Context, node: Node) -> list[Value]:
     tensor, order = ctx.build.natural(x)
     kind = OpKind.PAD if mode == "constant" else OpKind.MIRROR_PAD
     attrs = PadAttrs(tuple(pairs[d] for d in order), _MODES.get(mode, PadMode.CONSTANT), value)
-    memory = [x.shape[d] + sum(pairs[d]) for d in order]
-    made = ctx.build.make(kind, [tensor], node.outputs[0], memory, x.quant, attrs)
-    return [replace(ctx.build.held(made, order), integers=x.integers)]
+    shape = [n + sum(pair) for n, pair in zip(x.shape, pairs, strict=True)]
+    return [ctx.build.moved(kind, x, tensor, order, node.outputs[0], shape, attrs)]
 
 
 def _stored_filling(ctx: Context, node: Node) -> int:
     """The filling of quantised integers, of their type."""
-    if not ctx.has(node, 2):
+    if not node.input(2):
         raise UnsupportedError("a Pad of quantised integers without a filling", hint="pad before quantising")
     filling = ctx.array(node, 2, "the filling")
     if filling.size != 1 or filling.dtype.name not in ("int8", "uint8"):
@@ -214,7 +210,7 @@ def _pairs(ctx: Context, node: Node, rank: int) -> list[tuple[int, int]]:
     """(before, after) of every dimension."""
     flat = ctx.ints(node, 1, "the pads")
     axes = tuple(range(rank))
-    if ctx.has(node, 3):
+    if node.input(3):
         axes = tuple(a % rank for a in ctx.ints(node, 3, "the axes") if -rank <= a < rank)
     if len(flat) != 2 * len(axes) or len(set(axes)) != len(axes):
         raise ModelError(f"{len(flat)} pads for {len(axes)} dimensions")

@@ -1,25 +1,31 @@
-"""An ONNX file's main graph as plain values: operators with their attributes, constants, the interface."""
+"""An ONNX file's main graph as plain values: operators with their attributes, constants, the interface.
+
+What hostile files could cost is bounded here.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.onnxfile import MAX_RANK, Proto, plain_model, shown
+from buildtool.base.errors import ModelError, ToolError, UnsupportedError
 
+Proto = Any  # messages of the onnx package, whose types mypy does not know
 Array = npt.NDArray[Any]
 Attribute = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Array
 
 LEAST_OPSET, MOST_OPSET = 11, 25
+MAX_NODES = 1 << 14
+MAX_RANK = 16
+MAX_NAME = 200
 MAX_LIST = 4096  # elements of an attribute
+EXTERNAL = 1  # TensorProto.DataLocation
 _DOMAINS = ("", "ai.onnx", "com.microsoft")
-_EXTERNAL = 1  # TensorProto.DataLocation
 _WIDE = 1 << 31  # bytes of a constant
 
 # TensorProto.DataType -> numpy's name; other types have no place in an int8 network.
@@ -98,7 +104,7 @@ class Interface:
 
 
 @dataclass(frozen=True)
-class QdqFile:
+class OnnxFile:
     """The main graph. Constants are decoded on demand."""
 
     name: str
@@ -113,9 +119,54 @@ class QdqFile:
         return to_array(self.initializers[name], name)
 
 
-def read_file(data: bytes) -> QdqFile:
+def shown(name: str) -> str:
+    """A name fit for messages and tables."""
+    return "".join(c if c.isprintable() else "?" for c in name[:MAX_NAME])
+
+
+def parsed(data: bytes) -> Proto:
+    """The file's message: a model of some operators, not too many, whose names are fit, without functions.
+
+    Raises ModelError, UnsupportedError; ToolError without the onnx package.
+    """
+    try:
+        import onnx
+    except ImportError:
+        hint = "pip install onnx"
+        raise ToolError("the Python package onnx is not installed", hint=hint) from None
+    from google.protobuf.message import DecodeError
+
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(data)
+    except (DecodeError, ValueError, RecursionError):
+        raise ModelError("not an ONNX file, or a damaged one", hint="export the model again") from None
+    if not model.HasField("graph"):
+        raise ModelError("the file has no graph", hint="export the model again")
+    nodes = model.graph.node
+    if len(nodes) > MAX_NODES:
+        raise ModelError(f"{len(nodes)} operators, more than {MAX_NODES}")
+    if not nodes:
+        raise ModelError("the graph has no operators")
+    if len(model.functions):
+        raise UnsupportedError("local functions", hint="export with functions inlined")
+    _check_names(model.graph)
+    return model
+
+
+def _check_names(graph: Proto) -> None:
+    """Refuses names that are not UTF-8, which protobuf returns as bytes."""
+    named = (*graph.input, *graph.output, *graph.value_info, *graph.initializer)
+    names = [graph.name, *(value.name for value in named)]
+    for node in graph.node:
+        names += [node.op_type, *node.input, *node.output]
+    if not all(isinstance(name, str) for name in names):
+        raise ModelError("a name that is not text", hint="export the model again")
+
+
+def read_file(data: bytes) -> OnnxFile:
     """Parses `data`. Raises ModelError, UnsupportedError; ToolError without the onnx package."""
-    model = plain_model(data)
+    model = parsed(data)
     graph = model.graph
     if len(graph.sparse_initializer):
         raise UnsupportedError("sparse constants", hint="store them densely")
@@ -126,7 +177,7 @@ def read_file(data: bytes) -> QdqFile:
     outputs = tuple(value.name for value in graph.output)
     if not inputs or not outputs:
         raise ModelError(f"{len(inputs)} network inputs, {len(outputs)} outputs")
-    return QdqFile(shown(graph.name) or "network", opset, nodes, inputs, outputs, initializers)
+    return OnnxFile(shown(graph.name) or "network", opset, nodes, inputs, outputs, initializers)
 
 
 def _opset(model: Proto) -> int:
@@ -181,15 +232,13 @@ def to_array(tensor: Proto, name: str) -> Array:
     """A TensorProto as numpy has it, its size checked against its data first."""
     from onnx import numpy_helper
 
-    if tensor.data_location == _EXTERNAL:
+    if tensor.data_location == EXTERNAL:
         hint = "save it in one file: onnx.save(onnx.load(path), path, save_as_external_data=False)"
         raise UnsupportedError("weights in another file", tensor=shown(name), hint=hint)
     if tensor.data_type not in DTYPES:
         hint = "quantise weights to 8 bits"
         raise UnsupportedError(f"elements of type {tensor.data_type}", tensor=shown(name), hint=hint)
-    dims = tuple(int(n) for n in tensor.dims)
-    if len(dims) > MAX_RANK or any(n < 0 for n in dims) or math.prod(dims) * 8 > _WIDE:
-        raise ModelError(f"the shape {list(dims[:MAX_RANK])}", tensor=shown(name))
+    dims = checked_dims(tensor.dims, name, most=_WIDE // 8)
     try:
         array = np.asarray(numpy_helper.to_array(tensor))
     except Exception as error:  # numpy and onnx raise many kinds on damaged data
@@ -199,26 +248,33 @@ def to_array(tensor: Proto, name: str) -> Array:
     return array
 
 
-def _interface(value: Proto) -> Interface:
-    """A network input: open batch dimensions are 1, others are refused."""
-    kind = value.type.tensor_type
-    if not value.type.HasField("tensor_type") or not kind.HasField("shape"):
+def checked_dims(given: Iterable[int], name: str, most: float = math.inf) -> tuple[int, ...]:
+    """A shape; ModelError for one of too many dimensions, or more than `most` elements."""
+    dims = tuple(int(n) for n in given)
+    if len(dims) > MAX_RANK or any(n < 0 for n in dims) or math.prod(dims) > most:
+        raise ModelError(f"the shape {list(dims[:MAX_RANK])}", tensor=shown(name))
+    return dims
+
+
+def fix_input(value: Proto, hint: str) -> None:
+    """Sets the open batch of a network input to 1; refuses other open dimensions, with `hint`."""
+    if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
         raise UnsupportedError("an input that is not a tensor of a known rank", tensor=shown(value.name))
-    shape: list[int] = []
-    for place, dim in enumerate(kind.shape.dim):
-        known = dim.HasField("dim_value") and dim.dim_value >= 1
-        if not known and place:
-            hint = "export with a fixed input shape, or use onnxruntime's make_dynamic_shape_fixed"
-            raise UnsupportedError(
-                f"dimension {place} of an input is open", tensor=shown(value.name), hint=hint
-            )
-        shape.append(int(dim.dim_value) if known else 1)
-    if len(shape) > MAX_RANK or math.prod(shape) > _WIDE:
-        raise ModelError(f"the shape {shape[:MAX_RANK]}", tensor=shown(value.name))
+    for place, dim in enumerate(value.type.tensor_type.shape.dim):
+        if not dim.HasField("dim_value") or dim.dim_value < 1:
+            if place:
+                text = f"dimension {place} of an input is open"
+                raise UnsupportedError(text, tensor=shown(value.name), hint=hint)
+            dim.dim_value = 1
+
+
+def _interface(value: Proto) -> Interface:
+    """A network input."""
+    fix_input(value, "export with a fixed input shape, or use onnxruntime's make_dynamic_shape_fixed")
+    kind = value.type.tensor_type
+    shape = checked_dims((dim.dim_value for dim in kind.shape.dim), value.name, most=_WIDE)
     dtype = DTYPES.get(int(kind.elem_type), "")
     if dtype not in ("float32", "int8", "uint8"):
-        hint = "inputs are float32, int8 or uint8"
-        raise UnsupportedError(
-            f"an input of type {dtype or kind.elem_type}", tensor=shown(value.name), hint=hint
-        )
-    return Interface(value.name, tuple(shape), dtype)
+        text = f"an input of type {dtype or kind.elem_type}"
+        raise UnsupportedError(text, tensor=shown(value.name), hint="inputs are float32, int8 or uint8")
+    return Interface(value.name, shape, dtype)

@@ -10,10 +10,9 @@ import numpy as np
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.numbering import graph_of
-from buildtool.graph.onnxfile import shown
-from buildtool.graph.onnxqdq.file import Array
-from buildtool.graph.onnxqdq.layout import Layout, between, canonical, order_of, plain
-from buildtool.graph.onnxqdq.values import Held, Quantized
+from buildtool.graph.onnx.file import Array, shown
+from buildtool.graph.onnx.layout import Layout, between, lying, order_of, plain
+from buildtool.graph.onnx.values import Held, Quantized
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.types import (
     Attrs,
@@ -119,23 +118,29 @@ class Builder:
         self.op(kind, inputs, [out], attrs)
         return out
 
-    def kernel_name(self, name: str, own: Quantization, out: Quantization) -> str:
-        """What the kernel's output is called where `name` is its requantisation from `own` to `out`."""
-        return name if same_quantization(own, out) else f"{name}/kernel"
+    def moved(
+        self,
+        kind: OpKind,
+        x: Held,
+        tensor: int,
+        order: Sequence[int],
+        name: str,
+        shape: Sequence[int],
+        attrs: Attrs,
+    ) -> Held:
+        """What moves or picks elements of `x`, which lies as `tensor` in `order`; so does the result."""
+        memory, layout = lying(shape, order)
+        made = self.make(kind, [tensor], name, memory, x.quant, attrs)
+        return Held(made, tuple(shape), layout, x.quant, x.integers)
 
-    def requantized(self, x: Held, quant: Quantization, name: str) -> Held:
-        """`x` in another quantisation."""
+    def requantized(self, x: Held, quant: Quantization, name: str, remember: bool = False) -> Held:
+        """`x` in another quantisation; `remember`: for `unrounded`, unless more is lost than roundings."""
         if same_quantization(x.quant, quant):
             return x
         out = self.make(OpKind.QUANTIZE, [x.tensor], name, self.tensors[x.tensor].shape, quant)
+        if remember and _covers(quant, x.quant):
+            self._kernels[out] = x
         return Held(out, x.shape, x.layout, quant)
-
-    def requantized_kernel(self, x: Held, quant: Quantization, name: str) -> Held:
-        """`x`, whose quantisation is its kernel's own, in another; remembers where it came from."""
-        made = self.requantized(x, quant, name)
-        if made is not x and _covers(quant, x.quant):
-            self._kernels[made.tensor] = x
-        return made
 
     def unrounded(self, x: Held) -> Held:
         """`x` as its kernel made it, before it was rounded again; x itself where there is no such thing.
@@ -180,8 +185,8 @@ class Builder:
 
     def ordered(self, x: Held, order: Sequence[int]) -> int:
         """The tensor whose dimension i is the file's dimension order[i]."""
-        tensor = self._laid(x.tensor, x.layout, canonical(x.shape, order))
-        return self.viewed(tensor, [x.shape[d] for d in order])
+        memory, layout = lying(x.shape, order)
+        return self.viewed(self._laid(x.tensor, x.layout, layout), memory)
 
     def natural(self, x: Held) -> tuple[int, tuple[int, ...]]:
         """(tensor, order): as it lies, its dimensions being those of the file in that order.
@@ -191,15 +196,6 @@ class Builder:
         order = order_of(x.shape, x.layout)
         order = tuple(range(len(x.shape))) if order is None else order
         return self.ordered(x, order), order
-
-    def held(self, tensor: int, order: Sequence[int]) -> Held:
-        """A tensor whose dimension i is the file's dimension order[i]."""
-        made = self.tensors[tensor]
-        assert made.quant is not None
-        shape = [0] * len(order)
-        for size, d in zip(made.shape, order, strict=True):
-            shape[d] = size
-        return Held(tensor, tuple(shape), canonical(shape, order), made.quant)
 
     def spread(self, constant: Quantized, name: str, order: Sequence[int]) -> int:
         """An int8 constant operand, its dimensions in that order (those of an operand of that rank).

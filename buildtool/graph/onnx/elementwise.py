@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.onnxqdq import scales
-from buildtool.graph.onnxqdq.context import Context
-from buildtool.graph.onnxqdq.file import Node
-from buildtool.graph.onnxqdq.values import NO_CLAMP, Constant, Held, Pending, Quantized, Value
+from buildtool.graph.onnx import scales
+from buildtool.graph.onnx.context import Context
+from buildtool.graph.onnx.file import Node
+from buildtool.graph.onnx.layout import lying
+from buildtool.graph.onnx.values import NO_CLAMP, Constant, Held, Pending, Quantized, Value
 from buildtool.graph.ops import ONNX
 from buildtool.graph.types import Activation, Attrs, ElementwiseAttrs, OpKind, Quantization, QuotientAttrs
 
@@ -33,16 +34,12 @@ def divide(ctx: Context, node: Node) -> list[Value]:
     divisor = ctx.value(node.input(1))
     if not isinstance(divisor, (Constant, Quantized)) or divisor.data.size != 1:
         return elementwise(ctx, node)
-    value = float(divisor.data.reshape(-1)[0])
-    if isinstance(divisor, Quantized):
-        value = (value - divisor.quant.zero_point) * divisor.quant.scale
+    value = float((divisor.real if isinstance(divisor, Quantized) else divisor.data).reshape(-1)[0])
     if value == 0 or not math.isfinite(1 / value):
         raise ModelError("a Div by zero")
     sign = np.full((1,), int(math.copysign(1, value)), np.int8)
-    scale = float(np.float32(abs(1 / value)))
-    return [
-        sum_or_product(ctx, OpKind.MUL, ctx.operand(node, 0), Quantized(sign, Quantization((scale,), (0,))))
-    ]
+    factor = Quantized(sign, Quantization((float(np.float32(abs(1 / value))),), (0,)))
+    return [sum_or_product(ctx, OpKind.MUL, ctx.operand(node, 0), factor)]
 
 
 def _as_bias(ctx: Context, node: Node) -> Pending | None:
@@ -51,30 +48,19 @@ def _as_bias(ctx: Context, node: Node) -> Pending | None:
         return None
     for name, other in (node.inputs, node.inputs[::-1]):
         before, constant = ctx.values.get(name), ctx.value(other)
-        if (
-            not isinstance(before, Pending)
-            or before.biased is None
-            or not isinstance(constant, (Constant, Quantized))
-        ):
+        if not isinstance(before, Pending) or not isinstance(constant, (Constant, Quantized)):
             continue
-        alone = ctx.alone(name) and before.clamp == NO_CLAMP
         rank, shape = len(before.shape), constant.data.shape
-        full = (1,) * (rank - len(shape)) + shape
-        if (
-            alone
-            and len(full) == rank
-            and all(n == 1 for d, n in enumerate(full) if d != before.channel % rank)
-        ):
+        allowed = [1] * rank
+        allowed[before.channel] = before.shape[before.channel]
+        full = [1] * (rank - len(shape)) + [*shape]
+        fits = len(full) == rank and all(n in (1, m) for n, m in zip(full, allowed, strict=True))
+        if before.biased is not None and fits and ctx.alone(name) and before.clamp == NO_CLAMP:
             flat = constant.data.reshape(-1)
-            if flat.size in (1, before.shape[before.channel]):
-                return before.biased(_flat(constant))
+            if isinstance(constant, Constant):
+                return before.biased(Constant(flat))
+            return before.biased(Quantized(flat, replace(constant.quant, axis=0)))
     return None
-
-
-def _flat(constant: Constant | Quantized) -> Constant | Quantized:
-    if isinstance(constant, Constant):
-        return Constant(constant.data.reshape(-1))
-    return Quantized(constant.data.reshape(-1), replace(constant.quant, axis=0))
 
 
 def sum_or_product(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized) -> Pending:
@@ -95,30 +81,25 @@ def pair_of(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized
     leader = max((x for x in (a, b) if isinstance(x, Held)), key=lambda x: math.prod(x.shape), default=None)
     if leader is None:
         raise UnsupportedError("a sum or product of constants", hint="fold constants before exporting")
-    whole = Held(
-        leader.tensor, (1,) * (len(shape) - len(leader.shape)) + leader.shape, leader.layout, leader.quant
-    )
     if all(_same(x, leader) for x in (a, b)):
         memory: Sequence[int] = ctx.build.tensors[leader.tensor].shape
         tensors = [_as_it_lies(ctx, x, memory) for x in (a, b)]
         layout = leader.layout
     else:
-        _, order = ctx.build.natural(whole)
+        _, order = ctx.build.natural(replace(leader, shape=_long(leader.shape, len(shape))))
         tensors = [in_order(ctx, x, order) for x in (a, b)]
-        memory = [shape[d] for d in order]
-        layout = None
+        memory, layout = lying(shape, order)
+    attrs: Attrs | None = None
+    if kind is OpKind.DIV:
+        attrs = QuotientAttrs(wraps=False)
+    elif kind in (OpKind.ADD, OpKind.SUB, OpKind.MUL):
+        attrs = ElementwiseAttrs()
+    return ctx.pending(kind, tensors, shape, memory, layout, attrs)
 
-    fuses = kind in (OpKind.ADD, OpKind.SUB, OpKind.MUL, OpKind.DIV)
 
-    def make(out: Quantization, activation: Activation, name: str) -> Held:
-        attrs: Attrs = ElementwiseAttrs(activation) if fuses else Attrs()
-        attrs = QuotientAttrs(activation, wraps=False) if kind is OpKind.DIV else attrs
-        made = ctx.build.make(kind, tensors, name, memory, out, attrs)
-        if layout is not None:
-            return Held(made, shape, layout, out)
-        return ctx.build.held(made, order)
-
-    return Pending(shape, make, fuses=fuses)
+def _long(shape: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    """The shape with ones in front."""
+    return (1,) * (rank - len(shape)) + shape
 
 
 def _same(x: Held | Quantized, leader: Held) -> bool:
@@ -138,8 +119,7 @@ def in_order(ctx: Context, x: Held | Quantized, order: Sequence[int]) -> int:
     """An operand's tensor, its dimensions (as many as the result's) in that order."""
     if isinstance(x, Quantized):
         return ctx.build.spread(x, "constant", order)
-    shape = (1,) * (len(order) - len(x.shape)) + x.shape
-    return ctx.build.ordered(Held(x.tensor, shape, x.layout, x.quant), order)
+    return ctx.build.ordered(replace(x, shape=_long(x.shape, len(order))), order)
 
 
 Numbers = npt.NDArray[np.float64]
@@ -181,7 +161,7 @@ def _operand(ctx: Context, node: Node, position: int) -> Held | Numbers:
     if isinstance(value, Quantized):
         if len(value.quant.scales) > 1:
             raise UnsupportedError(f"an operand of {node.kind} with a scale a channel")
-        return (value.data.astype(np.float64) - value.quant.zero_point) * value.quant.scale
+        return value.real
     return ctx.held(node, position)
 
 

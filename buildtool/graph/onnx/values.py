@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from buildtool.graph.onnxqdq.file import Array
-from buildtool.graph.onnxqdq.layout import Layout
+import numpy as np
+
+from buildtool.graph.onnx.file import Array
+from buildtool.graph.onnx.layout import Layout
 from buildtool.graph.types import Activation, Quantization
 
 Clamp = tuple[float, float]
@@ -37,6 +39,15 @@ class Quantized:
 
     data: Array
     quant: Quantization
+
+    @property
+    def real(self) -> Array:
+        """The numbers that it stands for, as float64; of several scales those of a vector."""
+        zeros, factors = np.array(self.quant.zero_points), np.array(self.quant.scales)
+        data = self.data.astype(np.float64)
+        if factors.size == 1:
+            return np.asarray((data - zeros[0]) * factors[0])
+        return np.asarray((data.reshape(-1) - zeros) * factors)
 
 
 @dataclass(frozen=True, eq=False)
