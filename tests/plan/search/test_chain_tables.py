@@ -13,6 +13,7 @@ from buildtool.base.session import Session
 from buildtool.plan.assemble.workspace import workspace
 from buildtool.plan.search.blocks import Blocks
 from buildtool.plan.search.front import Settings, front
+from buildtool.plan.search.priced import priced
 from buildtool.plan.types import Region
 
 
@@ -57,6 +58,21 @@ def test_what_another_network_left_in_a_session_is_what_would_be_made(graphs, ta
             for last in range(tables.count):
                 assert tables.rows_of(last).tolist() == own.rows_of(last).tolist()
                 assert tables.endings(last) == own.endings(last)
+
+
+@settings(derandomize=True, deadline=None, max_examples=15)
+@given(networks(2, 7), targets, st.sampled_from([1, 1 << 20]), st.booleans())
+def test_a_price_on_work_takes_no_costs_for_its_own_weights_and_leaves_none(graph, target, price, late):
+    shared, alone = (front(graph, target, Settings(), session) for session in (Session(), None))
+    dear, own = (priced(found.cost_tables, price) for found in (shared, alone))
+    if late:  # costs are there already
+        shared.cost_tables.spare  # noqa: B018 - makes the rows
+    for last in range(own.count):
+        forms = dear.endings(last)
+        assert [form.extra for form in forms] == [
+            dear.extra(form.block, form.form, dear.e.heights[last]) for form in forms
+        ]
+        assert shared.cost_tables.endings(last) == alone.cost_tables.endings(last)
 
 
 def test_networks_with_equal_chains_share_their_forms(monkeypatch):
