@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from buildtool.base import pareto
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.base.work import Work
 from buildtool.graph.partviews import written_in_place
@@ -67,11 +68,7 @@ def points(
 
 def undominated(found: Iterable[Point]) -> tuple[Point, ...]:
     """The points that no other beats in memory and work, least memory first."""
-    kept: list[Point] = []
-    for point in sorted(found, key=lambda p: (p.plan.arena_bytes, p.plan.macs, p.plan.cost)):
-        if not kept or point.plan.macs < kept[-1].plan.macs:
-            kept.append(point)
-    return tuple(kept)
+    return tuple(pareto.undominated(found, lambda p: (p.plan.arena_bytes, p.plan.macs, p.plan.cost)))
 
 
 def point_of(plan: Plan, graph: Graph, prepared: Prepared) -> Point:

@@ -25,12 +25,13 @@ makes all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from buildtool.base.errors import UsageError, suggest
 from buildtool.base.modes import Image, InPlace
+from buildtool.base.pareto import undominated
 from buildtool.base.session import Session
 from buildtool.base.work import Work
 from buildtool.graph.digest import topology_digest
@@ -185,7 +186,7 @@ class Space:
         if key not in self._ways:
             extra = self.most_extra(max_f)
             search = Search(self.cuts, extra, most_labels)
-            found = _undominated(search.falling())
+            found = tuple(undominated(search.falling(), lambda way: (way.bytes, way.weight)))
             missed = 1.0 if search.exact else factor(self.cuts, extra, found, search.exact_way)
             self._ways[key] = Ways(found, missed)
         return self._ways[key]
@@ -478,15 +479,6 @@ def space_of(graph: Graph, target: Target, settings: Settings, session: Session)
     )
     key = (*known.key, settings.hand_offs, blocks.STEPS)
     return session.remember("space", key, lambda: Space(known, settings.hand_offs, session))
-
-
-def _undominated(found: Iterable[Way]) -> tuple[Way, ...]:
-    """The ways that no other beats, least bytes first."""
-    kept: list[Way] = []
-    for way in sorted(found, key=lambda way: (way.bytes, way.weight)):
-        if not kept or way.weight < kept[-1].weight:
-            kept.append(way)
-    return tuple(kept)
 
 
 def refuse_unstreamable(graph: Graph, kernels: Sequence[KernelVariant | None]) -> None:
