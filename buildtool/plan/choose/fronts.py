@@ -150,7 +150,7 @@ def _streamed(alone: Prepared, placing: _Placing, known: Sequence[Point]) -> Ite
     indices: Iterable[int] = range(len(found.points))
     if not math.isinf(placing.below):
         constants = least_loading_cost(alone.graph, alone.target)
-        indices = found.cheaper(math.inf, Search(found.cost_cuts), lambda: placing.below - constants)
+        indices = found.cheaper(math.inf, Search(found.space.cost_cuts), lambda: placing.below - constants)
     quick = _at_once(found, alone, placing, known) if placing.smallest and loads(alone.target.board) else []
     for index in indices:
         if _is_beaten(found.points[index], known):
@@ -235,7 +235,7 @@ def least_cost(alone: Prepared) -> float:
     """A cost that no plan of the network's one order is below; 0 where that is not known without a search."""
     from buildtool.target.costs import COST_UNITS
 
-    tables = searched(alone).cost_tables
+    tables = searched(alone).space.cost_tables
     if not tables.nothing_saves:
         return 0.0
     return tables.before[-1] / COST_UNITS + least_loading_cost(alone.graph, alone.target)
