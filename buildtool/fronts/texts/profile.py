@@ -71,7 +71,7 @@ def _verdict(answer: ProfileAnswer) -> str:
 
 
 def _table(answer: ProfileAnswer) -> str:
-    """A line a layer, and totals; of a plan that repeats work (or leaves some out) with the F of every layer."""
+    """A line a layer, and totals; of a plan that repeats work or leaves some out with each layer's F."""
     rows, macs, issues = answer["per_operator"], answer["macs"], answer["issues"]
     counts_issues = issues is not None and bool(issues["operators"])
     columns: list[Column] = [
