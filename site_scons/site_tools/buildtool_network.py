@@ -63,6 +63,7 @@ SHORT = {
     "LINKCOMSTR": "linking $TARGET",
 }
 _COMPILED = ("toolchain", "debug", "on", "wire")  # what decides how is compiled, and not what
+_WARNING = re.compile(r"-W(?![alp],).*")  # a flag that changes nothing of what a compiler runs or reads
 EMITTED = "emitted"  # the root in an answer that a network's own folder stands for
 
 _clients: dict[str, Client] = {}
@@ -461,6 +462,7 @@ def _compiler(env):
     """Compiler and linker as a value: what they are now, with all that they say that they run and read."""
     tools = env["BOARD_ANSWER"]["tools"]
     words = tuple(map(str, env.subst_list("$CC $CCFLAGS")[0]))
+    words = tuple(word for word in words if not _WARNING.fullmatch(word))
     joined = {k: os.pathsep.join(map(str, env.Flatten([value]))) for k, value in env["ENV"].items()}
     digest = _identity(words, tuple(sorted(joined.items())), tuple(tools["ldflags"]))
     return env.Value(f"the compiler {tools['identity']}, {digest}")

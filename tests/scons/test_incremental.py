@@ -6,8 +6,6 @@ import mmap
 import os
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -16,6 +14,7 @@ import pytest
 from buildtool_plugins.tools.find import find_clang
 from onecompile import once_compiled
 from paths import ROOT
+from programs import scons, with_tools
 from retrained import retrained_model
 
 from buildtool import zoo
@@ -65,28 +64,12 @@ class Tree:
     """A folder with the SConstruct and its tools; `home` is the checkout whose buildtool they ask."""
 
     def __init__(self, folder: Path, home: Path, variables: dict[str, str]) -> None:
-        self.folder, self.home = folder, home
+        self.folder, self.home = with_tools(folder), home
         self.variables = variables | {"XDG_CACHE_HOME": str(folder.parent / "cache")}
-        folder.mkdir()
-        shutil.copy(ROOT / "SConstruct", folder)
-        ignore = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / "site_scons", folder / "site_scons", ignore=ignore)
         (folder / "site_scons/site_init.py").write_text(TOLD)
 
     def scons(self, *words: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "SCons", "-Q", *words],
-            cwd=self.folder,
-            env=os.environ | {"PYTHONPATH": str(self.home)} | self.variables,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=1800,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout
-        return done.stdout
+        return scons(self.folder, *words, home=self.home, **self.variables)
 
     def ran(self, *words: str) -> list[str]:
         """What ran, in order, with the paths as below the build's or the checkout's folder."""
