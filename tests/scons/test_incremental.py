@@ -210,6 +210,44 @@ def test_another_compiler_behind_an_unchanged_script_compiles_and_links_everythi
     assert tree.ran(*words) == []
 
 
+OWN = """
+import os
+DefaultEnvironment(tools=[])
+env = Environment(tools=["cc", "c++", "link", "ar", "as", "buildtool_network"], ENV=dict(os.environ))
+env.UseBoard("cortex-m4")
+env.Replace(CXX=env["CC"])
+app = env.Clone()
+app.Append(CCFLAGS=["-DAPP"])
+app.Object("one.o", "one.c")
+app.StaticLibrary("two", ["two.c", "three.S", "four.cpp"])
+"""
+
+
+def test_the_users_own_objects_are_compiled_again_by_another_compiler_behind_an_unchanged_script(
+    tmp_path: Path,
+) -> None:
+    """Also with another variable of the compiler, of which SCons knows nothing either."""
+    tree, behind = quick_tree(tmp_path / "tree", tmp_path)
+    (tree.folder / "SConstruct").write_text(OWN)
+    names = ("one.c", "two.c", "three.S", "four.cpp")
+    for name in names:
+        (tree.folder / name).touch()
+    objects = sorted(f"{'assembling' if name.endswith('S') else 'compiling'} {name}" for name in names)
+
+    def made() -> list[str]:
+        return sorted(line for line in tree.ran() if line.split(" ")[1] in names)
+
+    assert made() == objects
+    assert made() == []
+    with behind.open("a") as file:
+        file.write('printf other >> "$output"\n')
+    assert made() == objects
+    assert (tree.folder / "one.o").read_bytes() == b"other"
+    tree.variables["CCC_OVERRIDE_OPTIONS"] = "# +-O1"
+    assert made() == objects
+    assert made() == []
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="there is no file system in memory")
 @pytest.mark.parametrize("where", ["on disk", "in memory"])
