@@ -7,7 +7,7 @@ import pytest
 from daemons import eventually, running
 from zeronet import Net
 
-from buildtool.client import events
+from buildtool.daemon import events
 from buildtool.fronts.cli import main as cli
 from buildtool.fronts.cli import watch
 from buildtool.graph.tflite.writer import write_model
@@ -119,7 +119,7 @@ def test_a_touch_and_other_files_start_no_round(project):
 
 
 def test_a_network_file_system_is_looked_at_and_that_is_said_once(project, monkeypatch, capsys):
-    monkeypatch.setattr(watch, "file_system", lambda folder: "nfs")
+    monkeypatch.setattr(events, "file_system", lambda folder: "nfs")
     assert "nfs" in events.FOREIGN
     saves = [lambda: (project / "net.tflite").write_bytes(model(16))]
     first, second = rounds(monkeypatch, capsys, ["--daemon", "off"], saves)

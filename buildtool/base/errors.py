@@ -237,18 +237,18 @@ def to_data(error: BuildtoolError) -> ErrorData:
 
 def from_data(data: Mapping[str, Any]) -> BuildtoolError:
     """The exception that `to_data` described, of the class that has its code; strange values are text."""
-    classes: tuple[type[BuildtoolError], ...] = (BuildtoolError, *BuildtoolError.__subclasses__())
-    known = {cls.code: cls for cls in classes}
-    words = {name: str(data.get(name, "")) for name in ("path", "operator", "tensor", "option")}
+    known = {cls.code: cls for cls in BuildtoolError.__subclasses__()}
     code = str(data.get("code", "")) or BuildtoolError.code
-    hints = data.get("hints")
-    found = [_hint(item) for item in hints if isinstance(item, Mapping)] if isinstance(hints, list) else []
-    error = known.get(code, BuildtoolError)(str(data.get("text", "")), hint=found)
-    for name, word in words.items():
-        setattr(error, name, word)
-    line, column = data.get("line"), data.get("column")
-    error.line, error.column = line if isinstance(line, int) else 0, column if isinstance(column, int) else 0
+    error = known.get(code, BuildtoolError)(str(data.get("text", "")))
     error.code = code
+    for name in ("path", "operator", "tensor", "option"):
+        setattr(error, name, str(data.get(name, "")))
+    for name in ("line", "column"):
+        number = data.get(name)
+        setattr(error, name, number if isinstance(number, int) else 0)
+    hints = data.get("hints")
+    found = [hint for hint in hints if isinstance(hint, Mapping)] if isinstance(hints, list) else []
+    error.hints = tuple(map(_hint, found))
     return error
 
 

@@ -10,8 +10,8 @@ from zeronet import Net
 
 from buildtool.api import handle
 from buildtool.base.digests import sha256
-from buildtool.client import events
 from buildtool.client.files import Located
+from buildtool.daemon import events
 from buildtool.daemon import watcher as watching
 from buildtool.daemon.memory import FileDigests
 from buildtool.daemon.watcher import MOST_REQUESTS, Watcher
@@ -105,7 +105,7 @@ def watcher_of(project, **more):
 
 
 def test_without_events_a_look_finds_the_change_and_it_is_said_once(project, monkeypatch, capsys):
-    monkeypatch.setattr(watching, "file_system", lambda folder: "nfs4")
+    monkeypatch.setattr(events, "file_system", lambda folder: "nfs4")
     monkeypatch.setattr(watching, "LOOK_SECONDS", 0.0)
     monkeypatch.setattr(watching, "SETTLE_SECONDS", 0.0)
     found = watcher_of(project)
@@ -114,16 +114,16 @@ def test_without_events_a_look_finds_the_change_and_it_is_said_once(project, mon
         found.poll(0.0)
         ((request, _),) = found.changed()
         assert request == located(project)
-    assert found._observer is None
+    assert not found._events.watches
     assert found.status()["without_events"] == {str(project): "its file system (nfs4) sends no events"}
     assert capsys.readouterr().out.count("no events for") == 1
 
 
 def test_a_system_without_watches_left_is_looked_at(project, monkeypatch, capsys):
-    def refuse(self, folder):
+    def refuse(*about):
         raise OSError(28, "inotify watch limit reached")
 
-    monkeypatch.setattr(Watcher, "_schedule", refuse)
+    monkeypatch.setattr(events.Events, "_schedule", refuse)
     monkeypatch.setattr(watching, "LOOK_SECONDS", 0.0)
     monkeypatch.setattr(watching, "SETTLE_SECONDS", 0.0)
     found = watcher_of(project)
@@ -136,8 +136,7 @@ def test_a_system_without_watches_left_is_looked_at(project, monkeypatch, capsys
 def test_an_event_that_was_lost_is_made_good_by_a_look_and_said_once(project, monkeypatch, capsys):
     monkeypatch.setattr(watching, "LOOK_SECONDS", 0.0)
     monkeypatch.setattr(watching, "SETTLE_SECONDS", 0.0)
-    monkeypatch.setattr(watching, "file_system", lambda folder: "")
-    monkeypatch.setattr(Watcher, "_schedule", lambda self, folder: None)  # events go astray
+    monkeypatch.setattr(events.Events, "listen", lambda *about: "")  # events go astray
     found = watcher_of(project)
     for channels in (16, 24):
         (project / "net.tflite").write_bytes(model(channels))
@@ -168,7 +167,7 @@ def test_what_is_watched_is_bounded_by_the_requests_that_are_remembered(tmp_path
         (folder / "net.tflite").write_bytes(b"%d" % number)
         found.remember(located(folder, board="host"), {})
     assert len(found.status()["files"]) == MOST_REQUESTS
-    assert len(found._folders) == len(found._watches) == len(found._stamps) == MOST_REQUESTS
+    assert len(found._folders) == len(found._events.watches) == len(found._stamps) == MOST_REQUESTS
     found.stop()
 
 
