@@ -7,14 +7,13 @@ from pathlib import Path
 import msgpack
 import pytest
 from daemons import BOARDS, PLENTY, eventually, is_running, running
-from zeronet import Net
+from zeronet import small
 
 from buildtool import api as service
 from buildtool.client.files import Located
 from buildtool.daemon import preparing
 from buildtool.daemon.pool import Job
 from buildtool.daemon.preparing import Budget, Preparer
-from buildtool.graph.tflite.writer import write_model
 
 
 class Fake:
@@ -196,9 +195,7 @@ def request_of(tmp_path):
     """A request about a network of so many channels, which is saved."""
 
     def located(channels=8, **more):
-        net = Net((1, 8, 8, 3))
-        graph = net.graph(net.dense(net.mean(net.conv(net.inputs[0], channels, (3, 3))), 4))
-        (tmp_path / "net.tflite").write_bytes(write_model(graph))
+        (tmp_path / "net.tflite").write_bytes(small(channels))
         request = {"kind": "plan", "model": "net.tflite", "board": "cortex-m4", **more}
         return Located(request, str(tmp_path)).request
 

@@ -10,7 +10,7 @@ import msgpack
 import pytest
 from daemons import BOARDS, eventually, is_running, running
 from paths import ROOT
-from zeronet import Net
+from zeronet import small
 
 from buildtool.api import handle
 from buildtool.api.requests import KINDS, type_of
@@ -20,7 +20,6 @@ from buildtool.base.errors import BuildtoolError
 from buildtool.client import daemon as client
 from buildtool.client import endpoint as places
 from buildtool.client.files import Located
-from buildtool.graph.tflite.writer import write_model
 
 REQUESTS = {
     "plan": {"model": "net.tflite", "board": "cortex-m4"},
@@ -50,9 +49,7 @@ WRONG = {
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
-    net = Net((1, 8, 8, 3))
-    graph = net.graph(net.dense(net.mean(net.conv(net.inputs[0], 8, (3, 3))), 4))
-    (folder / "net.tflite").write_bytes(write_model(graph))
+    (folder / "net.tflite").write_bytes(small())
     (folder / "arena.csv").write_text("id,lower,upper,size\na,0,2,8\nb,1,3,8\n")
     return folder
 
@@ -106,9 +103,7 @@ def test_equal_requests_are_answered_from_memory_and_changed_files_are_not(files
     planned = daemon.counts()["planned"]
     assert daemon.ask(located(tmp_path, request)) == first
     assert daemon.counts()["planned"] == planned
-    net = Net((1, 8, 8, 3))
-    other = write_model(net.graph(net.dense(net.mean(net.conv(net.inputs[0], 16, (3, 3))), 4)))
-    (tmp_path / "net.tflite").write_bytes(other)
+    (tmp_path / "net.tflite").write_bytes(small(16))
     changed = daemon.ask(located(tmp_path, request))
     assert changed == msgpack.unpackb(msgpack.packb(handle(located(tmp_path, request)))) != first
 

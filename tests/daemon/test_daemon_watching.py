@@ -6,7 +6,7 @@ import time
 import msgpack
 import pytest
 from daemons import PLENTY, eventually, running
-from zeronet import Net
+from zeronet import small
 
 from buildtool.api import handle
 from buildtool.base.digests import sha256
@@ -15,12 +15,6 @@ from buildtool.daemon import events
 from buildtool.daemon import watcher as watching
 from buildtool.daemon.memory import FileDigests
 from buildtool.daemon.watcher import MOST_REQUESTS, Watcher
-from buildtool.graph.tflite.writer import write_model
-
-
-def model(channels):
-    net = Net((1, 8, 8, 3))
-    return write_model(net.graph(net.dense(net.mean(net.conv(net.inputs[0], channels, (3, 3))), 4)))
 
 
 def located(folder, **more):
@@ -32,7 +26,7 @@ def located(folder, **more):
 def project(tmp_path):
     folder = tmp_path / "project"
     folder.mkdir()
-    (folder / "net.tflite").write_bytes(model(8))
+    (folder / "net.tflite").write_bytes(small(8))
     (folder / "mine.toml").write_text('extends = "base.toml"\n')
     (folder / "base.toml").write_text('extends = "cortex-m4"\n[memory.sram]\nsize = 65536\n')
     return folder
@@ -71,10 +65,10 @@ def test_a_saved_files_next_answer_is_prepared_and_comes_from_memory(tmp_path, p
             return prepared["prepared"] - before["prepared"], after["from_memory"] - before["from_memory"]
 
         def replaced():
-            (project / "part").write_bytes(model(24))
+            (project / "part").write_bytes(small(24))
             (project / "part").replace(project / "net.tflite")
 
-        assert saved(lambda: (project / "net.tflite").write_bytes(model(16))) == (1, 1)
+        assert saved(lambda: (project / "net.tflite").write_bytes(small(16))) == (1, 1)
         assert saved(replaced) == (1, 1)
         base = 'extends = "cortex-m4"\n[memory.sram]\nsize = 49152\n'
         assert saved(lambda: (project / "base.toml").write_text(base)) == (1, 1)
@@ -90,7 +84,7 @@ def test_a_saved_files_next_answer_is_prepared_and_comes_from_memory(tmp_path, p
         (project / "net.tflite").unlink()
         (project / "net.tflite").write_bytes(b"not a model")
         eventually(lambda: changes(daemon) > seen)
-        (project / "net.tflite").write_bytes(model(8))  # the error that was prepared is nobody's answer
+        (project / "net.tflite").write_bytes(small(8))  # the error that was prepared is nobody's answer
         assert daemon.ask(located(project))["model"] == "net"
 
 
@@ -110,7 +104,7 @@ def test_without_events_a_look_finds_the_change_and_it_is_said_once(project, mon
     monkeypatch.setattr(watching, "SETTLE_SECONDS", 0.0)
     found = watcher_of(project)
     for channels in (16, 24):
-        (project / "net.tflite").write_bytes(model(channels))
+        (project / "net.tflite").write_bytes(small(channels))
         found.poll(0.0)
         ((request, _),) = found.changed()
         assert request == located(project)
@@ -127,7 +121,7 @@ def test_a_system_without_watches_left_is_looked_at(project, monkeypatch, capsys
     monkeypatch.setattr(watching, "LOOK_SECONDS", 0.0)
     monkeypatch.setattr(watching, "SETTLE_SECONDS", 0.0)
     found = watcher_of(project)
-    (project / "net.tflite").write_bytes(model(16))
+    (project / "net.tflite").write_bytes(small(16))
     found.poll(0.0)
     assert [request for request, _ in found.changed()] == [located(project)]
     assert "inotify watch limit reached" in capsys.readouterr().out
@@ -139,7 +133,7 @@ def test_an_event_that_was_lost_is_made_good_by_a_look_and_said_once(project, mo
     monkeypatch.setattr(events.Events, "listen", lambda *about: "")  # events go astray
     found = watcher_of(project)
     for channels in (16, 24):
-        (project / "net.tflite").write_bytes(model(channels))
+        (project / "net.tflite").write_bytes(small(channels))
         for _ in range(2):
             found.poll(0.0)
         assert [request for request, _ in found.changed()] == [located(project)]
@@ -150,10 +144,10 @@ def test_an_event_that_was_lost_is_made_good_by_a_look_and_said_once(project, mo
 
 def test_a_file_that_is_being_written_is_waited_for(project, monkeypatch):
     found = watcher_of(project)
-    (project / "net.tflite").write_bytes(model(16)[:100])
+    (project / "net.tflite").write_bytes(small(16)[:100])
     eventually(lambda: found.is_hinted)
     assert not list(found.changed())  # too soon
-    (project / "net.tflite").write_bytes(model(16))
+    (project / "net.tflite").write_bytes(small(16))
     ((request, _),) = hinted(found)
     assert request == located(project)
     found.stop()

@@ -7,19 +7,16 @@ import sys
 
 import pytest
 from daemons import running
-from zeronet import Net
+from zeronet import small
 
 from buildtool.api import answered, handle, kept_session
 from buildtool.base import folders
 from buildtool.fronts.cli import main as cli
-from buildtool.graph.tflite.writer import write_model
 
 
 @pytest.fixture
 def model(tmp_path):
-    net = Net((1, 8, 8, 3))
-    graph = net.graph(net.dense(net.mean(net.conv(net.inputs[0], 8, (3, 3))), 4))
-    (tmp_path / "net.tflite").write_bytes(write_model(graph))
+    (tmp_path / "net.tflite").write_bytes(small())
     return str(tmp_path / "net.tflite")
 
 
