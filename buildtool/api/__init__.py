@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from buildtool.base.errors import BuildtoolError, InternalError, from_exception
+
 if TYPE_CHECKING:
     from buildtool.base.session import Session
     from buildtool.base.store.cache import Cache
@@ -58,6 +60,14 @@ def answered(request: Mapping[str, Any], session: Session, use: str = "on") -> d
     finally:
         session.keeper = keeper
         finish(keeper)
+
+
+def told_of(error: BaseException) -> BuildtoolError:
+    """The error that tells a client of an exception; a fault of our own leaves its trace to whoever watches."""
+    told = from_exception(error)
+    if isinstance(told, InternalError):
+        print(told.trace, file=sys.stderr, flush=True)
+    return told
 
 
 def finish(keeper: Cache) -> None:

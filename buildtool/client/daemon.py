@@ -100,7 +100,7 @@ class Link:
 
     def _send(self, message: Mapping[str, Any]) -> None:
         try:
-            frame = wire.packed({"protocol": wire.PROTOCOL, **message})
+            frame = wire.packed(message)
         except (ToolError, OverflowError, ValueError, TypeError) as error:
             raise UnservedError(f"the request cannot be sent: {error}") from None
         if len(frame) > wire.REQUEST_LIMIT:

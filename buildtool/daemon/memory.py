@@ -20,11 +20,8 @@ _MOST_FILES = 1024  # whose digests are known
 
 def request_key(request: Mapping[str, Any], environment: Mapping[str, str], cache: str) -> str:
     """Stands for all that a request says."""
-    data = msgpack.packb(
-        [_sorted(request), sorted(environment.items()), cache],
-        use_bin_type=True,
-        unicode_errors="surrogateescape",
-    )
+    said = [_sorted(request), sorted(environment.items()), cache]
+    data = msgpack.packb(said, unicode_errors="surrogateescape")
     return hashlib.sha256(data).hexdigest()
 
 

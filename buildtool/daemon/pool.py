@@ -72,7 +72,7 @@ class Worker:
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Sends it a message, as soon as it reads."""
-        self._out += wire.packed({"protocol": wire.PROTOCOL, **message})
+        self._out += wire.packed(message)
         self.heard = time.monotonic()  # from now on it has to say that it is at work
         self.write()
 

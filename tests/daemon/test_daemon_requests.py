@@ -16,7 +16,7 @@ from buildtool.api import handle
 from buildtool.api.requests import KINDS, type_of
 from buildtool.api.requests.parts import Needs
 from buildtool.base import wire
-from buildtool.base.errors import BuildtoolError
+from buildtool.base.errors import BuildtoolError, to_data
 from buildtool.client import daemon as client
 from buildtool.client import endpoint as places
 from buildtool.client.files import Located
@@ -70,10 +70,6 @@ def limited(files, ram):
     return located(files, {"kind": "plan", "model": "net.tflite", "board": "cortex-m4", "options": options})
 
 
-def said(error):
-    return wire.error_message(error)["error"]
-
-
 @pytest.mark.slow
 def test_answers_equal_those_of_the_callers_own_process(files, daemon):
     assert set(REQUESTS) >= {kind for kind in KINDS if type_of(kind).needs is not Needs.PROGRAMS}
@@ -93,7 +89,7 @@ def test_errors_equal_those_of_the_callers_own_process(files, daemon):
         for _ in range(2):
             with pytest.raises(BuildtoolError) as there:
                 daemon.ask(request)
-            assert (type(there.value), said(there.value)) == (type(here.value), said(here.value)), name
+            assert (type(there.value), to_data(there.value)) == (type(here.value), to_data(here.value)), name
 
 
 def test_equal_requests_are_answered_from_memory_and_changed_files_are_not(files, daemon, tmp_path):
