@@ -51,10 +51,10 @@ class Link:
             raise AbsentError("the daemon is of another version")
         return self
 
-    def control(self, word: str, seconds: float = SILENCE_SECONDS) -> dict[str, Any]:
+    def control(self, word: str) -> dict[str, Any]:
         """What the daemon says to a word of control, such as "status"."""
         self._send({"control": word})
-        found = self._receive(seconds).get("control")
+        found = self._receive(SILENCE_SECONDS).get("control")
         return found if isinstance(found, dict) else {}
 
     def prepare(
@@ -134,11 +134,9 @@ def _environment(request: Mapping[str, Any]) -> dict[str, str]:
     return dict(os.environ) if needs(request) is Needs.COMPILERS else {}
 
 
-def ask(
-    request: Mapping[str, Any], cache: str = "on", *, start: bool = True, listen: Listener | None = None
-) -> dict[str, Any]:
+def ask(request: Mapping[str, Any], cache: str, listen: Listener | None) -> dict[str, Any]:
     """The daemon's answer, or the BuildtoolError that it answers with; AbsentError where it does not."""
-    with contextlib.closing(reach(start=start)) as link:
+    with contextlib.closing(reach(start=True)) as link:
         message = link.request(request, cache, listen)
     if "error" in message:
         raise from_data(message["error"])

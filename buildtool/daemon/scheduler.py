@@ -62,10 +62,10 @@ class Scheduler:
         """A client's request: it is answered from memory, or waits for a job."""
         self.preparer.asked(request, environment)
         key = request_key(request, environment, cache)
-        frame = self.answers.get(key)
-        if frame is not None:
+        known = self.answers.get(key)
+        if known is not None:
             self.counts["from_memory"] += 1
-            client.send_frame(frame)
+            client.send_frame(known.frame)
             self._watcher.remember(request, environment)
             return
         job = self.jobs.get(key)

@@ -374,7 +374,7 @@ class Server:
             "waiting": len(scheduler.queue),
             "preparing": scheduler.preparer.status(),
             "answers": len(scheduler.answers),
-            "answers_bytes": scheduler.answers.size,
+            "answers_bytes": scheduler.answers.held,
             "counts": self.counts | scheduler.counts,
             "watched": self.watcher.status(),
             "workers": [
