@@ -15,7 +15,6 @@ from buildtool.base.errors import BuildtoolError, InternalError, from_exception
 
 if TYPE_CHECKING:
     from buildtool.base.session import Session
-    from buildtool.base.store.cache import Cache
 
 
 def handle(request: Mapping[str, Any], session: Session | None = None) -> dict[str, Any]:
@@ -59,7 +58,10 @@ def answered(request: Mapping[str, Any], session: Session, use: str = "on") -> d
         return handle(request, session)
     finally:
         session.keeper = keeper
-        finish(keeper)
+        registry = sys.modules.get("buildtool.target.registry")  # not loaded: no plugin was asked for
+        if registry is not None and registry.uses_others():
+            keeper.unmake()  # a plugin had a part in it whose code no key knows
+        keeper.flush()
 
 
 def told_of(error: BaseException) -> BuildtoolError:
@@ -68,14 +70,6 @@ def told_of(error: BaseException) -> BuildtoolError:
     if isinstance(told, InternalError):
         print(told.trace, file=sys.stderr, flush=True)
     return told
-
-
-def finish(keeper: Cache) -> None:
-    """Writes down what a request has made, unless a plugin had a part in it whose code no key knows."""
-    registry = sys.modules.get("buildtool.target.registry")  # not loaded: no plugin was asked for
-    if registry is not None and registry.uses_others():
-        keeper.unmake()
-    keeper.flush()
 
 
 def subject(request: Mapping[str, Any]) -> str:

@@ -8,7 +8,6 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 ENTRY_POINTS = "buildtool.targets"  # the group under which packages offer boards
@@ -123,15 +122,11 @@ def _folders() -> Iterator[tuple[Path, tuple[str, ...]]]:
 
 def _package(name: str) -> list[Path]:
     """The folders of a package, wherever it is installed."""
-    spec = _spec(name)
-    return [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
-
-
-def _spec(name: str) -> ModuleSpec | None:
     try:
-        return importlib.util.find_spec(name)
+        spec = importlib.util.find_spec(name)
     except (ImportError, ValueError):
-        return None
+        return []
+    return [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
 
 
 def _others() -> list[str]:

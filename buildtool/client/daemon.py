@@ -73,7 +73,9 @@ class Link:
 
         AbsentError when the daemon ends, is silent for too long, or has lost the process that was at work.
         """
-        self._send({"request": dict(request), "cache": cache, "environment": _environment(request)})
+        # what the answer may depend on of the caller's environment: the tools that it finds
+        environment = dict(os.environ) if needs(request) is Needs.COMPILERS else {}
+        self._send({"request": dict(request), "cache": cache, "environment": environment})
         while True:
             message = self._receive(SILENCE_SECONDS)
             if message.get("crash"):
@@ -127,11 +129,6 @@ class Link:
             except ToolError as error:
                 raise AbsentError(f"the daemon sent what cannot be read: {error.text}") from None
         return self._waiting.pop(0)
-
-
-def _environment(request: Mapping[str, Any]) -> dict[str, str]:
-    """What the answer may depend on of the caller's environment: the tools that it finds."""
-    return dict(os.environ) if needs(request) is Needs.COMPILERS else {}
 
 
 def ask(request: Mapping[str, Any], cache: str, listen: Listener | None) -> dict[str, Any]:
