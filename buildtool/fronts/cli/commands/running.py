@@ -18,11 +18,12 @@ from buildtool.fronts.cli.commands import (
     command,
     inputs,
     out,
+    shows,
 )
 
 if TYPE_CHECKING:
     from buildtool.schema.datasets import DatasetAnswer
-    from buildtool.schema.runs import DebugAnswer, FlashAnswer, ProfileAnswer, ValidationAnswer
+    from buildtool.schema.runs import DebugAnswer, FlashAnswer, ValidationAnswer
 
 
 @command(
@@ -64,8 +65,11 @@ def validate(args: argparse.Namespace) -> Result:
     return answer, validation.text(answer), 0 if answer["within_bounds"] else 1
 
 
-@command(
+profile = shows(
+    "profile",
+    "profile:text",
     "Builds, runs, and counts the instructions of every layer.",
+    exact="within_bounds",
     positional=("model",),
     examples=(
         ("buildtool profile wake.tflite -b cortex-m55", "Instructions by layer."),
@@ -77,12 +81,6 @@ def validate(args: argparse.Namespace) -> Result:
     begins="planning",
     plans=True,
 )
-def profile(args: argparse.Namespace) -> Result:
-    """The table of the layers; the exit status is 1 where the output differs."""
-    from buildtool.fronts.texts import profile as report
-
-    answer: ProfileAnswer = ask(args)
-    return answer, report.text(answer), 0 if answer["within_bounds"] else 1
 
 
 @command(
