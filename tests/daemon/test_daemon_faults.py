@@ -202,24 +202,6 @@ def test_over_the_ceiling_of_memory_a_worker_forgets_and_then_another_takes_its_
         assert daemon.counts()["crashes"] == 0
 
 
-def test_status_stop_logs_and_version_start_nothing(tmp_path, monkeypatch, capsys):
-    with running(tmp_path) as daemon:
-        answer, text, status = upkeep.daemon_command("status")
-        assert status == 1 and not answer["daemons"][0]["running"] and "no daemon" in text
-        assert upkeep.daemon_command("stop")[0] == {"stopped": []}
-        assert upkeep.daemon_command("logs")[2] == 0
-        from buildtool.fronts.cli import main as cli
-
-        assert cli.run(["--version"]) == 0
-        assert not daemon.at.address.exists() and not daemon.at.lock.exists()
-        assert upkeep.daemon_command("start")[0]["running"]
-        first = daemon.pid
-        assert upkeep.daemon_command("restart")[0]["pid"] != first
-        answer, text, status = upkeep.daemon_command("status", every=True)
-        assert status == 0 and answer["daemons"][0]["pid"] == daemon.pid and "the daemon runs" in text
-        assert upkeep.daemon_command("stop")[0] == {"stopped": [daemon.pid]}
-
-
 def test_alive_is_who_holds_the_lock_and_nobody_else_is_killed(tmp_path, monkeypatch):
     monkeypatch.setenv(STATE, str(tmp_path / "state"))
     at = places.endpoint().prepared()
@@ -410,16 +392,6 @@ def test_memory_is_flat_over_a_thousand_requests(tmp_path):
         assert len(before) == len(after)
         assert sum(after) - sum(before) < 8 << 20, (before, after)
         assert daemon.counts()["requests"] == 1000
-
-
-def test_a_connection_that_never_says_hello_is_hung_up_on():
-    from buildtool.daemon import connection
-
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        found = connection.Connection(theirs)
-        assert not found.is_stuck(found._begun + connection.FRAME_SECONDS - 1)
-        assert found.is_stuck(found._begun + connection.FRAME_SECONDS + 1)
 
 
 def test_workers_end_with_a_daemon_that_is_killed(tmp_path):

@@ -265,13 +265,3 @@ def test_a_process_that_prepares_and_is_killed_costs_nobody_anything(tmp_path, r
         assert msgpack.packb(daemon.ask(request)) == msgpack.packb(service.handle(request))
         assert daemon.counts()["faults"] == 0
         assert eventually(lambda: prepares(daemon)) != low
-
-
-@pytest.mark.slow
-def test_without_a_share_no_process_prepares(tmp_path, request_of):
-    with running(tmp_path, BUILDTOOL_DAEMON_AHEAD=0) as daemon:
-        daemon.ask(request_of())
-        seen = daemon.status()["watched"]["changes"]
-        request_of(16)
-        eventually(lambda: daemon.status()["watched"]["changes"] > seen)
-        assert not prepares(daemon) and daemon.status()["preparing"]["waiting"] == 0
