@@ -39,13 +39,9 @@ def interpreter() -> str:
 
 def namesakes() -> list[str]:
     """The `buildtool-VERSION.dist-info` folders here: somebody else's package has that name."""
-    found = set()
-    for folder in sys.path:
-        with contextlib.suppress(OSError):
-            for name in os.listdir(folder or "."):  # noqa: PTH208
-                if name.lower().startswith("buildtool-") and name.endswith((".dist-info", ".egg-info")):
-                    found.add(os.path.join(folder, name))  # noqa: PTH118
-    return sorted(found)
+    return sorted(
+        {os.path.join(*place) for place in _distributions() if place[1].lower().startswith("buildtool-")}  # noqa: PTH118
+    )
 
 
 def code_digest() -> str:
@@ -131,13 +127,19 @@ def _package(name: str) -> list[Path]:
 
 def _others() -> list[str]:
     """Packages of others that offer boards, as installers note them: importlib.metadata takes long."""
-    found = set()
+    found = {
+        one for folder, name in _distributions() for one in _offered(f"{folder}/{name}/entry_points.txt")
+    }
+    return sorted(found - {"buildtool_plugins"})
+
+
+def _distributions() -> Iterator[tuple[str, str]]:
+    """Folder and name of what installers note of each distribution."""
     for folder in sys.path:
         with contextlib.suppress(OSError):
             for name in os.listdir(folder or "."):  # noqa: PTH208
                 if name.endswith((".dist-info", ".egg-info")):
-                    found |= _offered(f"{folder}/{name}/entry_points.txt")
-    return sorted(found - {"buildtool_plugins"})
+                    yield folder, name
 
 
 def _offered(path: str) -> set[str]:
