@@ -195,10 +195,7 @@ class Watcher:
         """Says once that a folder's files are looked at every few seconds instead."""
         if folder not in self._without_events:
             self._without_events[folder] = why
-            print(
-                f"buildtool daemon: no events for {folder}: {why}; its files are looked at",
-                flush=True,
-            )
+            print(f"buildtool daemon: no events for {folder}: {why}; its files are looked at", flush=True)
 
 
 def _size_and_time(path: str) -> tuple[int, int] | None:

@@ -28,14 +28,7 @@ from buildtool.api.requests import parse
 from buildtool.api.requests.parts import Planning
 from buildtool.base import wire
 from buildtool.base.digests import digest_of
-from buildtool.base.errors import (
-    BuildtoolError,
-    InternalError,
-    MachineError,
-    PlanError,
-    ToolError,
-    to_data,
-)
+from buildtool.base.errors import BuildtoolError, InternalError, MachineError, PlanError, ToolError, to_data
 from buildtool.base.identity import code_digest
 from buildtool.base.modes import Objective, Strategy
 from buildtool.base.session import Session

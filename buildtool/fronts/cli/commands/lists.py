@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.base.errors import UsageError
 from buildtool.base.outfiles import write as write_files
-from buildtool.fronts.cli.commands import (
-    Own,
-    Result,
-    ask,
-    command,
-    out,
-    shows,
-)
+from buildtool.fronts.cli.commands import Own, Result, ask, command, out, shows
 
 if TYPE_CHECKING:
     from buildtool.schema.boards import ZooAnswer, ZooFile

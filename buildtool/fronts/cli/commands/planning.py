@@ -29,10 +29,7 @@ from buildtool.options import spelled, spelled_name
 
 if TYPE_CHECKING:
     from buildtool.schema.analysis import AnalysisAnswer, NetworkAnswer
-    from buildtool.schema.builds import (
-        ArenaAnswer,
-        TflmAnswer,
-    )
+    from buildtool.schema.builds import ArenaAnswer, TflmAnswer
     from buildtool.schema.plans import PlanAnswer, TraceAnswer
     from buildtool.schema.reports import ReportAnswer
 

@@ -10,16 +10,7 @@ from buildtool.base.errors import UsageError
 from buildtool.base.outfiles import keep_inputs
 from buildtool.base.outfiles import write as write_files
 from buildtool.fronts.cli import console
-from buildtool.fronts.cli.commands import (
-    Own,
-    Result,
-    ask,
-    below,
-    command,
-    inputs,
-    out,
-    shows,
-)
+from buildtool.fronts.cli.commands import Own, Result, ask, below, command, inputs, out, shows
 
 if TYPE_CHECKING:
     from buildtool.schema.datasets import DatasetAnswer
@@ -87,11 +78,7 @@ profile = shows(
     "Builds for a debugger, starts the server that it connects to, and says how to.",
     positional=("model",),
     own=(
-        out(
-            "DIR",
-            "The folder in which the firmware finds its input and leaves its output.",
-            required=True,
-        ),
+        out("DIR", "The folder in which the firmware finds its input and leaves its output.", required=True),
     ),
     examples=(
         ("buildtool debug wake.tflite -b cortex-m4 -o session", "Then, elsewhere, the line that it prints."),
