@@ -87,14 +87,11 @@ class BuildtoolError(Exception):
         hint: str | Hint | Sequence[Hint] = "",
     ) -> None:
         super().__init__(text)
-        self.text = text
-        self.path = path
-        self.line = line
-        self.column = column
-        self.operator = operator
-        self.tensor = tensor
-        self.option = option
-        self.hints = _hints(hint)
+        self.text, self.path, self.line, self.column = text, path, line, column
+        self.operator, self.tensor, self.option = operator, tensor, option
+        if isinstance(hint, str):
+            hint = [Hint(hint)] if hint else []
+        self.hints = (hint,) if isinstance(hint, Hint) else tuple(hint)
 
     @property
     def hint(self) -> str:
@@ -279,19 +276,10 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"did you mean '{close[0]}'?" if close else "known: " + ", ".join(names)
 
 
-def _hints(hint: str | Hint | Sequence[Hint]) -> tuple[Hint, ...]:
-    if isinstance(hint, Hint):
-        return (hint,)
-    if isinstance(hint, str):
-        return (Hint(hint),) if hint else ()
-    return tuple(hint)
-
-
 def _hint(data: Mapping[str, Any]) -> Hint:
     settings = data.get("settings")
-    pairs = settings.items() if isinstance(settings, Mapping) else ()
-    return Hint(str(data.get("text", "")), tuple((str(option), _plain(value)) for option, value in pairs))
-
-
-def _plain(value: object) -> Value:
-    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+    pairs: list[tuple[str, Value]] = []
+    for option, value in settings.items() if isinstance(settings, Mapping) else ():
+        is_plain = value is None or isinstance(value, str | int | float)
+        pairs.append((str(option), value if is_plain else str(value)))
+    return Hint(str(data.get("text", "")), tuple(pairs))
