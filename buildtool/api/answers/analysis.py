@@ -44,15 +44,7 @@ DETAILED = 2  # boards at most for which it is planned what would help, or what 
 def analysis(request: Analyze, session: Session) -> AnalysisAnswer:
     """The answer to an `analyze` request: the network, then a verdict for each board."""
     boards = request.boards or tuple(board_names())
-    asked = TargetChoice(
-        "",
-        cmsis_nn=request.cmsis_nn,
-        threads=request.threads,
-        weights_in=request.weights_in,
-        requantise=request.requantise,
-        arena_in=request.arena_in,
-    )
-    choices = [replace(asked, board=board) for board in boards]
+    choices = [replace(request.target, board=board) for board in boards]
     for choice in choices:
         load_target(choice, session)  # what is wrong with a board is said before anything is read
     network = load_network(request.model, session)

@@ -226,11 +226,11 @@ class Values:
         return to_file(value, option.suffixes)
 
     def target(self) -> TargetChoice:
-        """The board, and what goes with it."""
+        """The board, and what goes with it; of several boards ("") that alone."""
         from buildtool.options.values import TargetChoice
 
         return TargetChoice(
-            board=self.value("board"),
+            board="" if self.kind == "analyze" else self.value("board"),
             cmsis_nn=self.value("cmsis_nn", ""),
             debug=self.kind == "debug" or self.get("debug", False),
             wire=self.wire(),
