@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
@@ -97,24 +96,6 @@ def test_a_worker_that_is_stopped_is_found_out_and_the_caller_answers_itself(tmp
         assert here and len(told) == 1 and "said nothing for long" in told[0]
         assert daemon.counts()["crashes"] == 1
         assert through_the_door(capsys, ZOO) == (False, [])
-
-
-@pytest.mark.slow
-def test_a_worker_that_dies_leaves_the_answer_to_the_caller(tmp_path, capsys):
-    with running(tmp_path) as daemon:
-        for mode in (door.Mode.AUTO, door.Mode.REQUIRE):
-            daemon.stop_workers()
-            crashes = daemon.counts()["crashes"]
-            killer = threading.Thread(target=lambda: os.kill(eventually(daemon.at_work)[0], 9))
-            killer.start()
-            if mode is door.Mode.AUTO:
-                here, told = through_the_door(capsys, ZOO, mode)
-                assert here and len(told) == 1 and "ended (status -9)" in told[0]
-            else:
-                with pytest.raises(ToolError, match=r"the planner daemon does not answer: .*status -9"):
-                    door.ask(ZOO, handle, mode=mode)
-            killer.join()
-            assert daemon.counts()["crashes"] == crashes + 1
 
 
 @pytest.mark.slow

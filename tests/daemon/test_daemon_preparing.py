@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgpack
 import pytest
-from daemons import BOARDS, PLENTY, eventually, is_running, running
+from daemons import BOARDS, PLENTY, Clock, eventually, is_running, running
 from zeronet import small
 
 from buildtool import api as service
@@ -14,15 +14,6 @@ from buildtool.client.files import Located
 from buildtool.daemon import preparing
 from buildtool.daemon.pool import Job
 from buildtool.daemon.preparing import Budget, Preparer
-
-
-class Fake:
-    """A clock that goes when it is told to."""
-
-    now = 50.0
-
-    def __call__(self):
-        return self.now
 
 
 class Process:
@@ -62,7 +53,7 @@ class Bench:
     """A preparer with a tenth of a core, and its clock."""
 
     def __init__(self, share=0.1):
-        self.clock, self.pool = Fake(), Processes()
+        self.clock, self.pool = Clock(), Processes()
         self.preparer = Preparer(self.pool, share, self.clock)
 
     def add(self, model="net.tflite", digest="1", *, ahead=False, **more):
@@ -90,7 +81,7 @@ def bench(monkeypatch):
 
 
 def test_the_budget_is_a_share_of_the_time_since_the_last_request():
-    clock = Fake()
+    clock = Clock()
     budget = Budget(0.25, clock)
     assert budget.left() == 0
     clock.now += 8

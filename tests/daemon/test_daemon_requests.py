@@ -9,7 +9,6 @@ import threading
 import msgpack
 import pytest
 from daemons import BOARDS, eventually, is_running, running
-from paths import ROOT
 from zeronet import small
 
 from buildtool.api import handle
@@ -171,7 +170,7 @@ def test_a_worker_that_is_killed_costs_its_own_request_and_no_other(files, daemo
     waiting = daemon.asking(limited(files, 9003))
     (worker,) = daemon.at_work()
     os.kill(worker, signal.SIGKILL)
-    with pytest.raises(client.AbsentError, match="ended"):
+    with pytest.raises(client.AbsentError, match=r"ended \(status -9\)"):
         waiting.result()
     daemon.go_on()
     assert daemon.ask(limited(files, 9003))["model"] == "net"
@@ -196,21 +195,6 @@ def test_twenty_clients_at_once_start_one_daemon_and_get_equal_answers(files, tm
             thread.join()
         assert len(found) == 20 and len(set(found)) == 1
         assert daemon.counts()["planned"] == 1
-
-
-@pytest.mark.slow
-def test_twenty_processes_at_once_start_one_daemon_and_get_equal_answers(files, tmp_path):
-    with running(tmp_path) as daemon:
-        code = "import sys; from buildtool.fronts.cli.main import run; sys.exit(run(sys.argv[1:]))"
-        words = ["plan", str(files / "net.tflite"), "--board", "host", "--daemon", "require", "--json"]
-        processes = [
-            subprocess.Popen([sys.executable, "-c", code, *words], cwd=ROOT, stdout=subprocess.PIPE)
-            for _ in range(20)
-        ]
-        answers = {process.communicate()[0] for process in processes}
-        assert [process.returncode for process in processes] == [0] * 20
-        assert len(answers) == 1
-        assert daemon.counts()["requests"] == 20 and daemon.counts()["planned"] == 1
 
 
 def test_a_daemon_is_named_for_what_its_answers_depend_on_alone(monkeypatch, tmp_path):

@@ -88,6 +88,13 @@ def test_a_saved_files_next_answer_is_prepared_and_comes_from_memory(tmp_path, p
         assert daemon.ask(located(project))["model"] == "net"
 
 
+@pytest.fixture
+def at_once(monkeypatch):
+    """Every look is one at sizes and times, and nothing is waited for."""
+    monkeypatch.setattr(watching, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(watching, "SETTLE_SECONDS", 0.0)
+
+
 def hinted(watcher, seconds=5):
     return list(eventually(lambda: list(watcher.changed()), seconds))
 
@@ -98,10 +105,8 @@ def watcher_of(project, **more):
     return found
 
 
-def test_without_events_a_look_finds_the_change_and_it_is_said_once(project, monkeypatch, capsys):
+def test_without_events_a_look_finds_the_change_and_it_is_said_once(project, at_once, monkeypatch, capsys):
     monkeypatch.setattr(events, "file_system", lambda folder: "nfs4")
-    monkeypatch.setattr(watching, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(watching, "SETTLE_SECONDS", 0.0)
     found = watcher_of(project)
     for channels in (16, 24):
         (project / "net.tflite").write_bytes(small(channels))
@@ -113,13 +118,11 @@ def test_without_events_a_look_finds_the_change_and_it_is_said_once(project, mon
     assert capsys.readouterr().out.count("no events for") == 1
 
 
-def test_a_system_without_watches_left_is_looked_at(project, monkeypatch, capsys):
+def test_a_system_without_watches_left_is_looked_at(project, at_once, monkeypatch, capsys):
     def refuse(*about):
         raise OSError(28, "inotify watch limit reached")
 
     monkeypatch.setattr(events.Events, "_schedule", refuse)
-    monkeypatch.setattr(watching, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(watching, "SETTLE_SECONDS", 0.0)
     found = watcher_of(project)
     (project / "net.tflite").write_bytes(small(16))
     found.poll(0.0)
@@ -127,9 +130,7 @@ def test_a_system_without_watches_left_is_looked_at(project, monkeypatch, capsys
     assert "inotify watch limit reached" in capsys.readouterr().out
 
 
-def test_an_event_that_was_lost_is_made_good_by_a_look_and_said_once(project, monkeypatch, capsys):
-    monkeypatch.setattr(watching, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(watching, "SETTLE_SECONDS", 0.0)
+def test_an_event_that_was_lost_is_made_good_by_a_look_and_said_once(project, at_once, monkeypatch, capsys):
     monkeypatch.setattr(events.Events, "listen", lambda *about: "")  # events go astray
     found = watcher_of(project)
     for channels in (16, 24):
@@ -178,9 +179,7 @@ def test_a_file_that_changes_while_it_is_read_has_no_digest(tmp_path, monkeypatc
     assert FileDigests().of(str(path)) == ""
 
 
-def test_a_pipe_in_place_of_a_file_is_not_waited_for(project, monkeypatch):
-    monkeypatch.setattr(watching, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(watching, "SETTLE_SECONDS", 0.0)
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(project, at_once):
     found = watcher_of(project)
     (project / "net.tflite").unlink()
     os.mkfifo(project / "net.tflite")
