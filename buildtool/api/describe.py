@@ -32,7 +32,7 @@ EXACT = ("-ffp-contract=off",)
 def answer(request: Describe, session: Session) -> DescribeAnswer:
     """The answer to a `describe` request: for a board, and for a network of which only the name counts."""
     from buildtool.base.identity import code_digest
-    from buildtool.emit.names import identifier
+    from buildtool.emit.ctext import identifier
     from buildtool.firmware.flashing.files import check
     from buildtool.firmware.tools import harness as harness_of
     from buildtool.firmware.tools import toolchain

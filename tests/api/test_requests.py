@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from netbuilder import NetBuilder
 from paths import TESTS
 
 from buildtool import options as table
@@ -22,6 +21,7 @@ from buildtool.graph.tflite.writer import write_model
 from buildtool.options import NESTED, OPTIONS, Group, Option
 from buildtool.options.table import DATA
 from buildtool.split.wanted import Wanted, wanted
+from buildtool.zoo.drawn import NetBuilder
 
 NET = "ds_cnn"
 LIBRARY = str(TESTS / "support/cmsis_nn")

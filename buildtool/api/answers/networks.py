@@ -49,7 +49,7 @@ def network_analysis(request: AnalyzeNetwork, _session: Session) -> NetworkAnswe
 
 def _read(data: bytes, spec: str, options: NetworkOptions) -> Flow:
     if spec.lower().endswith(".onnx"):
-        from buildtool.graph.onnxflow import read_onnx
+        from buildtool.graph.onnx.flow import read_onnx
 
         return read_onnx(data, path=spec, batch=options.batch or None, size=options.size)
     from buildtool.graph.darknet import read_cfg

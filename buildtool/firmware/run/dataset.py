@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from buildtool.base.errors import UsageError, suggest
-from buildtool.emit.names import shape
+from buildtool.emit.ctext import shape
 from buildtool.firmware.datasets.opened import chosen, opened
 from buildtool.firmware.run import share
 from buildtool.firmware.run.accuracy import accuracy, check_labels, prediction, scores

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 from buildtool.api.answers.estimate import facts
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Level
-from buildtool.emit.names import shape
+from buildtool.emit.ctext import shape
 from buildtool.firmware.run.bounded import operator_bounds
 from buildtool.firmware.run.compare import difference
 from buildtool.firmware.run.cycles import (

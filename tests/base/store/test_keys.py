@@ -6,7 +6,6 @@ import shutil
 import msgpack
 import numpy as np
 import pytest
-from netbuilder import NetBuilder, quant
 
 from buildtool.api import answered
 from buildtool.base.errors import PlanError
@@ -16,6 +15,7 @@ from buildtool.base.store.cache import Cache
 from buildtool.graph.tflite.writer import write_model
 from buildtool.options.values import PlanOptions
 from buildtool.plan.codec import from_bytes, to_bytes
+from buildtool.zoo.drawn import NetBuilder, quant
 
 CODE = "the code's digest"
 
