@@ -16,6 +16,7 @@ from buildtool.graph.onnx.folding import axes_of
 from buildtool.graph.onnx.layout import Layout, lying
 from buildtool.graph.onnx.values import Held, Pending, Value
 from buildtool.graph.onnx.windows import NHWC, Window, as_image, pair, window
+from buildtool.graph.ops import ONNX
 from buildtool.graph.reference.resize import nearest_indices
 from buildtool.graph.types import (
     Activation,
@@ -118,14 +119,24 @@ def global_average_pool(ctx: Context, node: Node) -> list[Value]:
     return [_mean(ctx, x, tuple(range(2, len(x.shape))), True)]
 
 
-def reduce_mean(ctx: Context, node: Node) -> list[Value]:
-    """ReduceMean; axes as an attribute or as an operand."""
-    x = ctx.held(node)
-    gone = reduced_axes(ctx, node, len(x.shape))
-    return [x if gone is None else _mean(ctx, x, gone, bool(node.integer("keepdims", 1)))]
+def reduced(ctx: Context, node: Node) -> list[Value]:
+    """ReduceMean, ReduceMax, ReduceMin; axes as an attribute or as an operand."""
+    kind = ONNX[node.kind].kind
+    x = ctx.held(node, integers=kind is not OpKind.MEAN)
+    gone, keep = _reduced_axes(ctx, node, len(x.shape)), bool(node.integer("keepdims", 1))
+    if gone is None:
+        return [x]
+    if kind is OpKind.MEAN:
+        return [_mean(ctx, x, gone, keep)]
+    tensor, order = ctx.build.natural(x)
+    attrs = MeanAttrs(tuple(sorted(order.index(a) for a in gone)), True)
+    kept = [1 if d in gone else n for d, n in enumerate(x.shape)]
+    held = ctx.build.moved(kind, x, tensor, order, node.outputs[0], kept, attrs)
+    left = [n for d, n in enumerate(kept) if keep or d not in gone]
+    return [replace(held, shape=tuple(left))]
 
 
-def reduced_axes(ctx: Context, node: Node, rank: int) -> tuple[int, ...] | None:
+def _reduced_axes(ctx: Context, node: Node, rank: int) -> tuple[int, ...] | None:
     """The axes that a reduction takes away, all where it names none; None where it then does nothing."""
     axes = node.integers("axes")
     if axes is None and node.input(1):

@@ -21,6 +21,7 @@ from buildtool.graph.onnx.folding import KINDS, fold, move_quantized
 from buildtool.graph.onnx.layout import canonical
 from buildtool.graph.onnx.qoperators import expanded
 from buildtool.graph.onnx.values import Constant, Held, Pending, Places, Quantized, Value
+from buildtool.graph.onnx.windows import NHWC
 from buildtool.graph.ops import ONNX
 from buildtool.graph.ops.types import load
 from buildtool.graph.quantrules import same_quantization
@@ -28,7 +29,7 @@ from buildtool.graph.refusals import together
 from buildtool.graph.types import Graph
 
 _IMAGE_OPERATORS = frozenset({"Conv", "ConvTranspose", "MaxPool", "AveragePool"})
-_TO_NHWC, _TO_NCHW = (0, 2, 3, 1), (0, 3, 1, 2)
+_TO_NCHW = (0, 3, 1, 2)
 _DYNAMIC = frozenset({"DynamicQuantizeLinear", "ConvInteger", "MatMulInteger"})
 _FOLLOWED = ("QuantizeLinear", "DequantizeLinear", "Identity")
 
@@ -189,7 +190,7 @@ class _Reader:
         first = self._first_readers(name)
         if rank == 4:
             own = first and all(n.kind == "Transpose" and n.integers("perm") == _TO_NCHW for n in first)
-            return (0, 1, 2, 3) if own else _TO_NHWC
+            return (0, 1, 2, 3) if own else NHWC
         if rank == 3 and any(n.kind in _IMAGE_OPERATORS for n in first):
             return (0, 2, 1)
         return tuple(range(rank))
@@ -227,7 +228,7 @@ class _Reader:
             )
         order = tuple(range(len(value.shape)))
         if len(order) == 4 and not self._ends_channels_last(name):
-            order = _TO_NHWC
+            order = NHWC
         tensor = ctx.build.ordered(value, order)
         if tensor not in self.named:  # a network's outputs have the names that the file gives them
             self.named.add(tensor)
@@ -246,7 +247,7 @@ class _Reader:
     def _ends_channels_last(self, name: str) -> bool:
         """Whether the file itself transposes this output to channels last at the end."""
         maker = self.ctx.origin(name, _FOLLOWED)
-        return maker is not None and maker.kind == "Transpose" and maker.integers("perm") == _TO_NHWC
+        return maker is not None and maker.kind == "Transpose" and maker.integers("perm") == NHWC
 
 
 def _refusal(node: Node, alone: bool) -> UnsupportedError:

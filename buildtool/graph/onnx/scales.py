@@ -79,7 +79,7 @@ def symmetric(value: Quantized, name: str) -> Quantized:
     return Quantized(data.astype(np.int8), Quantization(quant.scales, (0,) * len(quant.scales), quant.axis))
 
 
-def exact_scalar(data: Array | np.float32, name: str) -> Quantized:
+def exact_scalar(data: Array | np.float32, name: str = "") -> Quantized:
     """A float scalar as an int8 constant without loss: 1 or -1 times its magnitude."""
     data = np.asarray(data)
     if data.size != 1 or data.dtype.kind != "f" or not np.isfinite(data).all():

@@ -54,7 +54,7 @@ def _extreme(kind: OpKind, onnx: str) -> OpDef:
         quant=quantrules.unchanged,
         call=CallForm.REDUCED,
         case="extreme",
-        onnx={onnx: "arranging:extreme"},
+        onnx={onnx: "pools:reduced"},
     )
 
 
@@ -83,7 +83,7 @@ DEFS = (
         quant=quantrules.one_to_one,
         call=CallForm.REDUCED,
         case="mean",
-        onnx={"GlobalAveragePool": "pools:global_average_pool", "ReduceMean": "pools:reduce_mean"},
+        onnx={"GlobalAveragePool": "pools:global_average_pool", "ReduceMean": "pools:reduced"},
     ),
     _extreme(OpKind.REDUCE_MAX, "ReduceMax"),
     _extreme(OpKind.REDUCE_MIN, "ReduceMin"),

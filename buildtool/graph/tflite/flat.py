@@ -211,7 +211,8 @@ class FlatFile:
             if opcode >= len(codes):
                 raise ModelError(f"operator code index {opcode} is outside the file's {len(codes)}")
             inputs, outputs = self._ints(table, "Inputs"), self._ints(table, "Outputs")
-            found.append(RawOperator(i, *codes[opcode], inputs, outputs, table))
+            code, name = codes[opcode]
+            found.append(RawOperator(i, code, name, inputs, outputs, table))
         return tuple(found)
 
     def _read_tensor(self, index: int) -> RawTensor:
