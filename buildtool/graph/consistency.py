@@ -55,9 +55,8 @@ def check_op(graph: Graph, op: Op) -> None:
         raise ModelError(str(error), operator=op.place, tensor=_output_name(graph, op)) from error
     except QuantError as error:
         tensor = error.tensor.name if error.tensor else _output_name(graph, op)
-        raise UnsupportedError(
-            str(error), operator=op.place, tensor=tensor, hint="check how the model was quantised"
-        ) from error
+        hint = "check how the model was quantised"
+        raise UnsupportedError(str(error), operator=op.place, tensor=tensor, hint=hint) from error
     except BuildtoolError as error:
         raise error.at(operator=op.place, tensor=_output_name(graph, op)) from None
 

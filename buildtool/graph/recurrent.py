@@ -147,10 +147,8 @@ def lstm(graph: Graph, op: Op) -> None:
     if op.inputs[LstmInput.CELL_TO_OUTPUT] >= 0 and (
         outputs > cells or (outputs < cells and batch > 1 and attrs.time_major)
     ):
-        raise QuantError(
-            f"peepholes with {outputs} outputs of {cells} cells: LiteRT's kernel reads beyond its rows",
-            graph.tensors[op.outputs[0]],
-        )
+        text = f"peepholes with {outputs} outputs of {cells} cells: LiteRT's kernel reads beyond its rows"
+        raise QuantError(text, graph.tensors[op.outputs[0]])
     _lstm_scales(graph, op, attrs)
 
 

@@ -159,9 +159,8 @@ def softmax(ctx: Context, node: Node) -> list[Value]:
     axis = axis_of(node, len(x.shape), 1 if old else -1)
     if old and math.prod(x.shape[axis + 1 :]) != 1:  # it ran over all of these together
         text = f"a {node.kind} of an opset before 13 over several dimensions"
-        raise UnsupportedError(
-            text, hint="convert the model: onnx.version_converter.convert_version(model, 17)"
-        )
+        hint = "convert the model: onnx.version_converter.convert_version(model, 17)"
+        raise UnsupportedError(text, hint=hint)
     _, order = ctx.build.natural(x)
     order = (*(d for d in order if d != axis), axis)
     tensor = ctx.build.ordered(x, order)

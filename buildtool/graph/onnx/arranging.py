@@ -110,9 +110,8 @@ def matmul(ctx: Context, node: Node) -> list[Value]:
     x, y = (ctx.operand(node, i) for i in range(2))
     shapes = [v.data.shape if isinstance(v, Quantized) else v.shape for v in (x, y)]
     if min(map(len, shapes)) < 2 or shapes[0][-1] != shapes[1][-2]:
-        raise UnsupportedError(
-            f"a MatMul of {list(shapes[0])} and {list(shapes[1])}", hint="reshape vectors to matrices"
-        )
+        text = f"a MatMul of {list(shapes[0])} and {list(shapes[1])}"
+        raise UnsupportedError(text, hint="reshape vectors to matrices")
     shape = (*_broadcast(shapes[0][:-2], shapes[1][:-2]), shapes[0][-2], shapes[1][-1])
     if isinstance(x, Quantized) and isinstance(y, Quantized):
         raise UnsupportedError("a product of two constants", hint="fold constants before exporting")

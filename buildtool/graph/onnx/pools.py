@@ -224,10 +224,8 @@ def _resize_attrs(
         ours = [nearest_indices(n, m, attrs) for n, m in zip(sizes, out, strict=True)]
         if all(np.array_equal(a, b) for a, b in zip(ours, taken, strict=True)):
             return attrs
-    raise UnsupportedError(
-        f"a Resize of {list(sizes)} to {list(out)} that takes other pixels than any of TFLite's modes",
-        hint="use coordinate_transformation_mode asymmetric with nearest_mode floor",
-    )
+    text = f"a Resize of {list(sizes)} to {list(out)} that takes other pixels than any of TFLite's modes"
+    raise UnsupportedError(text, hint="use coordinate_transformation_mode asymmetric with nearest_mode floor")
 
 
 _Floats = npt.NDArray[np.float64]

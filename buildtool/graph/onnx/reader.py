@@ -47,9 +47,8 @@ def read_qdq(data: bytes, *, path: str = "") -> Graph:
     except BuildtoolError as error:
         raise error.at(path=path) from error.__cause__
     except (RecursionError, MemoryError) as error:
-        raise ModelError(
-            "the model's structure is damaged", path=path, hint="export the model again"
-        ) from error
+        text = "the model's structure is damaged"
+        raise ModelError(text, path=path, hint="export the model again") from error
 
 
 class _Reader:
@@ -134,9 +133,8 @@ class _Reader:
         if isinstance(value, Constant):
             return scales.quantize_constant(*ctx.parameters(node), value.data)
         if isinstance(value, Quantized):
-            raise UnsupportedError(
-                "a constant that is quantised twice", hint="fold constants before exporting"
-            )
+            text = "a constant that is quantised twice"
+            raise UnsupportedError(text, hint="fold constants before exporting")
         quant = ctx.quantization(node)
         if isinstance(value, Pending):
             value = ctx.settle(name, value, quant)
@@ -223,9 +221,8 @@ class _Reader:
             return value.tensor
         if not isinstance(value, Held):
             hint = "remove the output from the network"
-            raise UnsupportedError(
-                "a network output that does not depend on the input", tensor=shown(name), hint=hint
-            )
+            text = "a network output that does not depend on the input"
+            raise UnsupportedError(text, tensor=shown(name), hint=hint)
         order = tuple(range(len(value.shape)))
         if len(order) == 4 and not self._ends_channels_last(name):
             order = NHWC
@@ -237,12 +234,8 @@ class _Reader:
 
     def _refuse_output(self, name: str) -> NoReturn:
         maker = self.ctx.makers.get(name)
-        raise UnsupportedError(
-            "a network output that is not quantised",
-            tensor=shown(name),
-            operator=maker.place if maker else "",
-            hint=QUANTISE,
-        )
+        text = "a network output that is not quantised"
+        raise UnsupportedError(text, tensor=shown(name), operator=maker.place if maker else "", hint=QUANTISE)
 
     def _ends_channels_last(self, name: str) -> bool:
         """Whether the file itself transposes this output to channels last at the end."""

@@ -146,10 +146,8 @@ def _along(w: Quantized, wanted: int, axis: int) -> Quantization:
     """The scales, of output channels: dimension `wanted` in the file, `axis` in our filter."""
     quant = w.quant
     if len(quant.scales) > 1 and quant.axis != wanted:
-        raise UnsupportedError(
-            f"weights quantised along dimension {quant.axis}, not along the output channels",
-            hint=f"quantise them along dimension {wanted}, or per tensor",
-        )
+        text = f"weights quantised along dimension {quant.axis}, not along the output channels"
+        raise UnsupportedError(text, hint=f"quantise them along dimension {wanted}, or per tensor")
     return Quantization(quant.scales, quant.zero_points, axis if len(quant.scales) > 1 else 0)
 
 
@@ -207,9 +205,8 @@ def matmul(ctx: Context, node: Node) -> list[Value]:
         raise UnsupportedError("constant weights on the left", hint=hint)
     x, w = ctx.held(node), ctx.weights(node, 1)
     if w.data.ndim != 2 or not x.shape:
-        raise UnsupportedError(
-            f"a MatMul of {list(x.shape)} and {list(w.data.shape)}", hint="weights are 2-D"
-        )
+        text = f"a MatMul of {list(x.shape)} and {list(w.data.shape)}"
+        raise UnsupportedError(text, hint="weights are 2-D")
     return [_dense(ctx, x, w, False, None)]
 
 

@@ -275,11 +275,8 @@ class FlatFile:
             raise ModelError(f"buffer {index} is outside the file's {self._buffers}", tensor=name)
         table = quick(self._model.Buffers(index))
         if table.Offset() > 1 or table.Size() > 1:
-            raise UnsupportedError(
-                "its value lies outside the flatbuffer",
-                tensor=name,
-                hint="convert the model without `experimental_use_buffer_offset`",
-            )
+            hint = "convert the model without `experimental_use_buffer_offset`"
+            raise UnsupportedError("its value lies outside the flatbuffer", tensor=name, hint=hint)
         if table.DataLength() == 0:
             return None
         view: npt.NDArray[np.uint8] = table.DataAsNumpy()
