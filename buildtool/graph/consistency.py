@@ -14,15 +14,7 @@ from buildtool.graph.ops import DEFS
 from buildtool.graph.ops.types import load
 from buildtool.graph.quantrules import QuantError, check_tensor, fixed_output
 from buildtool.graph.states import check_states
-from buildtool.graph.types import (
-    DType,
-    Graph,
-    Op,
-    OpKind,
-    PadAttrs,
-    Tensor,
-    WidenedAttrs,
-)
+from buildtool.graph.types import DType, Graph, Op, OpKind, PadAttrs, Tensor, WidenedAttrs
 
 MAX_RANK = 6  # of the kernels' copies and reductions
 

@@ -19,16 +19,7 @@ from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.ops import ALIAS_KINDS, STATEFUL
-from buildtool.graph.types import (
-    Attrs,
-    AxisAttrs,
-    DType,
-    Graph,
-    Op,
-    OpKind,
-    SliceAttrs,
-    State,
-)
+from buildtool.graph.types import Attrs, AxisAttrs, DType, Graph, Op, OpKind, SliceAttrs, State
 
 QUANTISED = (
     "quantise the variables too: converter._experimental_variable_quantization = True "

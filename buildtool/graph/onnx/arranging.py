@@ -18,12 +18,7 @@ from buildtool.graph.onnx.values import Held, Pending, Places, Quantized, Value
 from buildtool.graph.onnx.windows import NHWC
 from buildtool.graph.ops import ONNX
 from buildtool.graph.picking import picking
-from buildtool.graph.types import (
-    AxisAttrs,
-    MatmulAttrs,
-    OpKind,
-    TileAttrs,
-)
+from buildtool.graph.types import AxisAttrs, MatmulAttrs, OpKind, TileAttrs
 
 _MOST = 4096  # elements gathered
 

@@ -14,16 +14,7 @@ from buildtool.graph.onnx import scales
 from buildtool.graph.onnx.build import Builder
 from buildtool.graph.onnx.file import DTYPES, Array, Node, OnnxFile, shown
 from buildtool.graph.onnx.layout import Layout
-from buildtool.graph.onnx.values import (
-    NO_CLAMP,
-    Clamp,
-    Constant,
-    Held,
-    Pending,
-    Places,
-    Quantized,
-    Value,
-)
+from buildtool.graph.onnx.values import NO_CLAMP, Clamp, Constant, Held, Pending, Places, Quantized, Value
 from buildtool.graph.ops import DEFS
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.types import Activation, Attrs, ElementwiseAttrs, OpKind, Quantization
