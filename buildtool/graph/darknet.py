@@ -211,10 +211,6 @@ def _maxpool(net: _Network, s: Section) -> None:
     net.apply("maxpool", (net.shape[0], *_windows(net, s, s.number("padding", size - 1), size)))
 
 
-def _avgpool(net: _Network, _section: Section) -> None:
-    net.apply("avgpool", (net.shape[0], 1, 1))
-
-
 def _reorg(net: _Network, s: Section) -> None:
     stride = s.number("stride", 1, 1)
     channels, height, width = net.shape
@@ -252,29 +248,20 @@ def _shortcut(net: _Network, s: Section) -> None:
         net.apply("activation", net.shape)
 
 
-def _same(net: _Network, s: Section) -> None:
-    net.apply(s.kind, net.shape)
-
-
-def _batchnorm(net: _Network, s: Section) -> None:
-    net.apply(s.kind, net.shape, weights=4 * net.shape[0])
-
-
-def _nothing(_net: _Network, _section: Section) -> None:
-    """Layers of training alone, and those that read boxes out of the output before them."""
-
-
 _LAYERS: dict[str, Callable[[_Network, Section], None]] = {
     **dict.fromkeys(("convolutional", "conv"), _convolutional),
     "local": _local,
     "connected": _connected,
     **dict.fromkeys(("maxpool", "max"), _maxpool),
-    **dict.fromkeys(("avgpool", "avg"), _avgpool),
+    **dict.fromkeys(("avgpool", "avg"), lambda net, _: net.apply("avgpool", (net.shape[0], 1, 1))),
     "reorg": _reorg,
     "upsample": _upsample,
     "route": _route,
     "shortcut": _shortcut,
-    "batchnorm": _batchnorm,
-    **dict.fromkeys(("activation", "softmax", "soft", "normalization", "lrn"), _same),
-    **dict.fromkeys(("dropout", "cost", "region", "detection", "yolo"), _nothing),
+    "batchnorm": lambda net, s: net.apply(s.kind, net.shape, weights=4 * net.shape[0]),
+    **dict.fromkeys(
+        ("activation", "softmax", "soft", "normalization", "lrn"), lambda net, s: net.apply(s.kind, net.shape)
+    ),
+    # of training alone, or reading boxes out of the output before them
+    **dict.fromkeys(("dropout", "cost", "region", "detection", "yolo"), lambda _net, _: None),
 }

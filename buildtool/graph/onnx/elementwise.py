@@ -86,7 +86,12 @@ def pair_of(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized
         raise UnsupportedError("a sum or product of constants", hint="fold constants before exporting")
     if all(_same(x, leader) for x in (a, b)):
         memory: Sequence[int] = ctx.build.tensors[leader.tensor].shape
-        tensors = [_as_it_lies(ctx, x, memory) for x in (a, b)]
+        tensors = [
+            ctx.build.viewed(x.tensor, memory)
+            if isinstance(x, Held)
+            else ctx.build.constant("constant", x.data.reshape(1), x.quant)
+            for x in (a, b)
+        ]
         layout = leader.layout
     else:
         _, order = ctx.build.natural(replace(leader, shape=_long(leader.shape, len(shape))))
@@ -110,12 +115,6 @@ def _same(x: Held | Quantized, leader: Held) -> bool:
     if isinstance(x, Quantized):
         return x.data.size == 1 and x.data.ndim <= len(leader.shape)
     return x.shape == leader.shape and x.layout == leader.layout
-
-
-def _as_it_lies(ctx: Context, x: Held | Quantized, memory: Sequence[int]) -> int:
-    if isinstance(x, Held):
-        return ctx.build.viewed(x.tensor, memory)
-    return ctx.build.constant("constant", x.data.reshape(1), x.quant)
 
 
 def in_order(ctx: Context, x: Held | Quantized, order: Sequence[int]) -> int:

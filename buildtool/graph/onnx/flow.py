@@ -128,9 +128,11 @@ class _Reader:
         if any(name in self.made or name in self.constant or name in self.same for name in outputs):
             raise ModelError("makes a tensor that is there already", tensor=shown(outputs[0]))
         if node.kind == "DequantizeLinear":
-            first, *rest = (found for name in reads for found in self.same.get(name, (name,)))
+            first, *rest = self._really(reads)
             self.same[outputs[0]] = (first, *(name for name in rest if name in self.constant))
-        elif node.kind in _SHAPES or all(self._is_constant(name) for name in reads):
+        elif node.kind in _SHAPES or all(
+            n in self.constant for name in reads for n in self.same.get(name, (name,))
+        ):
             self.constant.update(outputs)
         elif node.kind == "QuantizeLinear" and self.stored.get(node.inputs[0]) == outputs[0]:
             self.made.add(outputs[0])
@@ -140,7 +142,7 @@ class _Reader:
     def _append(self, node: Node, reads: list[str], outputs: list[str]) -> None:
         self._check(node, reads, outputs)
         data = reads[:1] if node.kind in _PARAMETERS else reads
-        found = [self.stored.get(n, n) for name in data for n in self.same.get(name, (name,))]
+        found = [self.stored.get(name, name) for name in self._really(data)]
         writes = [self.stored.get(name, name) for name in outputs]
         self.made.update(outputs)
         self.ops.append(
@@ -148,10 +150,15 @@ class _Reader:
                 shown(outputs[0]),
                 node.kind,
                 tuple(dict.fromkeys(self._value(name) for name in found)),
-                tuple(self._value(name) for name in writes if self._counts(name, writes[0])),
+                # results beside the first one count only if they are used (a mask of Dropout is not)
+                tuple(self._value(name) for name in writes if name == writes[0] or name in self.used),
                 node.index,
             )
         )
+
+    def _really(self, names: list[str]) -> list[str]:
+        """What is read in place of dequantised values."""
+        return [found for name in names for found in self.same.get(name, (name,))]
 
     def _check(self, node: Node, reads: list[str], outputs: list[str]) -> None:
         """Shape inference lets these pass, though the network cannot run on such an input."""
@@ -166,13 +173,6 @@ class _Reader:
             shapes = " and ".join(str(list(k[0])) for k in known if k)
             hint = "this network takes no other image size than the file's"
             raise ModelError(f"shapes {shapes} do not fit together", hint=hint)
-
-    def _is_constant(self, name: str) -> bool:
-        return all(found in self.constant for found in self.same.get(name, (name,)))
-
-    def _counts(self, name: str, first: str) -> bool:
-        """Results beside the first one count only if they are used (a mask of Dropout is not)."""
-        return name == first or name in self.used
 
     def _size(self, name: str) -> int:
         """Bytes of a tensor (4-bit elements lie two in a byte); UnsupportedError if its shape is open."""

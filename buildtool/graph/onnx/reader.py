@@ -8,7 +8,6 @@ pick values work on the quantised ones, wherever the file has its QuantizeLinear
 from __future__ import annotations
 
 import math
-from typing import NoReturn
 
 import numpy as np
 
@@ -215,7 +214,9 @@ class _Reader:
         if isinstance(value, Pending):
             quant = ctx.ahead(name) or value.natural
             if quant is None:
-                self._refuse_output(name)
+                maker = ctx.makers.get(name)
+                text, place = "a network output that is not quantised", maker.place if maker else ""
+                raise UnsupportedError(text, tensor=shown(name), operator=place, hint=QUANTISE)
             value = ctx.settle(name, value, quant)
         if isinstance(value, Places):
             return value.tensor
@@ -224,23 +225,15 @@ class _Reader:
             text = "a network output that does not depend on the input"
             raise UnsupportedError(text, tensor=shown(name), hint=hint)
         order = tuple(range(len(value.shape)))
-        if len(order) == 4 and not self._ends_channels_last(name):
+        maker = ctx.origin(name, _FOLLOWED)
+        ours = maker is not None and maker.kind == "Transpose" and maker.integers("perm") == NHWC
+        if len(order) == 4 and not ours:  # unless the file itself ends channels last
             order = NHWC
         tensor = ctx.build.ordered(value, order)
         if tensor not in self.named:  # a network's outputs have the names that the file gives them
             self.named.add(tensor)
             ctx.build.rename(tensor, name)
         return tensor
-
-    def _refuse_output(self, name: str) -> NoReturn:
-        maker = self.ctx.makers.get(name)
-        text = "a network output that is not quantised"
-        raise UnsupportedError(text, tensor=shown(name), operator=maker.place if maker else "", hint=QUANTISE)
-
-    def _ends_channels_last(self, name: str) -> bool:
-        """Whether the file itself transposes this output to channels last at the end."""
-        maker = self.ctx.origin(name, _FOLLOWED)
-        return maker is not None and maker.kind == "Transpose" and maker.integers("perm") == NHWC
 
 
 def _refusal(node: Node, alone: bool) -> UnsupportedError:

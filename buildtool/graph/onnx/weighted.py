@@ -70,7 +70,9 @@ def _pending(
         return _pending(ctx, kind, x, filter_, bias, attrs, memory, shape)
 
     def scaled(factor: Array, shift: Array) -> Pending:
-        real = np.zeros(channels) if bias is None else _real(bias, channels)
+        real = np.zeros(channels)
+        if bias is not None:
+            real += (bias.real if isinstance(bias, Quantized) else bias.data.astype(np.float64)).reshape(-1)
         axis = 3 if kind is OpKind.DEPTHWISE_CONV_2D else 0
         return again(_times(data, quant, axis, factor), Constant(real * factor + shift))
 
@@ -83,12 +85,6 @@ def _pending(
         scaled=None if raw else scaled,
         channel=-1 if dense else 1,
     )
-
-
-def _real(bias: Constant | Quantized, channels: int) -> Array:
-    """A bias as real numbers."""
-    data = bias.real if isinstance(bias, Quantized) else bias.data.astype(np.float64)
-    return np.broadcast_to(data.reshape(-1), (channels,))
 
 
 def _times(data: Array, quant: Quantization, axis: int, factor: Array) -> tuple[Array, Quantization]:
