@@ -491,6 +491,14 @@ def test_a_pool_over_everything_in_another_scale_is_a_mean():
     assert graph.ops[0].attrs == MeanAttrs((1, 2), True)
 
 
+def test_a_pool_of_the_image_s_size_over_padding_that_counts_is_no_mean():
+    net = Qdq((1, 3, 6, 6))
+    y = net.node(
+        "AveragePool", [net.x], kernel_shape=[6, 6], strides=[2, 2], pads=[1, 1, 0, 0], count_include_pad=1
+    )
+    assert kinds(check(net, [net.q(y, 0.05, 3)])) == ["PAD", "AVERAGE_POOL_2D"]
+
+
 def test_a_global_maximum():
     net = Qdq((1, 3, 6, 5))
     assert kinds(check(net, [net.node("GlobalMaxPool", [net.x])])) == ["MAX_POOL_2D"]
