@@ -1,28 +1,32 @@
-"""The planner's C, compiled for the tests with all warnings as errors, and a placement by brute force."""
+"""What judges exact placements: the lowest one by brute force, and the search in Python beside that in C."""
 
-import subprocess
-from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Iterator
+from itertools import islice
 
-from buildtool.plan.place import native
+from allowed_twin import as_sets
+from search_twin import PythonSearch
+
 from buildtool.plan.place.arena import Problem
-
-SOURCE = Path(native.__file__).with_name("search.c")
-FLAGS = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror", "-shared", "-fPIC"]
-
-
-@cache
-def compiled(source: Path = SOURCE) -> Path:
-    """A shared library made of a C file as it is now; it stays until the process ends."""
-    folder = TemporaryDirectory(prefix="exact-")
-    _kept.append(folder)
-    path = Path(folder.name) / f"{source.stem}.so"
-    subprocess.run(["gcc", *FLAGS, str(source), "-o", str(path)], check=True)
-    return path
+from buildtool.plan.place.instance import compile_problem
+from buildtool.plan.place.orders import runs
+from buildtool.plan.place.search import Outcome, Search
 
 
-_kept: list[TemporaryDirectory[str]] = []
+def same_runs(
+    problem: Problem, capacity: int, *, count: int, limit: int, sets: list[int] | None = None
+) -> Iterator[Outcome]:
+    """The first runs at a capacity (in units), of which both searches tell the same.
+
+    `sets`: the offsets that are allowed, as the twin has them.
+    """
+    instance = compile_problem(problem)
+    one = PythonSearch(instance, capacity, 10, sets)
+    other = Search(instance, capacity, 10, None if sets is None else as_sets(sets, capacity))
+    for number, run in enumerate(islice(runs(problem, instance), count)):
+        for crowded in (False, True):
+            found = other.run(run.order, limit + 3 * number, crowded)
+            assert found == one.run(run.order, limit + 3 * number, crowded)
+            yield found
 
 
 def lowest(problem: Problem, top: int) -> int | None:

@@ -16,8 +16,8 @@ from buildtool.plan.assemble.lives import Lives
 from buildtool.plan.assemble.regionfacts import Regions
 from buildtool.plan.assemble.ticks import Ticks
 from buildtool.plan.assemble.workspace import Piece
+from buildtool.plan.place.arena import arena_problem
 from buildtool.plan.place.bounds import bound
-from buildtool.plan.place.problem import arena_problem
 from buildtool.plan.place.spread import Spread, spread
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.schedule.traffic import Traffic, traffic

@@ -18,8 +18,8 @@ from buildtool.base.errors import UnsupportedError
 from buildtool.base.work import Work
 from buildtool.plan.assemble.placement import Placed, place
 from buildtool.plan.place import arena
+from buildtool.plan.place.arena import arena_problem
 from buildtool.plan.place.bounds import bound
-from buildtool.plan.place.problem import arena_problem
 from buildtool.plan.place.solver import decide
 from buildtool.plan.types import Buffer, Move, Overlap, changed
 

@@ -9,8 +9,8 @@ from itertools import accumulate
 from buildtool.base.errors import UnsupportedError
 from buildtool.base.work import Work
 from buildtool.plan.place import arena, greedy
+from buildtool.plan.place.arena import arena_problem
 from buildtool.plan.place.bounds import bound
-from buildtool.plan.place.problem import arena_problem
 from buildtool.plan.place.solver import Status, decide, improve
 from buildtool.plan.types import Buffer, Overlap, changed
 

@@ -43,7 +43,6 @@ class Variant:
     variants before; without it plans count whatever they need.
     """
 
-    name: str
     graphs: Callable[[Prepared], Iterable[tuple[int, Graph]]]
     forms: Callable[[Prepared], tuple[Graph, ...]] = lambda alone: alone.graphs
     may_pay: Callable[[Prepared, Plan | None], bool] = lambda prepared, best: True
@@ -76,15 +75,16 @@ def _pass_pays(alone: Prepared, best: Plan | None) -> bool:
 
 
 VARIANTS = (
-    Variant("orders of the operators", lambda prepared: enumerate(prepared.graphs), part=0.5),
+    # orders of the operators
+    Variant(lambda prepared: enumerate(prepared.graphs), part=0.5),
+    # views of channels
     Variant(
-        "views of channels",
         lambda prepared: enumerate(prepared.unsliced if prepared.varied else ()),
         forms=lambda alone: forms.viewed(alone.graph, alone.target, alone.options),
         lighter=lambda alone, form, plan: forms.with_fewer_views(alone.graph, form, plan, alone.session),
     ),
+    # second passes
     Variant(
-        "second passes",
         lambda prepared: enumerate(prepared.twice, len(prepared.graphs)),
         may_pay=_passes_may_pay,
         pays=_pass_pays,

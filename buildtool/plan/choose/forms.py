@@ -140,8 +140,8 @@ def least_cost_with_passes(
     twice: Graph, target: Target, options: PlanOptions, session: Session, most_bytes: int | None
 ) -> float:
     """A cost that no plan within so many bytes is below, whatever its second passes; 0: it is not known."""
-    from buildtool.plan.search.lower_bound import INFINITE
     from buildtool.plan.search.passsearch import least_cost
+    from buildtool.plan.search.regions import INFINITE
 
     graph = without_second_passes(twice)
     most = INFINITE if most_bytes is None else most_bytes

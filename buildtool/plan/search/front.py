@@ -2,7 +2,7 @@
 
 It is exact within a budget of labels: no plan in the space below beats a point of the front in both memory
 and work. Beyond it the points are real ways still, and `Front.factor` says how much they may miss. For small
-networks tests/support/front_twin.py assembles and measures every plan of the space to check this.
+networks tests/oracles/front_twin.py assembles and measures every plan of the space to check this.
 
 Live bytes are aligned: of a region, all that it holds at any time (whole tensors, rings, accumulators,
 the largest workspace of its groups) counts for all of it, less the bytes of its output that may lie on
@@ -44,7 +44,7 @@ from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search import blocks
 from buildtool.plan.search.blocks import Blocks
 from buildtool.plan.search.chain import Elements
-from buildtool.plan.search.cuts import Cuts
+from buildtool.plan.search.columns import Columns
 from buildtool.plan.search.miss import factor
 from buildtool.plan.search.paths import MOST_LABELS, Search, Way
 from buildtool.plan.search.priced import Ties
@@ -140,14 +140,14 @@ class Space:
         return Tables(self.elements, self.blocks, Objective.COST)
 
     @cached_property
-    def cuts(self) -> Cuts:
+    def columns(self) -> Columns:
         """What searches for the least work share."""
-        return Cuts(self.tables)
+        return Columns(self.tables)
 
     @cached_property
-    def cost_cuts(self) -> Cuts:
+    def cost_columns(self) -> Columns:
         """What searches for the least cost share."""
-        return Cuts(self.cost_tables)
+        return Columns(self.cost_tables)
 
     @cached_property
     def _tied(self) -> dict[Way, Way]:
@@ -184,9 +184,9 @@ class Space:
         key = max_f, most_labels
         if key not in self._ways:
             extra = self.most_extra(max_f)
-            search = Search(self.cuts, extra, most_labels)
+            search = Search(self.columns, extra, most_labels)
             found = _undominated(search.falling())
-            missed = 1.0 if search.exact else factor(self.cuts, extra, found, search.exact_way)
+            missed = 1.0 if search.exact else factor(self.columns, extra, found, search.exact_way)
             self._ways[key] = Ways(found, missed)
         return self._ways[key]
 
@@ -227,14 +227,14 @@ class Front:
         return self.space.cost_tables
 
     @property
-    def cuts(self) -> Cuts:
+    def columns(self) -> Columns:
         """What searches for the least work share."""
-        return self.space.cuts
+        return self.space.columns
 
     @property
-    def cost_cuts(self) -> Cuts:
+    def cost_columns(self) -> Columns:
         """What searches for the least cost share."""
-        return self.space.cost_cuts
+        return self.space.cost_columns
 
     @cached_property
     def points(self) -> tuple[Point, ...]:

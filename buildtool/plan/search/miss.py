@@ -11,25 +11,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from buildtool.plan.search.cuts import Cuts
-from buildtool.plan.search.lower_bound import INFINITE
+from buildtool.plan.search.columns import Columns
 from buildtool.plan.search.paths import Search, Way
+from buildtool.plan.search.regions import INFINITE
 
 FALL = 16  # each limit is lower by this part of it
 
 
-def factor(cuts: Cuts, most_extra: int | None, ways: Sequence[Way], exact: Way | None) -> float:
+def factor(columns: Columns, most_extra: int | None, ways: Sequence[Way], exact: Way | None) -> float:
     """The factor by which `ways` may miss; `exact`: no way with as many bytes or more is missed."""
     missed = 1.0
-    for size, weight in _corners(cuts, most_extra, ways, exact):
+    for size, weight in _corners(columns, most_extra, ways, exact):
         nearest = min((max(way.bytes / size, _over(way.weight, weight)) for way in ways), default=math.inf)
         missed = max(missed, nearest)
     return missed
 
 
-def over_bound(cuts: Cuts, weight: int, most_bytes: int) -> float:
+def over_bound(columns: Columns, weight: int, most_bytes: int) -> float:
     """How many times the least weight of all ways within some bytes a weight may be."""
-    bound = Search(cuts, relaxed=True).lower_bound(most_bytes)
+    bound = Search(columns, relaxed=True).lower_bound(most_bytes)
     return 1.0 if bound is None else _over(weight, bound)
 
 
@@ -40,10 +40,10 @@ def _over(weight: int, bound: int) -> float:
 
 
 def _corners(
-    cuts: Cuts, most_extra: int | None, ways: Sequence[Way], exact: Way | None
+    columns: Columns, most_extra: int | None, ways: Sequence[Way], exact: Way | None
 ) -> Iterator[tuple[int, int]]:
     """(bytes, weight): every way that may be missed needs and weighs at least as much as one of these."""
-    relaxed = Search(cuts, most_extra, relaxed=True)
+    relaxed = Search(columns, most_extra, relaxed=True)
     limit = INFINITE if exact is None else exact.bytes - 1
     known = 0 if exact is None else exact.weight  # of fewer bytes nothing weighs less
     while (bound := relaxed.lower_bound(limit)) is not None:

@@ -16,10 +16,8 @@ import ctypes
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from buildtool.plan.search.cuts import Cuts
-from buildtool.plan.search.lower_bound import INFINITE
-from buildtool.plan.search.native import NativeRegions, library
-from buildtool.plan.search.regions import Candidate, Reached, Regions
+from buildtool.plan.search.columns import Columns
+from buildtool.plan.search.regions import INFINITE, Candidate, Reached, Regions
 
 MOST_LABELS = 200_000  # of a search: then it is no longer exact
 LABELS_BEYOND = 50  # of each search for one cut, once those are spent
@@ -39,13 +37,17 @@ class Search:
     """Ways of least weight for limits of bytes that never rise."""
 
     def __init__(
-        self, cuts: Cuts, most_extra: int | None = None, most_labels: int = MOST_LABELS, relaxed: bool = False
+        self,
+        columns: Columns,
+        most_extra: int | None = None,
+        most_labels: int = MOST_LABELS,
+        relaxed: bool = False,
     ) -> None:
         """`most_extra`: ways whose weight is further beyond the elements' own are left out.
 
         `relaxed`: no ways are looked for, but a weight that none is below (see `lower_bound`).
         """
-        self.t = tables = cuts.t
+        self.t = tables = columns.t
         self.most_extra = most_extra = INFINITE // 4 if most_extra is None else most_extra
         count = tables.count
         self._best = (ctypes.c_int64 * (count + 1))(*[-INFINITE] * (count + 1))
@@ -54,12 +56,7 @@ class Search:
         )()  # cut -> when the best of any cut before it last rose
         # what may be won back later by blocks that leave rows out
         limit = most_extra + tables.spare
-        found = library()
-        self._regions: NativeRegions | Regions = (
-            NativeRegions(found, cuts, limit, self._best, self._version)
-            if found is not None
-            else Regions(cuts, limit, self._best, self._version)
-        )
+        self._regions = Regions(columns, limit, self._best, self._version)
         self._last: list[Reached | None] = [None] * (count + 1)
         self._candidates: dict[int, tuple[Reached, Candidate]] = {}  # by cut: the last, in full
         self._rounds = 0

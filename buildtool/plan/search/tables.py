@@ -381,11 +381,6 @@ class Tables:
         """Element -> the last element that reads its output."""
         return tuple(self.e.last_read[t] for t in self.e.makes)
 
-    def ring(self, cut: int, rows: int, ahead: int) -> int:
-        """Aligned bytes of the ring at a cut: so many rows needed, filled `ahead` rows at a time."""
-        height, row = self.rows[cut - 1]
-        return round_up(min(height, rows + ahead - 1) * row, self.e.alignment)
-
     @cached_property
     def least_rows(self) -> tuple[int, ...]:
         """Cut -> rows that a ring there has at the least, for additions that read it later."""
@@ -500,17 +495,6 @@ class Tables:
     def _apart(self, element: int, operand: int) -> int | None:
         kernel = self.e.kernels[self.e.positions[element]]
         return distance(self.e.graph, self.e.op(element), operand, kernel.overlap) if kernel else None
-
-    def crossing(self, first: int, need: int, end: int) -> int:
-        """Bytes of a region beside its rings and windows: what crosses it, its input and its output.
-
-        `need`: rows of a streamed input that have to be there at once.
-        """
-        source = self.sources[first]
-        held = source.size
-        if source.streamed:
-            held = round_up(min(source.rows, need) * source.row, self.e.alignment)
-        return self.live[first] - source.size + held + self.sizes[end - 1]
 
 
 def _saved_by_parts(own: int, lows: Sequence[tuple[int, int]]) -> int:

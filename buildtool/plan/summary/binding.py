@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from buildtool.base.session import Session
 from buildtool.graph.types import Graph
+from buildtool.plan.place.arena import arena_problem
 from buildtool.plan.place.bounds import bound
-from buildtool.plan.place.problem import arena_problem
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.summary.summary import peak
 from buildtool.plan.types import SOURCE, Plan

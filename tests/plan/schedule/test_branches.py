@@ -232,8 +232,8 @@ def _compare(graph, image, in_place, space):
         patch.setattr(fronts, "HAND_OFFS", space.hand_offs)
         found = front(graph, target, Settings(image=image, in_place=in_place, max_f=1e9))
         twin = BranchTwin(graph, target, image, in_place, space)
-        for cuts, weight in ((found.cuts, Twin.work), (found.cost_cuts, Twin.cost)):
-            ways = sorted((way.bytes, way.weight) for way in Search(cuts).falling())
+        for columns, weight in ((found.columns, Twin.work), (found.cost_columns, Twin.cost)):
+            ways = sorted((way.bytes, way.weight) for way in Search(columns).falling())
             assert ways == twin.front(weight), weight.__name__
 
 

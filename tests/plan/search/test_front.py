@@ -111,8 +111,8 @@ def _compare(graph, target, image, in_place, space):
         except UsageError:  # an image that several operators read
             return
         twin = Twin(graph, target, image, in_place, space)
-        for cuts, weight in ((found.cuts, Twin.work), (found.cost_cuts, Twin.cost)):
-            ways = sorted((way.bytes, way.weight) for way in Search(cuts).falling())
+        for columns, weight in ((found.columns, Twin.work), (found.cost_columns, Twin.cost)):
+            ways = sorted((way.bytes, way.weight) for way in Search(columns).falling())
             assert ways == twin.front(weight), weight.__name__
         assert [(point.live_bytes, point.work) for point in found.points] == twin.front(Twin.work)
 

@@ -32,7 +32,7 @@ def test_without_limits_a_plan_is_as_cheap_as_the_search_finds(model, board, ima
     graph, target = _network(model, board)
     chosen = Settings(image=image)
     plan = best_plan(front(graph, target, chosen), Limits(1 << 40))
-    least = Search(front(graph, target, chosen).cost_cuts).least(1 << 40)
+    least = Search(front(graph, target, chosen).cost_columns).least(1 << 40)
     assert plan.cost * COST_UNITS == least.weight
 
 

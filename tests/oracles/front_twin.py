@@ -328,7 +328,7 @@ class Twin:
             tuple(Item(0, 1, size, alignment) for size in sizes),
             tuple(Permission(0, i + 1, apart) for i, apart in enumerate(found.values())),
         )
-        lowest = solve(problem, 100_000, native=False)
+        lowest = solve(problem, 100_000)
         assert lowest.status is Status.OPTIMAL
         return sum(map(self._aligned, sizes)) - lowest.solution.height
 
