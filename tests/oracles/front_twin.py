@@ -19,15 +19,13 @@ from buildtool.graph.macs import op_macs
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import Graph, OpKind
 from buildtool.plan.assemble.buffers import accumulators, tensor_buffers
-from buildtool.plan.assemble.lives import lives
 from buildtool.plan.assemble.overlaps import region_distance
-from buildtool.plan.assemble.totals import executed_macs
 from buildtool.plan.assemble.workspace import workspace
 from buildtool.plan.place.arena import Item, Permission, Problem, round_up
 from buildtool.plan.place.solver import Status, solve
 from buildtool.plan.schedule.overlap import distance
 from buildtool.plan.schedule.receptive import accumulates, axes, row_inputs, streams, through
-from buildtool.plan.schedule.schedule import Run, run
+from buildtool.plan.schedule.schedule import Run, executed_macs, run
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Group, Region, Scheme, Step
 from buildtool.target import catalogue
@@ -237,16 +235,16 @@ class Twin:
         """What lies in the arena besides scratch with this region, everything else alone."""
         runs = (*self.alone[:first], self.run(region), *self.alone[first + len(region.ops) :])
         timeline = Timeline(self.graph, self.image, runs)
-        alive, alignment = lives(timeline), self.target.board.alignment
+        alignment = self.target.board.alignment
         space = workspace(self.graph, region, self.kernels, alignment, self.in_place, timeline.columns)
         windows = {window.tensor: window.columns for window in space.windows}
-        buffers = [*tensor_buffers(timeline, alive, set(windows)), *accumulators(timeline, alive)]
+        buffers = [*tensor_buffers(timeline, set(windows)), *accumulators(timeline)]
         begin = timeline.starts[first]
         return Held(tuple(buffers), windows, space.size, begin, begin + len(self.run(region).steps))
 
     def work(self, region: Region, first: int) -> int:
         """Multiply-accumulates of the region's steps."""
-        return sum(executed_macs(self.graph, self.run(region).steps).values())
+        return executed_macs(self.graph, self.run(region))
 
     def cost(self, region: Region, first: int) -> int:
         """The target's estimate in sixteenths: every step by itself, at the price of its own window."""

@@ -14,7 +14,17 @@ from buildtool.graph.geometry import (
     images,
     spatial,
 )
-from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, ShapeRule, Spelling
+from buildtool.graph.ops.types import (
+    NO_UINT8,
+    CallForm,
+    Int16,
+    OpDef,
+    Plain,
+    Shape,
+    ShapeRule,
+    Spelling,
+    Trait,
+)
 from buildtool.graph.quantrules import LARGEST_RATIO, QuantError, per_tensor, ratio
 from buildtool.graph.types import (
     AsUint8,
@@ -138,6 +148,7 @@ def _layer(
     case: str = "conv",
     call: CallForm = CallForm.ONE_TO_ONE,
     wide: str = "wide:weighted",
+    traits: Trait = Trait.SLIDING,
 ) -> OpDef:
     """An operator with weights and perhaps a bias; where int16 is read, `wide` is its arithmetic."""
     return OpDef(
@@ -151,6 +162,7 @@ def _layer(
         wide=wide,
         call=call,
         case=case,
+        traits=traits,
         operands=3,
         optional=frozenset({2}),
     )
@@ -171,6 +183,7 @@ DEFS = (
         {"ConvTranspose": "weighted:conv_transpose"},
         case="transpose_conv",
         wide="",
+        traits=Trait.UNEVEN,
     ),
     _layer(
         OpKind.FULLY_CONNECTED,
@@ -178,6 +191,7 @@ DEFS = (
         "weighted:write_fully_connected",
         {"Gemm": "weighted:gemm"},
         case="dense",
+        traits=Trait.NONE,
         call=CallForm.ROWS,
     ),
     OpDef(

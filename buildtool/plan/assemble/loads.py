@@ -3,8 +3,8 @@
 Constants of a region are there before it begins, where there is room for all of them. Those of an operator
 that runs alone may come in slices of its output channels, each of which it computes over its whole output,
 straight to where the channels belong. Those of a streamed region's groups may take turns in the same
-memory, or lie on dead rows of the region's input (see `behind`). Where there is room, they come while regions
-before compute (see `ahead`), and a slice while the one before it is used.
+memory, or lie on dead rows of the region's input. Where there is room, they come while regions before
+compute, and a slice while the one before it is used (see `arrivals`).
 """
 
 from __future__ import annotations
@@ -21,11 +21,9 @@ from buildtool.base.errors import TargetError
 from buildtool.base.session import Session
 from buildtool.base.work import Work
 from buildtool.graph.types import Graph
-from buildtool.plan.assemble import behind
-from buildtool.plan.assemble.ahead import FARTHEST, Demand, begins
-from buildtool.plan.assemble.arrivals import Arrivals
+from buildtool.plan.assemble.arrivals import FARTHEST, Arrivals, Demand, Room, begins
+from buildtool.plan.assemble.arrivals import room as room_of
 from buildtool.plan.assemble.assemble import assemble, region_bounds
-from buildtool.plan.assemble.behind import Room
 from buildtool.plan.assemble.constants import HEAD, Constants, Way
 from buildtool.plan.assemble.regionfacts import RegionFacts, Regions
 from buildtool.plan.assemble.workspace import with_turns
@@ -260,7 +258,7 @@ class Loading:
 
     def _room(self, index: int) -> Room | None:
         if index not in self._rooms:
-            self._rooms[index] = behind.room(self.timeline, index, self._facts[index].overlaps)
+            self._rooms[index] = room_of(self.timeline, index, self._facts[index].overlaps)
         return self._rooms[index]
 
     @cached_property

@@ -103,7 +103,7 @@ def with_fewer_views(graph: Graph, made: Graph, plan: Plan, session: Session) ->
 
     Those concatenations are copied whose outputs are there, for parts to come, when most bytes are.
     """
-    from buildtool.plan.summary.binding import binding
+    from buildtool.plan.summary.summary import binding
 
     step, inside = binding(plan, made, session).step, written_in_place(made)
     alive = {t for buffer in plan.buffers if buffer.first <= step <= buffer.last for t in buffer.tensors}

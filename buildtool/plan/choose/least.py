@@ -20,8 +20,8 @@ from buildtool.plan.search.miss import over_bound
 from buildtool.plan.search.paths import Search, Way
 from buildtool.plan.search.priced import SCALE, priced
 from buildtool.plan.search.regions import INFINITE
-from buildtool.plan.summary.binding import binding
 from buildtool.plan.summary.fit import available_bytes, check_state_fits
+from buildtool.plan.summary.summary import binding
 from buildtool.plan.types import Plan
 from buildtool.target.choice import roomier
 from buildtool.target.costs import COST_UNITS

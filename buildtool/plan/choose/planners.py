@@ -21,8 +21,8 @@ from buildtool.plan.choose.fronts import Point, layerwise, least_cost, points, s
 from buildtool.plan.choose.loads import with_loads
 from buildtool.plan.choose.memories import spread
 from buildtool.plan.choose.problem import Prepared
-from buildtool.plan.summary.binding import binding
 from buildtool.plan.summary.fit import holds
+from buildtool.plan.summary.summary import binding
 from buildtool.plan.types import Plan
 from buildtool.target.choice import loads, roomier
 

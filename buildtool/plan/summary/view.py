@@ -7,7 +7,7 @@ from buildtool.graph.macs import op_macs
 from buildtool.graph.partviews import parts, views
 from buildtool.graph.secondpass import Repetition, repetitions
 from buildtool.graph.types import Graph, Op, OpKind
-from buildtool.plan.summary.binding import binding
+from buildtool.plan.summary.summary import binding
 from buildtool.plan.types import Buffer, Group, Plan
 from buildtool.schema.plans import (
     BufferView,

@@ -18,8 +18,7 @@ from buildtool.base.modes import Objective
 from buildtool.base.session import Session
 from buildtool.firmware.planned import planned
 from buildtool.options.values import PlanOptions
-from buildtool.plan.assemble.ahead import Demand, begins
-from buildtool.plan.assemble.behind import Room, Site, Trail, places, stacks
+from buildtool.plan.assemble.arrivals import Demand, Room, Site, Trail, begins, places, stacks
 from buildtool.plan.check import check as checking
 from buildtool.plan.check.check import check
 from buildtool.plan.check.replay import replay

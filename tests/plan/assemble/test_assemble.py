@@ -19,8 +19,7 @@ from buildtool.plan.baselines.strips import plan_strips
 from buildtool.plan.check.check import check
 from buildtool.plan.schedule import timeline as timelines
 from buildtool.plan.search.front import Settings, front
-from buildtool.plan.summary.binding import binding
-from buildtool.plan.summary.summary import peak, summarize
+from buildtool.plan.summary.summary import binding, peak, summarize
 from buildtool.plan.types import BufferKind
 from buildtool.target.types import Contract
 

@@ -8,7 +8,7 @@ from arena_run import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import needs_shared
-from plan_nets import graphs, make_target, residual_net
+from plan_nets import graphs, make_target, plan_steps, residual_net
 from zeronet import Net
 
 from buildtool.base.errors import UnsupportedError, UsageError
@@ -20,7 +20,6 @@ from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.types import OpKind
 from buildtool.plan.assemble.layerwise import plan
 from buildtool.plan.check.check import check
-from buildtool.plan.schedule.schedule import plan_steps
 from buildtool.plan.types import BufferKind
 from buildtool.target.catalogue import select
 from buildtool.target.costs import Pricer, once
