@@ -210,7 +210,7 @@ def _orders(problem: Problem) -> Iterator[Ints]:
     """Orders that do well on networks, by what they put first; ties: size, then later birth, then index."""
     sizes = _ints(problem.sizes)
     lower, upper = _ints([i.lower for i in problem.items]), _ints([i.upper for i in problem.items])
-    crowd, length = _ints(_crowds(problem)), upper - lower
+    crowd, length = _crowds(lower, upper, sizes), upper - lower
     keys = (
         (-sizes,),
         (-crowd,),
@@ -228,18 +228,17 @@ def _orders(problem: Problem) -> Iterator[Ints]:
         yield order[np.argsort(length[order] < half, kind="stable")]
 
 
-def _crowds(problem: Problem) -> list[int]:
+def _crowds(lower: Ints, upper: Ints, sizes: Ints) -> Ints:
     """For every item, the largest live sum during its life."""
-    items, sizes = problem.items, problem.sizes
-    births = sorted(range(len(items)), key=lambda i: items[i].lower)
-    crowd = [0] * len(items)
-    active: list[int] = []
-    for position, a in enumerate(births):
-        active = [b for b in active if items[b].upper > items[a].lower]
-        active.append(a)
-        if position + 1 < len(births) and items[births[position + 1]].lower == items[a].lower:
-            continue
-        live = sum(sizes[b] for b in active)
-        for b in active:
-            crowd[b] = max(crowd[b], live)
-    return crowd
+    times = np.unique(lower)
+    live = _begun(lower, sizes, times) - _begun(upper, sizes, times)
+    spans = zip(np.searchsorted(times, lower).tolist(), np.searchsorted(times, upper).tolist(), strict=True)
+    return _ints([live[first:last].max(initial=0) for first, last in spans])
+
+
+def _begun(times: Ints, sizes: Ints, until: Ints) -> Ints:
+    """The sizes that have come by some moments, if each comes at its time."""
+    order = np.argsort(times, kind="stable")
+    sums = np.concatenate(([0], np.cumsum(sizes[order])))
+    found: Ints = sums[np.searchsorted(times[order], until, side="right")]
+    return found

@@ -154,14 +154,12 @@ def peak(plan: Plan, graph: Graph, *, weights: bool = True, session: Session | N
     """
     timeline = Timeline.of(graph, plan.regions, plan.image, session)
     at = ArenaUse(plan, graph)
-    best: Moment | None = None
+    moments = list[Moment]()
     for run, first in zip(timeline.runs, timeline.starts, strict=False):
         buffers = at.buffers(run.region, first, first + run.count - 1)
         counted = [h for h in buffers if weights or h.use is not Use.WEIGHTS]
-        moment, _, _ = at.fullest(run.region, counted, first, run.steps)
-        if best is None or moment.bytes > best.bytes:
-            best = moment
-    return best
+        moments.append(at.fullest(run.region, counted, first, run.steps)[0])
+    return max(moments, key=lambda moment: moment.bytes, default=None)
 
 
 def _operator_work(model: CostModel, region: Region, op: int, calls: Calls, loads: Sequence[Load]) -> Work:
