@@ -1,12 +1,13 @@
-"""What judges exact placements: the lowest one by brute force, and the search in Python beside that in C."""
+"""What judges placements of small problems: the lowest one by brute force, the search in Python beside C."""
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, permutations
 
 from allowed_twin import as_sets
+from hypothesis import strategies as st
 from search_twin import PythonSearch
 
-from buildtool.plan.place.arena import Problem
+from buildtool.plan.place.arena import Item, Permission, Problem
 from buildtool.plan.place.instance import compile_problem
 from buildtool.plan.place.orders import runs
 from buildtool.plan.place.search import Outcome, Search
@@ -27,6 +28,23 @@ def same_runs(
             found = other.run(run.order, limit + 3 * number, crowded)
             assert found == one.run(run.order, limit + 3 * number, crowded)
             yield found
+
+
+@st.composite
+def small_problems(draw: st.DrawFn, alignments: tuple[int, ...] = (1,)) -> Problem:
+    """Up to five items of up to six bytes, of which some that live together may overlap."""
+    items = []
+    for _ in range(draw(st.integers(1, 5))):
+        lower = draw(st.integers(0, 4))
+        upper = lower + draw(st.integers(1, 3))
+        items.append(Item(lower, upper, draw(st.integers(0, 6)), draw(st.sampled_from(alignments))))
+    pairs = [
+        (a, b)
+        for a, b in permutations(range(len(items)), 2)
+        if items[a].lower < items[b].upper and items[b].lower < items[a].upper
+    ]
+    chosen = draw(st.lists(st.sampled_from(pairs), max_size=3, unique_by=frozenset)) if pairs else []
+    return Problem(tuple(items), tuple(Permission(a, b, draw(st.integers(0, 6))) for a, b in chosen))
 
 
 def lowest(problem: Problem, top: int) -> int | None:

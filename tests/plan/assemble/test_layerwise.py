@@ -1,7 +1,6 @@
 """Layer-by-layer plans: legal, never worse for being allowed more, as small as known for known networks."""
 
 import dataclasses
-import time
 
 import pytest
 from arena_run import run
@@ -197,10 +196,3 @@ def test_known_networks_need_what_is_known(name, none, rows):
         assert made.arena_bytes == made.arena_bound_bytes == rows
     else:
         assert made.arena_bytes < 218_800
-
-
-def test_a_large_network_is_planned_while_one_waits():
-    graph, target = _model("mobilenetv2_160.tflite"), make_target()
-    started = time.process_time()
-    plan(graph, target)
-    assert time.process_time() - started < 2.5  # 0.1 s on an idle machine; generous, as tests share cores

@@ -16,11 +16,12 @@ from buildtool.base.errors import PlanError
 from buildtool.graph.types import DType
 from buildtool.options.values import PlanOptions
 from buildtool.plan.assemble.constants import constants
-from buildtool.plan.assemble.loads import with_loads
+from buildtool.plan.assemble.loads import Loading
 from buildtool.plan.check import check as checking
 from buildtool.plan.check.check import check
 from buildtool.plan.check.replay import replay
 from buildtool.plan.choose.choose import make_plan
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.types import Group, Region
 from buildtool.target import catalogue
@@ -50,10 +51,9 @@ def plans():
     kernels = catalogue.select_all(xcore, graph)
     bare = front(graph, xcore, Settings(image="stream")).plan(0)
     blocks = constants(graph, kernels)
-    made += [
-        (graph, xcore, with_loads(bare, graph, xcore, kernels, blocks, limit, "rows"))
-        for limit in (bare.arena_bytes + 2000, 1 << 20)
-    ]
+    timeline = Timeline.of(graph, bare.regions, bare.image)
+    loading = Loading(timeline, xcore, tuple(kernels), blocks, "rows", bare.strategy)
+    made += [(graph, xcore, loading.plan(limit, 0)) for limit in (bare.arena_bytes + 2000, 1 << 20)]
     return made
 
 

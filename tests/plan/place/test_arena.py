@@ -5,7 +5,7 @@ import itertools
 import random
 
 import pytest
-from exactlib import lowest
+from exactlib import lowest, small_problems
 from greedy_twin import PythonRuns
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -40,25 +40,8 @@ def exhaustive(problem):
     return lowest(problem, sum(problem.sizes))
 
 
-@st.composite
-def problems(draw, alignments=(1,)):
-    items = []
-    for _ in range(draw(st.integers(1, 5))):
-        lower = draw(st.integers(0, 4))
-        upper = lower + draw(st.integers(1, 3))
-        alignment = draw(st.sampled_from(alignments))
-        items.append(Item(lower, upper, draw(st.integers(0, 6)), alignment))
-    pairs = [
-        (a, b)
-        for a, b in itertools.permutations(range(len(items)), 2)
-        if items[a].lower < items[b].upper and items[b].lower < items[a].upper
-    ]
-    chosen = draw(st.lists(st.sampled_from(pairs), max_size=3, unique_by=frozenset)) if pairs else []
-    return Problem(tuple(items), tuple(Permission(a, b, draw(st.integers(0, 6))) for a, b in chosen))
-
-
 @settings(derandomize=True, deadline=None, max_examples=200)
-@given(problems())
+@given(small_problems())
 def test_no_placement_is_lower_than_the_bound(problem):
     least = exhaustive(problem)
     found = solve(problem)
@@ -69,7 +52,7 @@ def test_no_placement_is_lower_than_the_bound(problem):
 
 
 @settings(derandomize=True, deadline=None, max_examples=100)
-@given(problems(alignments=(2, 4)))
+@given(small_problems(alignments=(2, 4)))
 def test_mixed_alignments_are_kept_and_the_bound_still_holds(problem):
     found = solve(problem)
     assert all(o % i.alignment == 0 for o, i in zip(found.offsets, problem.items, strict=True))
