@@ -71,32 +71,9 @@ def _lasting(ways: Mapping[int, Way]) -> int:
     return sum(round_up(way.bytes, HEAD) for way in ways.values() if way.lasting)
 
 
-def with_loads(
-    plan: Plan,
-    graph: Graph,
-    target: Target,
-    kernels: Sequence[KernelVariant | None],
-    constants: Mapping[int, Constants],
-    limit: float,
-    in_place: str,
-    *,
-    enough: float = 0,
-    session: Session | None = None,
-) -> Plan:
-    """`plan` with all `constants` (by operator) in the arena, within `limit` bytes if that can be.
-
-    Of what fits, what takes the least time: whole blocks before slices, and as early as possible. Where
-    nothing fits, the arena is as low as is found. `enough`: bytes of the arena below which no tensor is
-    moved (see `assemble`).
-    """
-    timeline = Timeline.of(graph, plan.regions, plan.image, session)
-    loading = Loading(timeline, target, tuple(kernels), constants, in_place, plan.strategy, session)
-    return loading.plan(limit, enough)
-
-
 @dataclass(frozen=True)
 class Loading:
-    """How constants come into the arena of a timeline's regions."""
+    """How constants (by operator) come into the arena of a timeline's regions."""
 
     timeline: Timeline
     target: Target
@@ -164,10 +141,11 @@ class Loading:
         return max(found, default=0)
 
     def plan(self, limit: float, enough: float, attempts: int = ATTEMPTS) -> Plan:
-        """The plan within `limit` bytes, or the lowest that is found.
+        """The plan with all constants in the arena, within `limit` bytes, or the lowest that is found.
 
-        What is chosen needs no more in any region than is asked for. Where the regions' buffers do not fit
-        together within that, less is asked for, `attempts` times in all.
+        Of what fits, what takes the least time: whole blocks before slices, and as early as possible. What is
+        chosen needs no more in any region than is asked for. Where the regions' buffers do not fit together
+        within that, less is asked for, `attempts` times in all. `enough`: see `assemble`.
         """
         asked = goal = max(limit, self.least)
         best: Plan | None = None

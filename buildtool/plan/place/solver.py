@@ -7,10 +7,9 @@ everywhere. Offsets found are checked before anything is done with them.
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
 
 import msgpack
 
@@ -187,39 +186,36 @@ def improve(problem: Problem, solution: Solution, budget: int, work: Work | None
     return solution if found is None or found.height >= solution.height else found
 
 
-# ---- kept by the problem itself, whoever asks ---------------------------------------------------
-
-
 def solved(problem: Problem, capacity: int | None, budget: int, session: Session | None = None) -> Result:
     """The lowest placement that `solve` finds; with a capacity in bytes, what `decide` finds."""
-
-    def made() -> Result:
-        return solve(problem, budget) if capacity is None else decide(problem, capacity, budget)
-
-    if session is None:
-        return made()
-    level = Level("arenas", _packed, lambda data: _unpacked(data, problem))
-    return session.keep(level, _parts(problem, "solve", budget, capacity), made)
+    if capacity is None:
+        return _kept(problem, "solve", budget, None, session, lambda: solve(problem, budget))
+    return _kept(problem, "solve", budget, capacity, session, lambda: decide(problem, capacity, budget))
 
 
 def improved(problem: Problem, budget: int, session: Session | None = None) -> Solution:
     """The lowest placement by greedy orders, lowered by an exact search."""
 
     def made() -> Result:
-        found = improve(problem, greedy.solve(problem), budget)
-        return Result(Status.FEASIBLE, found, 0, 0)
+        return Result(Status.FEASIBLE, improve(problem, greedy.solve(problem), budget), 0, 0)
 
-    if session is None:
-        solution = made().solution
-    else:
-        level = Level("arenas", _packed, lambda data: _unpacked(data, problem))
-        solution = session.keep(level, _parts(problem, "improve", budget, None), made).solution
+    solution = _kept(problem, "improve", budget, None, session, made).solution
     assert solution is not None
     return solution
 
 
-def _parts(problem: Problem, how: str, budget: int, capacity: int | None) -> dict[str, Any]:
-    return {
+def _kept(
+    problem: Problem,
+    how: str,
+    budget: int,
+    capacity: int | None,
+    session: Session | None,
+    make: Callable[[], Result],
+) -> Result:
+    """What a session has by the problem itself, or makes."""
+    if session is None:
+        return make()
+    parts = {
         "schema": _SCHEMA,
         "items": [[i.lower, i.upper, i.size, i.alignment, i.offset] for i in problem.items],
         "permissions": [[p.output, p.input, p.distance] for p in problem.permissions],
@@ -227,6 +223,7 @@ def _parts(problem: Problem, how: str, budget: int, capacity: int | None) -> dic
         "budget": budget,
         "capacity": capacity,
     }
+    return session.keep(Level("arenas", _packed, lambda data: _unpacked(data, problem)), parts, make)
 
 
 def _packed(result: Result) -> bytes:
