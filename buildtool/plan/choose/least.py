@@ -17,8 +17,7 @@ from buildtool.plan.choose.limits import Limits
 from buildtool.plan.search.cuts import Cuts
 from buildtool.plan.search.front import Front, front
 from buildtool.plan.search.lower_bound import INFINITE
-from buildtool.plan.search.miss import over_bound
-from buildtool.plan.search.paths import Search, Way
+from buildtool.plan.search.paths import Search, Way, over_bound
 from buildtool.plan.search.priced import SCALE, priced
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.summary.fit import available_bytes, check_state_fits

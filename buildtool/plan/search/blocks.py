@@ -16,6 +16,7 @@ from itertools import accumulate, chain
 import numpy as np
 import numpy.typing as npt
 
+from buildtool.base.remembered import remembered
 from buildtool.base.session import Session
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.axis import Axis, union
@@ -81,22 +82,17 @@ class Blocks:
 
     e: Elements
     hand_offs: tuple[int, ...]
-    session: Session | None = field(default=None, compare=False)
+    session: Session = field(compare=False)
 
     @cached_property
     def sections(self) -> tuple[Section | None, ...]:
         """Last element -> the section that ends there."""
         return tuple(section(self.e, last) for last in range(len(self.e.positions)))
 
+    @remembered
     def ending_at(self, last: int) -> tuple[Block, ...]:
         """The blocks with this last element: first elements and steps that may be worth a look."""
-        if last not in self._ending:
-            self._ending[last] = tuple(self._ending_at(last))
-        return self._ending[last]
-
-    @cached_property
-    def _ending(self) -> dict[int, tuple[Block, ...]]:
-        return {}
+        return tuple(self._ending_at(last))
 
     def _ending_at(self, last: int) -> Iterator[Block]:
         yield from self._chains(last)
@@ -138,18 +134,13 @@ class Blocks:
                 axis = union(axis, after)
         return axis
 
+    @remembered
     def _through(self, last: int) -> list[Axis]:
         """By how many elements earlier a chain begins: the row axis from its input to an element's output."""
-        if last not in self._known_through:
-            found = [self.e.axes_of[last][0]]
-            for e in range(last - 1, self.lowest(last) - 1, -1):
-                found.append(found[-1].after(self.e.axes_of[e][0]))
-            self._known_through[last] = found
-        return self._known_through[last]
-
-    @cached_property
-    def _known_through(self) -> dict[int, list[Axis]]:
-        return {}
+        found = [self.e.axes_of[last][0]]
+        for e in range(last - 1, self.lowest(last) - 1, -1):
+            found.append(found[-1].after(self.e.axes_of[e][0]))
+        return found
 
     def _lags(self, first: int, last: int, step: int) -> Lags:
         """See Block: only a path of stride 1 can be followed in a ring."""
@@ -207,17 +198,11 @@ class Blocks:
         """Multiply-accumulates of a chain's block that makes `made` rows."""
         return self._works(last, step, made)[last - first]
 
+    @remembered
     def _works(self, last: int, step: int, made: int) -> list[int]:
         """Of the chains that end at an element, by how many elements earlier they begin: see `work`."""
-        key = last, step, made
-        if key not in self._known_works:
-            pixels = self.pixels_made(self.lowest(last), last, step, made)
-            self._known_works[key] = list(accumulate(self._worked([one]) for one in pixels))
-        return self._known_works[key]
-
-    @cached_property
-    def _known_works(self) -> dict[tuple[int, int, int], list[int]]:
-        return {}
+        pixels = self.pixels_made(self.lowest(last), last, step, made)
+        return list(accumulate(self._worked([one]) for one in pixels))
 
     def work_of(self, block: Block, made: int) -> int:
         """Multiply-accumulates of a block that makes `made` rows."""
@@ -270,8 +255,9 @@ class Blocks:
 
     def forms(self, block: Block) -> tuple[tuple[Form, float], ...]:
         """All forms that no other is as good as in both memory and cost, by memory, ascending."""
-        made = (self._form(block, group) for group in self._groups(block))
-        return self._undominated((form, self.block_cost(block, form.group)) for form in made)
+        return self._undominated(
+            (form, self.block_cost(block, form.group)) for form in self._every_form(block)
+        )
 
     @staticmethod
     def _undominated(costed: Iterable[tuple[Form, float]]) -> tuple[tuple[Form, float], ...]:
@@ -283,10 +269,7 @@ class Blocks:
 
     def cheapest(self, block: Block, most_window: float) -> Form | None:
         """The cheapest of the forms with at most so many bytes of windows; None: they all have more."""
-        key = block.first, block.last, block.step, block.section is not None
-        if key not in self._every_form:
-            self._every_form[key] = tuple(self._form(block, group) for group in self._groups(block))
-        fitting = [form for form in self._every_form[key] if form.window <= most_window]
+        fitting = [form for form in self._every_form(block) if form.window <= most_window]
         if len(fitting) < 2:
             return fitting[0] if fitting else None
         found = self._undominated((form, self.block_cost(block, form.group)) for form in fitting)
@@ -300,9 +283,9 @@ class Blocks:
         window = self._windows.of(block.last, block.step, group.hand_off)[block.last - block.first]
         return Form(group, window, self._windows.late(block.first, block.last, group.hand_off))
 
-    @cached_property
-    def _every_form(self) -> dict[tuple[int, int, int, bool], tuple[Form, ...]]:
-        return {}
+    def _every_form(self, block: Block) -> tuple[Form, ...]:
+        """A block by hand-off, whole rows last."""
+        return tuple(self._form(block, group) for group in self._groups(block))
 
     @cached_property
     def _windows(self) -> ChainWindows:

@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from buildtool.base.modes import Image, InPlace
+from buildtool.base.remembered import remembered
 from buildtool.graph.fusions import fusions
 from buildtool.graph.liveness import alias_roots, state_of
 from buildtool.graph.macs import op_macs
@@ -225,19 +226,12 @@ class Elements:
             self.scratch_for(element, self.widths[element]) for element in range(len(self.positions))
         )
 
+    @remembered
     def scratch_for(self, element: int, columns: int) -> int:
         """Aligned bytes of scratch of an element's kernel, for calls of so many columns at most."""
-        known = self._scratch.get((element, columns))
-        if known is None:
-            position = self.positions[element]
-            kernel, op = self.kernels[position], self.graph.ops[position]
-            wanted = catalogue.scratch_bytes(kernel, self.graph, op, columns) if kernel else 0
-            known = self._scratch[element, columns] = round_up(wanted, self.alignment)
-        return known
-
-    @cached_property
-    def _scratch(self) -> dict[tuple[int, int], int]:
-        return {}
+        kernel = self.kernels[self.positions[element]]
+        wanted = catalogue.scratch_bytes(kernel, self.graph, self.op(element), columns) if kernel else 0
+        return round_up(wanted, self.alignment)
 
     @cached_property
     def model(self) -> CostModel:

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from buildtool.base.modes import InPlace
+from buildtool.base.remembered import remembered
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.search.blocks import WHOLE
 from buildtool.plan.search.columns import Numbers, columns
@@ -49,8 +50,6 @@ class Cuts:
         self.t = tables
         self.progress = ProgressTable(tables)
         self._growths: dict[tuple[int, int, int], tuple[int, int]] = {}
-        self._blocks: dict[int, tuple[list[Begun], list[Continued]]] = {}
-        self._bases: dict[int, dict[int, int]] = {}
 
     @cached_property
     def _steps(self) -> list[list[int]]:
@@ -71,11 +70,10 @@ class Cuts:
         """The tables as C reads them."""
         return columns(self.t)
 
+    @remembered
     def blocks(self, cut: int) -> tuple[list[Begun], list[Continued]]:
         """The blocks that end at a cut: as the first of a region, and behind others."""
-        if cut not in self._blocks:
-            self._blocks[cut] = self._begun(cut), self._continued(cut)
-        return self._blocks[cut]
+        return self._begun(cut), self._continued(cut)
 
     def growth(self, block_form: BlockForm) -> tuple[int, int]:
         """Least bytes of the ring that a block reads, and by how much at the least they exceed the base's."""
@@ -94,15 +92,14 @@ class Cuts:
         )
         return round_up(rows * row, self.t.e.alignment)
 
+    @remembered
     def _base(self, cut: int) -> dict[int, int]:
         """By rows in one go: least bytes of the ring at a cut, whatever block reads it."""
-        if cut not in self._bases:
-            readers = self._readers.get(cut, {}).values()
-            self._bases[cut] = {
-                step: min((self._ring(reader, step) for reader in readers), default=0)
-                for step in self._steps[cut - 1]
-            }
-        return self._bases[cut]
+        readers = self._readers.get(cut, {}).values()
+        return {
+            step: min((self._ring(reader, step) for reader in readers), default=0)
+            for step in self._steps[cut - 1]
+        }
 
     def _begun(self, cut: int) -> list[Begun]:
         rows: dict[int, list[tuple[int, int, int, int]]] = {}

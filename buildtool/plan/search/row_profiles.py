@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from buildtool.base.modes import InPlace
+from buildtool.base.remembered import remembered
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.receptive import accumulates, through
 from buildtool.plan.search.progress import BlockProgress, held
@@ -35,8 +36,6 @@ class RowProfiles:
         self._made: dict[tuple[int, int, int], int] = {}
         self._asked: dict[tuple[int, int, int], int] = {}
         self._reads: dict[tuple[int, int, int, int, int, int, bool], int] = {}
-        self._less: dict[tuple[int, int], bool] = {}
-        self._held: dict[tuple[int, int, int], int] = {}
         self._moved: dict[tuple[int, int, int, int], int] = {}
 
     def place(self, profile: RowProfile) -> int:
@@ -74,14 +73,10 @@ class RowProfiles:
             self._asked[key] = self.place(asked)
         return self._asked[key]
 
+    @remembered
     def no_worse(self, a: int, b: int) -> bool:
         """Whether profile `a` is nowhere below `b`."""
-        if a == b:
-            return True
-        key = (a, b)
-        if key not in self._less:
-            self._less[key] = all(x >= y for x, y in zip(self.profiles[a], self.profiles[b], strict=True))
-        return self._less[key]
+        return a == b or all(x >= y for x, y in zip(self.profiles[a], self.profiles[b], strict=True))
 
     def lower(self, a: int, b: int) -> int:
         """The lower of two profiles, number by number."""
@@ -124,12 +119,10 @@ class RowProfiles:
         apart = max(0, *((q + 1) * row - low for q, low in enumerate(self.profiles[lows])))
         return max(0, min(source, result - round_up(apart, self.t.e.alignment)))
 
+    @remembered
     def held(self, low: int, step: int, asked: int) -> int:
         """Rows of a ring: see `progress.held`."""
-        key = (low, step, asked)
-        if key not in self._held:
-            self._held[key] = held(self.profiles[low], step, asked)
-        return self._held[key]
+        return held(self.profiles[low], step, asked)
 
     def moved(self, low: int, block_form: BlockForm, progress: BlockProgress) -> int:
         """A profile by row of a block's output, by row of its input."""

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from buildtool.base.modes import Image, InPlace
+from buildtool.base.remembered import remembered
 from buildtool.base.session import Level
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.axis import Axis
@@ -202,50 +203,36 @@ class Tables:
         """
         found = self._rows_if_kept(last)
         if found is None:
-            found = self._rows(last)
-            level, parts = self._questions[self.keys[last]]
-            if level is not None and self.blocks.session is not None:
-                self.blocks.session.hold(level, parts, found, MOST_CHAINS)
-            self._by_key[self.keys[last]] = found
+            found = self._by_key[self.keys[last]] = self._rows(last)
+            if kept_as := self._kept_as(last):
+                self.blocks.session.hold(*kept_as, found, MOST_CHAINS)
         return found
 
     def _rows_if_kept(self, last: int) -> Rows | None:
         """The rows, where they are known already: here, or to the session."""
         key = self.keys[last]
-        if key not in self._questions:  # nobody was asked yet
-            level, parts = self._questions[key] = self._question(last)
-            session = self.blocks.session
-            kept = session.kept(level, parts) if session is not None and level is not None else None
-            if kept is not None:
-                self._by_key[key] = kept
-        return self._by_key.get(key)
+        if key not in self._by_key:  # nobody was asked yet
+            kept_as = self._kept_as(last)
+            self._by_key[key] = self.blocks.session.kept(*kept_as) if kept_as else None
+        return self._by_key[key]
 
-    def _question(self, last: int) -> tuple[Level[Rows] | None, dict[str, Hashable]]:
+    @remembered
+    def _kept_as(self, last: int) -> tuple[Level[Rows], dict[str, Hashable]] | None:
         """Under what a session keeps an element's rows; None where that cannot be said."""
-        plain = (
-            self._chain_keys.plain(last, self.objective is Objective.COST) if self.blocks.session else None
-        )
+        plain = self._chain_keys.plain(last, self.objective is Objective.COST)
         if plain is None:
-            return None, {}
-        parts: dict[str, Hashable] = {
-            "schema": _SCHEMA,
-            "objective": self.objective.value,
-            "wanted": self.least_wanted[last + 1],
-            "chain": plain,
-        }
+            return None
+        wanted = self.least_wanted[last + 1]
+        parts = {"schema": _SCHEMA, "objective": self.objective.value, "wanted": wanted, "chain": plain}
         longest = last - self.blocks.lowest(last)
         return Level("tables", _packed, lambda data: _unpacked(data, longest)), parts
-
-    @cached_property
-    def _questions(self) -> dict[Hashable, tuple[Level[Rows] | None, dict[str, Hashable]]]:
-        return {}
 
     def _rows(self, last: int) -> Rows:
         """Made from the blocks."""
         return as_rows(self._row(block, form) for block, form in self._found(last))
 
     @cached_property
-    def _by_key(self) -> dict[Hashable, Rows]:
+    def _by_key(self) -> dict[Hashable, Rows | None]:
         return {}
 
     @cached_property
