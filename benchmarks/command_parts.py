@@ -80,11 +80,10 @@ def _timed_inside(clock: Clock, run: Callable[[], Any]) -> Any:
     clock.timed(prepare, "problem", "read")
     from buildtool.plan.assemble import layerwise, loads
     from buildtool.plan.check import check
-    from buildtool.plan.search import blocks, front, paths
+    from buildtool.plan.search import front, paths
 
     for owner, name, part in (
         (paths.Search, "least", "search"),
-        (blocks.Blocks, "none_saves", "search"),
         (paths.Search, "__init__", "search"),
         (front.Space, "ways", "search"),
         (front.Space, "cheapest", "search"),

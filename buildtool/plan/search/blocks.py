@@ -8,10 +8,10 @@ calls.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate, chain
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,6 @@ from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.chain_ends import ChainCosts, ChainWindows
 from buildtool.plan.search.sections import Section, section
 from buildtool.plan.types import Group, Scheme
-from buildtool.target.costs import COST_UNITS
 
 MOST_OPERATORS = 10  # in one block
 STEPS = (1, 2, 3, 4, 6, 8)  # rows a block may make in one go
@@ -335,40 +334,6 @@ class Blocks:
     @cached_property
     def _chain_costs(self) -> ChainCosts:
         return ChainCosts(self.e, self._lowest)
-
-    def none_saves(self, once: Sequence[int], least_wanted: Sequence[int], ends: Iterable[int]) -> bool:
-        """Whether no block costs less than its elements run one by one, whatever form it has.
-
-        `once`: cut -> weight of cost of all elements before it, one by one; `least_wanted`: cut -> the least
-        rows that are ever wanted of the tensor before it; `ends`: the elements whose blocks are looked at.
-        It asks for costs alone: no windows are laid out, and blocks count that repeat too much of their work
-        to be looked at otherwise. So False says little.
-        """
-        for last in ends:
-            height, section = self.e.heights[last], self.sections[last]
-            wanted = {height, min(height, least_wanted[last + 1])}
-            found: Iterable[tuple[int, float]] = ()
-            if section is not None:
-                found = ((section.first, self._costs_of_section(section, made)) for made in wanted)
-            if self.e.by_rows(last) and not self.e.uneven[last]:
-                found = chain(found, self._costs_of_chains(last, wanted))
-            if any(round(cost * COST_UNITS) < once[last + 1] - once[first] for first, cost in found):
-                return False
-        return True
-
-    def _costs_of_chains(self, last: int, wanted: Collection[int]) -> Iterator[tuple[int, float]]:
-        """(first element, cost) of the chains that end at an element, in every form and for rows wanted."""
-        height, firsts = self.e.heights[last], list(self._firsts(last))
-        hand_offs = [self._hand_offs(first, last) for first in firsts]
-        for step in STEPS if len(firsts) > 1 else STEPS[:1]:
-            if step > 1 and step >= 2 * height:
-                break
-            for made in {min(height, -(-rows // step) * step) for rows in wanted}:
-                for pixels in dict.fromkeys(chain(*hand_offs)):
-                    costs = self._chain_costs.of(last, step, pixels, made)
-                    for first, own, cost in zip(firsts, hand_offs, costs, strict=True):
-                        if pixels in own and (step == 1 or first < last):
-                            yield first, cost + self._delivery(first, last, made)
 
     def _costs_of_section(self, section: Section, made: int) -> float:
         """The calls of a section that makes so many rows, and what is delivered for them."""

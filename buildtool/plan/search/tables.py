@@ -21,7 +21,6 @@ from typing import NamedTuple
 import numpy as np
 
 from buildtool.base.modes import Image, InPlace
-from buildtool.base.remembered import remembered
 from buildtool.base.session import Level
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.axis import Axis
@@ -119,11 +118,6 @@ def _unpacked(data: bytes, longest: int) -> Rows:
 _PLACE = b"rows"  # so that a chain without blocks has bytes, too
 
 
-def _saves(rows: Rows) -> bool:
-    """Whether any block weighs less than its elements run one by one."""
-    return int(rows[:, LEAST_EXTRA].min(initial=0)) < 0
-
-
 def as_rows(rows: Iterable[FormRow]) -> Rows:
     """Rows as one array."""
     return np.array([*rows], np.int64).reshape(-1, len(FormRow._fields))
@@ -201,22 +195,16 @@ class Tables:
         Elements with equal keys have the same rows. A session keeps them for all networks: `ChainKeys.plain`
         is the whole question, and no row has the number of an element or a tensor in it.
         """
-        found = self._rows_if_kept(last)
-        if found is None:
-            found = self._by_key[self.keys[last]] = self._rows(last)
-            if kept_as := self._kept_as(last):
-                self.blocks.session.hold(*kept_as, found, MOST_CHAINS)
-        return found
-
-    def _rows_if_kept(self, last: int) -> Rows | None:
-        """The rows, where they are known already: here, or to the session."""
         key = self.keys[last]
-        if key not in self._by_key:  # nobody was asked yet
+        if key not in self._by_key:
             kept_as = self._kept_as(last)
-            self._by_key[key] = self.blocks.session.kept(*kept_as) if kept_as else None
+            self._by_key[key] = (
+                self.blocks.session.keep(*kept_as, lambda: self._rows(last), MOST_CHAINS)
+                if kept_as
+                else self._rows(last)
+            )
         return self._by_key[key]
 
-    @remembered
     def _kept_as(self, last: int) -> tuple[Level[Rows], dict[str, Hashable]] | None:
         """Under what a session keeps an element's rows; None where that cannot be said."""
         plain = self._chain_keys.plain(last, self.objective is Objective.COST)
@@ -232,7 +220,7 @@ class Tables:
         return as_rows(self._row(block, form) for block, form in self._found(last))
 
     @cached_property
-    def _by_key(self) -> dict[Hashable, Rows | None]:
+    def _by_key(self) -> dict[Hashable, Rows]:
         return {}
 
     @cached_property
@@ -258,19 +246,9 @@ class Tables:
 
     @cached_property
     def nothing_saves(self) -> bool:
-        """Whether no way weighs less than all elements run one by one: no block weighs less than its own.
-
-        Of blocks that nobody knows yet, costs are asked for without their windows first: mostly that is
-        enough to know it.
-        """
-        distinct = self._distinct.values()
-        if self.objective is Objective.COST:
-            known = {last: self._rows_if_kept(last) for last in distinct}
-            saving = any(rows is not None and _saves(rows) for rows in known.values())
-            others = [last for last, rows in known.items() if rows is None]
-            if not saving and self.blocks.none_saves(self.before, self.least_wanted, others):
-                return True
-        return not any(_saves(self.rows_of(last)) for last in distinct)
+        """Whether no way weighs less than all elements run one by one: no block weighs less than its own."""
+        least = (self.rows_of(last)[:, LEAST_EXTRA].min(initial=0) for last in self._distinct.values())
+        return all(extra >= 0 for extra in least)
 
     @cached_property
     def _distinct(self) -> dict[Hashable, int]:

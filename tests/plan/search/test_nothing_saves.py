@@ -1,8 +1,6 @@
-"""Whether any block costs less than its operators one by one is told without laying out windows."""
+"""A plan without limits costs what the search for the least cost finds."""
 
 from __future__ import annotations
-
-from itertools import pairwise
 
 import pytest
 
@@ -34,26 +32,3 @@ def test_without_limits_a_plan_is_as_cheap_as_the_search_finds(model, board, ima
     plan = best_plan(front(graph, target, chosen), Limits(1 << 40))
     least = Search(front(graph, target, chosen).space.cost_cuts).least(1 << 40)
     assert plan.cost * COST_UNITS == least.weight
-
-
-@pytest.mark.parametrize(("model", "board", "image"), CASES)
-def test_a_block_that_saves_anything_is_seen(model, board, image):
-    """Each operator's own cost is raised until the first block around it saves; a unit less is too little."""
-    graph, target = _network(model, board)
-    tables = front(graph, target, Settings(image=image)).space.cost_tables
-    blocks = tables.blocks
-    forms = [form for ending in tables.block_forms for form in ending]
-    assert blocks.none_saves(tables.before, tables.least_wanted, range(tables.count))
-    assert tables.nothing_saves
-    alone = [after - before for before, after in pairwise(tables.before)]
-    for element in range(tables.count):
-        around = [f.least_extra for f in forms if f.first <= element <= f.block.last]
-        if not around:
-            continue  # it does not run row by row
-        for more, saved in ((min(around), True), (min(around) + 1, False)):
-            raised = [*alone[:element], alone[element] + more, *alone[element + 1 :]]
-            before = [sum(raised[:cut]) for cut in range(tables.count + 1)]
-            assert blocks.none_saves(before, tables.least_wanted, range(tables.count)) == saved, (
-                element,
-                more,
-            )
