@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
-from front_twin import ENLARGING, Space, Twin
+from front_twin import ENLARGING, Space, hold_front
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_nets import make_target
@@ -11,10 +13,7 @@ from zeronet import Net
 
 from buildtool.base.errors import UsageError
 from buildtool.graph.types import ConvAttrs, OpKind, Pad, ResizeAttrs
-from buildtool.plan.search import blocks
-from buildtool.plan.search import front as fronts
 from buildtool.plan.search.front import Settings, front
-from buildtool.plan.search.paths import Search
 
 IMAGES = ("overwritable", "resident", "stream")
 IN_PLACE = ("rows", "rows", "elementwise", "none")
@@ -103,18 +102,8 @@ targets = st.builds(
 
 
 def _compare(graph, target, image, in_place, space):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "STEPS", space.steps)
-        patch.setattr(fronts, "HAND_OFFS", space.hand_offs)
-        try:
-            found = front(graph, target, Settings(in_place, image, max_f=1e9))
-        except UsageError:  # an image that several operators read
-            return
-        twin = Twin(graph, target, image, in_place, space)
-        for cuts, weight in ((found.space.cuts, Twin.work), (found.space.cost_cuts, Twin.cost)):
-            ways = sorted((way.bytes, way.weight) for way in Search(cuts).falling())
-            assert ways == twin.front(weight), weight.__name__
-        assert [(point.live_bytes, point.work) for point in found.points] == twin.front(Twin.work)
+    with contextlib.suppress(UsageError):  # an image that several operators read
+        hold_front(graph, target, image, in_place, space)
 
 
 @settings(derandomize=True, deadline=None, max_examples=14)
