@@ -105,7 +105,7 @@ class Blocks:
 
     def _chains(self, last: int) -> Iterator[Block]:
         """The blocks of elements that feed each other."""
-        if not self.e.by_rows(last) or self.e.uneven[last]:
+        if not self.e.by_rows[last] or self.e.uneven[last]:
             return
         height = self.e.heights[last]
         for first in self._firsts(last):
@@ -126,7 +126,7 @@ class Blocks:
         """The row axis of a block; None if an addition reads the block's input at another stride."""
         axis = self._through(last)[last - first]
         for e, t in self.e.beside(first, last):
-            if t == self.e.main(first):
+            if t == self.e.main[first]:
                 after = self._through(last)[last - e]
                 if after.stride != axis.stride:
                     return None
@@ -161,7 +161,7 @@ class Blocks:
             first
             and not self.e.uneven[first]
             and not self.e.uneven[first - 1]
-            and self.e.feeds(first - 1)
+            and self.e.feeds[first - 1]
             and last - first + 1 < MOST_OPERATORS
         ):
             inner = self.e.makes[first - 1]
@@ -177,7 +177,7 @@ class Blocks:
     @cached_property
     def _lowest(self) -> tuple[int, ...]:
         count = len(self.e.positions)
-        return tuple(min(self._firsts(last)) if self.e.by_rows(last) else last for last in range(count))
+        return tuple(min(self._firsts(last)) if self.e.by_rows[last] else last for last in range(count))
 
     def block(
         self, first: int, last: int, step: int, axis: Axis, need: int, sums: int, work: int, branches: bool
@@ -189,7 +189,7 @@ class Blocks:
         return Block(first, last, step, axis, need, lags, sums, work, beside)
 
     def _sums(self, last: int) -> int:
-        if not self.e.accumulates(last):
+        if not self.e.accumulates[last]:
             return 0
         return round_up(accumulator_bytes(self.e.graph, self.e.positions[last]), self.e.alignment)
 
@@ -226,7 +226,7 @@ class Blocks:
         high: Rows = np.minimum(low + step, made)
         columns = self.e.widths[last]
         for e in range(last, first - 1, -1):
-            pooling = self.e.accumulates(e)
+            pooling = self.e.accumulates[e]
             yield e, 0 if pooling else int((high - low).sum()) * columns
             if e > first:
                 vertical, horizontal = self.e.axes_of[e]
@@ -238,7 +238,7 @@ class Blocks:
 
     def lean(self, block: Block) -> tuple[Form, ...]:
         """The forms with the least memory; of those that end a row alike, the one with the least."""
-        *cached, rows = self._groups(block)
+        *cached, rows = self.groups(block)
         strip = self._form(block, rows)
         kept = [strip]
         for group in cached:  # each with larger windows than the one before it
@@ -284,13 +284,13 @@ class Blocks:
 
     def _every_form(self, block: Block) -> tuple[Form, ...]:
         """A block by hand-off, whole rows last."""
-        return tuple(self._form(block, group) for group in self._groups(block))
+        return tuple(self._form(block, group) for group in self.groups(block))
 
     @cached_property
     def _windows(self) -> ChainWindows:
         return ChainWindows(self.e, self._lowest)
 
-    def _groups(self, block: Block) -> Iterator[Group]:
+    def groups(self, block: Block) -> Iterator[Group]:
         """A block by hand-off, whole rows last."""
         pixels = (ROW,) if block.section is not None else self._hand_offs(block.first, block.last)
         return (self.group(block, n) for n in pixels)

@@ -121,7 +121,7 @@ class Cuts:
         rows: dict[int, list[tuple[int, int, int]]] = {}
         base = self._base(cut)
         for block_form in self.t.block_forms[cut - 1]:
-            if not block_form.first or not self.t.feeds[block_form.first - 1]:
+            if not block_form.first or not self.t.e.feeds[block_form.first - 1]:
                 continue
             tensor = self.t.e.makes[block_form.first - 1]
             if all(t != tensor or lag < WHOLE for t, lag in block_form.lags):

@@ -260,7 +260,7 @@ class Front:
         inside = range(region.first, region.end)
         read = {e.roots[t] for k in inside for t in e.op(k).inputs if t in e.roots}
         read -= {tables.sources[region.first].tensor, *(e.makes[k] for k in inside)}
-        dying = sum(e.size(t) for t in read if e.last_read[t] < region.end)
+        dying = sum(e.sizes[t] for t in read if e.last_read[t] < region.end)
         return min(dying, tables.sizes[region.end - 1])
 
     def plan(self, index: int) -> Plan:

@@ -93,7 +93,7 @@ class LowerBounds:
             self._fresh, self._fresh_round = 0, self.round
         for cut in range(self._fresh + 1, end):
             if self._made_at[cut] < self.version[cut]:
-                self._made[cut] = self._make(cut) if self.t.feeds[cut - 1] else []
+                self._made[cut] = self._make(cut) if self.t.e.feeds[cut - 1] else []
                 self._made_at[cut] = self.version[cut]
         self._fresh = max(self._fresh, end - 1)
 

@@ -209,7 +209,7 @@ class RegionSearch:
         """Bytes of the region's output that may lie on its input, if the region begins with this block."""
         source = self.t.sources[block_form.first]
         made = self.profiles.made(after.asked, block_form)
-        lows = self.profiles.reads(made, block_form, block_form.first, self.t.e.main(block_form.first))
+        lows = self.profiles.reads(made, block_form, block_form.first, self.t.e.main[block_form.first])
         for beside in self._beside(block_form, after, made):
             if beside.tensor == source.tensor:
                 lows = self.profiles.lower(lows, beside.lows)
@@ -221,7 +221,7 @@ class RegionSearch:
     def _continue(self, block_form: BlockForm, after: Label, grown: Label) -> None:
         """Keeps a partial region that may still become the best."""
         first = block_form.first
-        if not first or not self.t.feeds[first - 1] or self.t.last_reader[first - 1] >= self.end:
+        if not first or not self.t.e.feeds[first - 1] or self.t.last_reader[first - 1] >= self.end:
             return
         least = self.lower_bounds.least(block_form, grown.rings, grown.window, self.result, self.held)
         if least >= INFINITE or grown.weight + least >= self.weight:

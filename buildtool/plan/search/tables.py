@@ -247,8 +247,14 @@ class Tables:
     @cached_property
     def nothing_saves(self) -> bool:
         """Whether no way weighs less than all elements run one by one: no block weighs less than its own."""
-        least = (self.rows_of(last)[:, LEAST_EXTRA].min(initial=0) for last in self._distinct.values())
-        return all(extra >= 0 for extra in least)
+        return all(extra >= 0 for last in self._distinct.values() for extra in self._extras(last))
+
+    def _extras(self, last: int) -> Iterator[int]:
+        """What blocks that end at an element weigh beyond their elements, whatever windows they need."""
+        wanted = {self.e.heights[last], min(self.e.heights[last], self.least_wanted[last + 1])}
+        for block in self.blocks.ending_at(last):
+            for group in self.blocks.groups(block):
+                yield from (self.extra(block, Form(group, 0, 0), rows) for rows in wanted)
 
     @cached_property
     def _distinct(self) -> dict[Hashable, int]:
@@ -308,7 +314,7 @@ class Tables:
         found = [0] * (self.count + 1)
         for cut in range(self.count, 0, -1):
             found[cut] = self.e.heights[cut - 1]
-            if cut < self.count and self.feeds[cut - 1]:
+            if cut < self.count and self.e.feeds[cut - 1]:
                 found[cut] = min(found[cut], max(0, self.e.axes_of[cut][0].high(found[cut + 1])))
                 for section in self.sections_from.get(cut, ()):
                     found[cut] = min(found[cut], section.lanes.wanted(found[section.last + 1])[-1])
@@ -326,11 +332,6 @@ class Tables:
     # ---- boundaries ------------------------------------------------------------------------------
 
     @cached_property
-    def feeds(self) -> tuple[bool, ...]:
-        """Element -> whether it feeds the next one row by row."""
-        return tuple(self.e.feeds(element) for element in range(self.count))
-
-    @cached_property
     def rows(self) -> tuple[tuple[int, int], ...]:
         """Element -> rows of its output, bytes of a row."""
         tensors = [self.e.graph.tensors[t] for t in self.e.makes]
@@ -339,7 +340,7 @@ class Tables:
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Element -> aligned bytes of its output."""
-        return tuple(self.e.size(t) for t in self.e.makes)
+        return tuple(self.e.sizes[t] for t in self.e.makes)
 
     @cached_property
     def last_reader(self) -> tuple[int, ...]:
@@ -357,7 +358,7 @@ class Tables:
         found = [1] * (self.count + 1)
         for cut in range(1, self.count):
             for reader in self.e.readers.get(self.e.makes[cut - 1], ()):
-                if reader > cut and all(self.feeds[cut:reader]):  # else a section counts it
+                if reader > cut and all(self.e.feeds[cut:reader]):  # else a section counts it
                     found[cut] = max(found[cut], self._ahead(cut, reader))
         return tuple(found)
 
@@ -378,13 +379,15 @@ class Tables:
     @cached_property
     def live(self) -> tuple[int, ...]:
         """Cut -> aligned bytes of what has to be whole there."""
-        return tuple(sum(self.e.size(t) for t in held) for held in self.e.live)
+        return tuple(sum(self.e.sizes[t] for t in held) for held in self.e.live)
 
     @cached_property
     def held(self) -> tuple[int, ...]:
         """Region's end -> aligned bytes of its output and of what has to be whole there."""
         made = ([self.e.makes[cut - 1]] if cut else [] for cut in range(self.count + 1))
-        return tuple(sum(map(self.e.size, live.union(m))) for live, m in zip(self.e.live, made, strict=True))
+        return tuple(
+            sum(self.e.sizes[t] for t in live.union(m)) for live, m in zip(self.e.live, made, strict=True)
+        )
 
     @cached_property
     def lowest_first(self) -> tuple[int, ...]:
@@ -401,13 +404,13 @@ class Tables:
         """First element -> what feeds a region that begins with it."""
         found = []
         for element in range(self.count):
-            read = self.e.main(element)
+            read = self.e.main[element]
             root = self.e.roots[read]
             tensor = self.e.graph.tensors[read]
             image = root in self.e.graph.inputs
             row, last = tensor.row_bytes, self.e.last_read[root]
             streamed = image and self.e.image == Image.STREAM
-            found.append(Source(root, tensor.nhwc[1], row, self.e.size(root), last, streamed))
+            found.append(Source(root, tensor.nhwc[1], row, self.e.sizes[root], last, streamed))
         return tuple(found)
 
     @cached_property
@@ -431,7 +434,7 @@ class Tables:
         saved = self._saved(element)
         sliced = least - (saved if self._slices_in_place(element) else 0)
         beside = min(whole - saved, sliced) if least < whole else whole - saved
-        return sum(self.e.size(t) for t in held) + self.e.scratch[element] + beside
+        return sum(self.e.sizes[t] for t in held) + self.e.scratch[element] + beside
 
     def _slices_in_place(self, element: int) -> bool:
         """Whether an operator that computes slices of its channels may write over its input in each of them.
@@ -451,13 +454,13 @@ class Tables:
         allowed = _CONTRACTS[InPlace(e.in_place)]
         if kernel is None or kernel.overlap not in allowed or len(op.outputs) != 1:
             return 0
-        own, lows = e.size(op.outputs[0]), list[tuple[int, int]]()  # lowest offset over the output's, bytes
+        own, lows = e.sizes[op.outputs[0]], list[tuple[int, int]]()  # lowest offset over the output's, bytes
         for t in op.inputs:
             if t not in e.roots or [e.roots.get(u) for u in op.inputs].count(e.roots[t]) > 1:
                 continue
             apart = None if e.last_read[e.roots[t]] > element else self._apart(element, t)
             if apart is not None:
-                lows.append((round_up(max(0, apart), e.alignment), e.size(e.roots[t])))
+                lows.append((round_up(max(0, apart), e.alignment), e.sizes[e.roots[t]]))
         if kernel.overlap is Contract.PARTS:
             return _saved_by_parts(own, [(low, size) for low, size in lows if low < own])
         return max((own + size - max(own, low + size) for low, size in lows), default=0)
