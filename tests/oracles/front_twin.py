@@ -9,10 +9,13 @@ multiply-accumulates, its schedule.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
+
+import pytest
 
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.macs import op_macs
@@ -27,6 +30,9 @@ from buildtool.plan.schedule.overlap import distance
 from buildtool.plan.schedule.receptive import accumulates, axes, row_inputs, streams, through
 from buildtool.plan.schedule.schedule import Run, executed_macs, run
 from buildtool.plan.schedule.timeline import Timeline
+from buildtool.plan.search import blocks
+from buildtool.plan.search import front as fronts
+from buildtool.plan.search.paths import Search
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Group, Region, Scheme, Step
 from buildtool.target import catalogue
 from buildtool.target.costs import COST_UNITS, Pricer, Rings, geometry, part
@@ -50,6 +56,15 @@ class Space:
     hand_offs: tuple[int, ...] = (1, 4, 8)
     most_operators: int = 10
     most_repetition: float = 6.0
+
+    @contextlib.contextmanager
+    def searched(self) -> Iterator[None]:
+        """Meanwhile the search has this space."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(blocks, "STEPS", self.steps)
+            patch.setattr(blocks, "MOST_OPERATORS", self.most_operators)
+            patch.setattr(fronts, "HAND_OFFS", self.hand_offs)
+            yield
 
 
 class Held(NamedTuple):
@@ -362,3 +377,15 @@ def undominated(points) -> Front:
         if not kept or weight < kept[-1][1]:
             kept.append((size, weight))
     return kept
+
+
+def hold_front(graph: Graph, target: Target, image: str, in_place: str, space: Space, twin=Twin) -> None:
+    """The search's front, by work and by cost, is that of every sequence of regions; UsageError where its
+    image cannot be streamed."""
+    with space.searched():
+        found = fronts.front(graph, target, fronts.Settings(in_place, image, max_f=1e9))
+        every = twin(graph, target, image, in_place, space)
+        for columns, weight in ((found.space.columns, Twin.work), (found.space.cost_columns, Twin.cost)):
+            ways = sorted((way.bytes, way.weight) for way in Search(columns).falling())
+            assert ways == every.front(weight), weight.__name__
+        assert [(point.live_bytes, point.work) for point in found.points] == every.front(Twin.work)

@@ -190,7 +190,7 @@ class RegionSearch:
         """Bytes of the region's output that may lie on its input, if the region begins with this block."""
         source = self.t.sources[block_form.first]
         made = self.profiles.made(after.asked, block_form)
-        lows = self.profiles.reads(made, block_form, block_form.first, self.t.e.main(block_form.first))
+        lows = self.profiles.reads(made, block_form, block_form.first, self.t.e.main[block_form.first])
         for beside in self._beside(block_form, after, made):
             if beside.tensor == source.tensor:
                 lows = self.profiles.lower(lows, beside.lows)
@@ -202,7 +202,7 @@ class RegionSearch:
     def _continue(self, block_form: BlockForm, after: Label, grown: Label) -> None:
         """Keeps a partial region that may still become the best."""
         first = block_form.first
-        if not first or not self.t.feeds[first - 1] or self.t.last_reader[first - 1] >= self.end:
+        if not first or not self.t.e.feeds[first - 1] or self.t.last_reader[first - 1] >= self.end:
             return
         least = self.lower_bounds.least(block_form, grown.rings, grown.window, self.result, self.held)
         if least >= INFINITE or grown.weight + least >= self.weight:
@@ -370,7 +370,7 @@ class LowerBounds:
             self._fresh, self._fresh_round = 0, self.round
         for cut in range(self._fresh + 1, end):
             if self._made_at[cut] < self.version[cut]:
-                self._made[cut] = self._make(cut) if self.t.feeds[cut - 1] else []
+                self._made[cut] = self._make(cut) if self.t.e.feeds[cut - 1] else []
                 self._made_at[cut] = self.version[cut]
         self._fresh = max(self._fresh, end - 1)
 
@@ -538,7 +538,7 @@ class Cuts:
         rows: dict[int, list[tuple[int, int, int]]] = {}
         base = self._base(cut)
         for block_form in self.t.block_forms[cut - 1]:
-            if not block_form.first or not self.t.feeds[block_form.first - 1]:
+            if not block_form.first or not self.t.e.feeds[block_form.first - 1]:
                 continue
             tensor = self.t.e.makes[block_form.first - 1]
             if all(t != tensor or lag < WHOLE for t, lag in block_form.lags):

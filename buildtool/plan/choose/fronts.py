@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from buildtool.base import pareto
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.base.work import Work
 from buildtool.graph.partviews import written_in_place
 from buildtool.graph.types import Graph
-from buildtool.plan.choose import forms
+from buildtool.plan.choose import problem
 from buildtool.plan.choose.limits import Limits
 from buildtool.plan.choose.loads import least_arena, least_loading_cost, with_loads, with_loads_at_once
 from buildtool.plan.choose.problem import Prepared
@@ -23,7 +24,7 @@ from buildtool.plan.types import Plan
 from buildtool.target.choice import loads
 
 if TYPE_CHECKING:
-    from buildtool.plan.search.front import Front, Settings
+    from buildtool.plan.search.front import Front
     from buildtool.plan.search.front import Point as SearchPoint
 
 
@@ -67,11 +68,7 @@ def points(
 
 def undominated(found: Iterable[Point]) -> tuple[Point, ...]:
     """The points that no other beats in memory and work, least memory first."""
-    kept: list[Point] = []
-    for point in sorted(found, key=lambda p: (p.plan.arena_bytes, p.plan.macs, p.plan.cost)):
-        if not kept or point.plan.macs < kept[-1].plan.macs:
-            kept.append(point)
-    return tuple(kept)
+    return tuple(pareto.undominated(found, lambda p: (p.plan.arena_bytes, p.plan.macs, p.plan.cost)))
 
 
 def point_of(plan: Plan, graph: Graph, prepared: Prepared) -> Point:
@@ -153,7 +150,7 @@ def _streamed(alone: Prepared, placing: _Placing, known: Sequence[Point]) -> Ite
     indices: Iterable[int] = range(len(found.points))
     if not math.isinf(placing.below):
         constants = least_loading_cost(alone.graph, alone.target)
-        indices = found.cheaper(math.inf, Search(found.cost_columns), lambda: placing.below - constants)
+        indices = found.cheaper(math.inf, Search(found.space.cost_columns), lambda: placing.below - constants)
     quick = _at_once(found, alone, placing, known) if placing.smallest and loads(alone.target.board) else []
     for index in indices:
         if _is_beaten(found.points[index], known):
@@ -238,7 +235,7 @@ def least_cost(alone: Prepared) -> float:
     """A cost that no plan of the network's one order is below; 0 where that is not known without a search."""
     from buildtool.target.costs import COST_UNITS
 
-    tables = searched(alone).cost_tables
+    tables = searched(alone).space.cost_tables
     if not tables.nothing_saves:
         return 0.0
     return tables.before[-1] / COST_UNITS + least_loading_cost(alone.graph, alone.target)
@@ -267,7 +264,7 @@ def searched(alone: Prepared) -> Front:
     """The search's own front of a problem of one graph, by live bytes and work."""
     from buildtool.plan.search.front import front
 
-    found = front(alone.graph, alone.target, settings(alone.graph, alone), alone.session)
+    found = front(alone.graph, alone.target, problem.settings(alone), alone.session)
     return replace(found, missed=alone.missed)
 
 
@@ -277,8 +274,3 @@ def front_factor(prepared: Prepared) -> float:
         return 1.0
     graphs = (graph for graph in prepared.every_graph if not written_in_place(graph))
     return max(searched(prepared.of(graph)).factor for graph in graphs)
-
-
-def settings(graph: Graph, prepared: Prepared) -> Settings:
-    """What a front depends on, of the options and the board."""
-    return forms.settings(graph, prepared.target, prepared.options)

@@ -49,7 +49,7 @@ def _table(rows: Iterator[tuple[int, ...]] | Sequence[tuple[int, ...]], columns:
 
 def _elements(t: Tables) -> Numbers:
     e = t.e
-    fed = [e.graph.tensors[e.main(k)] for k in range(t.count)]
+    fed = [e.graph.tensors[e.main[k]] for k in range(t.count)]
     sources = t.sources
     return _table(
         [
@@ -57,12 +57,12 @@ def _elements(t: Tables) -> Numbers:
                 *(e.heights[k], sources[k].rows, *_axis(t, k), *t.rows[k], e.makes[k]),
                 *(
                     fed[k].row_bytes,
-                    e.main(k) in e.read_whole[k],
+                    e.main[k] in e.read_whole[k],
                     sources[k].tensor,
                     sources[k].row,
                 ),
-                *(sources[k].last, sources[k].size, sources[k].streamed, t.feeds[k], t.last_reader[k]),
-                *(t.sizes[k], t.wholes[k], e.accumulates(k)),
+                *(sources[k].last, sources[k].size, sources[k].streamed, e.feeds[k], t.last_reader[k]),
+                *(t.sizes[k], t.wholes[k], e.accumulates[k]),
             )
             for k in range(t.count)
         ],

@@ -43,7 +43,10 @@ class Priced(Tables):
         """As in Tables."""
         return self.cost.keys
 
-    def _known_rows(self, last: int) -> Rows:
+    def _kept_as(self, last: int) -> None:
+        """Nobody keeps these rows: what a session has of an element's chain are weights without a price."""
+
+    def _rows(self, last: int) -> Rows:
         return as_rows(self._row(form.block, form.form) for form in self.cost.endings(last))
 
     def extra(self, block: Block, form: Form, wanted: int) -> int:

@@ -9,7 +9,7 @@ import replay_twin
 from groupnets import assembled
 from loaded import load_target
 from plan_nets import make_target, residual_net
-from planmutants import KINDS, mutant, shorter
+from planmutants import KINDS, mutant, shorter, with_buffer
 from zeronet import Net
 
 from buildtool.base.errors import PlanError
@@ -90,13 +90,10 @@ def test_elements_may_grow_in_place(monkeypatch):
     grown = next(o for o in plan.overlaps if o.op == 0)
     assert grown.distance == 8 * 8 * 8 - 1
     assert _both(monkeypatch, plan, graph, target) == ""
-    buffers = list(plan.buffers)
-    lower = plan.buffers[grown.output].offset
-    buffers[grown.input] = replace(buffers[grown.input], offset=lower + grown.distance // 16 * 16)
-    claimed = tuple(
-        replace(o, distance=grown.distance // 16 * 16) if o is grown else o for o in plan.overlaps
-    )
-    said = _both(monkeypatch, replace(plan, buffers=tuple(buffers), overlaps=claimed), graph, target)
+    apart = grown.distance // 16 * 16
+    lower = with_buffer(plan, grown.input, offset=plan.buffers[grown.output].offset + apart)
+    claimed = tuple(replace(o, distance=apart) if o is grown else o for o in plan.overlaps)
+    said = _both(monkeypatch, replace(lower, overlaps=claimed), graph, target)
     assert "output element 496 hits input element 497 before it is read" in said
 
 
@@ -152,9 +149,7 @@ def test_no_ring_can_be_shorter(monkeypatch, kind):
     for graph, target, plan in plans():
         for index, buffer in enumerate(plan.buffers):
             if buffer.rows > 1 and (kind == "ring" or buffer.columns > 1):
-                buffers = list(plan.buffers)
-                buffers[index] = shorter(buffer, kind)
-                damaged = replace(plan, buffers=tuple(buffers))
+                damaged = with_buffer(plan, index, **shorter(buffer, kind))
                 assert "not in the arena" in _both(monkeypatch, damaged, graph, target)
                 seen += 1
     assert seen > 3
@@ -182,7 +177,6 @@ def test_wider_elements_may_be_written_where_no_narrow_one_is_still_to_be_read(m
     overlap = plan.overlaps[0]
     assert (overlap.op, overlap.distance) == (0, 511)
     assert _both(monkeypatch, plan, graph, target) == ""
-    nearer = list(plan.buffers)
-    nearer[overlap.input] = replace(nearer[overlap.input], offset=nearer[overlap.output].offset + 496)
-    damaged = replace(plan, buffers=tuple(nearer), overlaps=(replace(overlap, distance=496),))
+    nearer = with_buffer(plan, overlap.input, offset=plan.buffers[overlap.output].offset + 496)
+    damaged = replace(nearer, overlaps=(replace(overlap, distance=496),))
     assert _both(monkeypatch, damaged, graph, target)

@@ -34,7 +34,7 @@ def _compare(graph, target, options, most_labels=paths.MOST_LABELS):
         made = front(graph, target, options)
     except UsageError:  # an image that several operators read
         return
-    for columns in (made.columns, made.cost_columns):
+    for columns in (made.space.columns, made.space.cost_columns):
         for relaxed in (False, True):
             own = _told(columns, regions.Regions, most_labels, relaxed)
             assert own == _told(columns, labels_twin.Regions, most_labels, relaxed)
@@ -62,7 +62,7 @@ def dense(layers):
 @pytest.mark.parametrize("image", IMAGES)
 def test_dense_networks_need_few_labels(image):
     made = front(dense(8), make_target(), Settings(image=image))
-    found, searched, labels, exact = _told(made.columns, regions.Regions, paths.MOST_LABELS, False)
+    found, searched, labels, exact = _told(made.space.columns, regions.Regions, paths.MOST_LABELS, False)
     assert exact and len(found) > 1 and labels < 3 * searched
 
 
@@ -75,7 +75,7 @@ def test_an_error_in_a_table_ends_the_search(monkeypatch):
     def fails(*_):
         raise ZeroDivisionError
 
-    made.tables.starts  # noqa: B018 - made before
-    monkeypatch.setattr(type(made.tables), "extra", fails)
+    made.space.tables.starts  # noqa: B018 - made before
+    monkeypatch.setattr(type(made.space.tables), "extra", fails)
     with pytest.raises(ZeroDivisionError):
-        _told(made.columns, regions.Regions, paths.MOST_LABELS, False)
+        _told(made.space.columns, regions.Regions, paths.MOST_LABELS, False)

@@ -10,7 +10,7 @@ from front_twin import Space, Twin, undominated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_nets import make_target
-from test_front import IMAGES, IN_PLACE, networks
+from test_front import IMAGES, IN_PLACE, networks, targets
 from zeronet import Net
 
 from buildtool.base.errors import PlanError, UsageError
@@ -24,8 +24,6 @@ from buildtool.plan.choose.fronts import points
 from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.search import blocks
-from buildtool.plan.search import front as fronts
 
 FEW = Space(steps=(1, 2), hand_offs=(1,))
 
@@ -73,9 +71,7 @@ def _compare(graph, target, image, in_place):
         # Views of channels would need less memory than every plan of this space.
         return Prepared("", (graph,), target, options, bounded=False, session=session, varied=False)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "STEPS", FEW.steps)
-        patch.setattr(fronts, "HAND_OFFS", FEW.hand_offs)
+    with FEW.searched():
         try:
             front = points(prepared(), None)
         except UsageError:  # an image that several operators read
@@ -101,11 +97,6 @@ def _compare(graph, target, image, in_place):
             assert plan.cost <= min(
                 (p.plan.cost for p in front if p.plan.arena_bytes <= ram), default=math.inf
             )
-
-
-targets = st.builds(
-    make_target, scratch=st.sampled_from(["0", "5 * cin", "40 * ow"]), alignment=st.sampled_from([1, 4, 16])
-)
 
 
 @settings(derandomize=True, deadline=None, max_examples=3)

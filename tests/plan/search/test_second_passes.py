@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from plan_nets import make_target
 from zeronet import Net
 
+from buildtool.base.errors import UsageError
 from buildtool.base.session import Session
 from buildtool.graph.macs import total_macs
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.secondpass import with_second_passes
 from buildtool.graph.types import ElementwiseAttrs, OpKind, Pad, SecondPass
-from buildtool.plan.search import blocks
-from buildtool.plan.search import front as fronts
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.search.passsearch import PassSearch, lanes_of, worthwhile
 
@@ -93,10 +92,7 @@ def starts(graph, last, reader, streamed):
 
 
 def compare(graph, target, image, in_place):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "STEPS", SPACE.steps)
-        patch.setattr(blocks, "MOST_OPERATORS", SPACE.most_operators)
-        patch.setattr(fronts, "HAND_OFFS", SPACE.hand_offs)
+    with SPACE.searched():
         own = Settings(in_place, image, max_f=1e9)
         session = Session()
         choices = every_choice(graph, set(graph.inputs) if image == "stream" else set())
@@ -137,7 +133,7 @@ targets = st.builds(
 def test_the_choice_of_second_passes_is_exact(graph, target, image, in_place):
     try:
         compare(graph, target, image, in_place)
-    except fronts.UsageError:  # an image that several operators read
+    except UsageError:  # an image that several operators read
         return
 
 
