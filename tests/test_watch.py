@@ -5,7 +5,7 @@ import threading
 
 import pytest
 from daemons import eventually, running
-from zeronet import Net
+from zeronet import small
 
 from buildtool.client import events
 from buildtool.fronts.cli import main as cli
@@ -18,8 +18,7 @@ class Ended(Exception):
 
 
 def model(channels):
-    net = Net((1, 8, 8, 3))
-    return write_model(net.graph(net.dense(net.mean(net.conv(net.inputs[0], channels, (3, 3))), 4)))
+    return write_model(small(channels))
 
 
 @pytest.fixture

@@ -139,3 +139,9 @@ def joined(branches: int, size: int = 16, *, as_a_tree: bool = False) -> Graph:
         first, second, *rest = waiting
         waiting = [*rest, net.add(first, second)] if as_a_tree else [net.add(first, second), *rest]
     return net.graph(waiting[0])
+
+
+def small(channels: int = 8) -> Graph:
+    """A convolution, its mean, and a dense layer: for whoever needs some network."""
+    net = Net((1, 8, 8, 3))
+    return net.graph(net.dense(net.mean(net.conv(net.inputs[0], channels, (3, 3))), 4))
