@@ -139,7 +139,10 @@ class Boards:
 
     def _group(self, name: str, group: answers.SourceGroup, answer: answers.DescribeAnswer) -> list[str]:
         """A group as a library; sources that need an emitted header are listed beside one of headers."""
-        sources = [self._label(answer, source["file"]) for source in group["sources"]]
+        sources = [
+            self._code + labels.needed(self._path(answer, source["file"]), self._folders)
+            for source in group["sources"]
+        ]
         own = [place for place in group["includes"] if place["root"] in answer["roots"]]
         includes = [
             f"{labels.CODE}/{labels.needed(self._path(answer, place), self._folders)}" for place in own

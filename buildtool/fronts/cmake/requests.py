@@ -116,15 +116,15 @@ def wanted(context: Context) -> Wanted:
     for name in DESK:
         if name in found.given:
             table.parse(name, found.given[name])
-    nested = {o.name: found.given[o.name] for o in _OPTIONS.values() if o.name in found.given and _plans(o)}
+    nested = {
+        o.name: found.given[o.name]
+        for o in _OPTIONS.values()
+        if o.name in found.given and o.group is table.Group.PLANNING
+    }
     table.planning({name: table.from_text(table.BY_NAME[name], text) for name, text in nested.items()})
     if "plan" in found.given:
         table.beside_plan(nested)
     return found
-
-
-def _plans(option: table.Option) -> bool:
-    return option.group is table.Group.PLANNING
 
 
 def _split(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
