@@ -8,8 +8,6 @@ import pytest
 from paths import ROOT
 from zeronet import small
 
-from buildtool.graph.tflite.writer import write_model
-
 CODE = """
 import json, sys
 from buildtool.fronts.cli import main as cli
@@ -29,7 +27,7 @@ UNUSED = {
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
-    (folder / "net.tflite").write_bytes(write_model(small()))
+    (folder / "net.tflite").write_bytes(small())
     (folder / "arena.csv").write_text("id,lower,upper,size\na,0,2,8\nb,1,3,8\n")
     return folder
 

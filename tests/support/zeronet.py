@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from buildtool.graph.builder import NO_PAD, GraphBuilder
+from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import (
     Attrs,
     AxisAttrs,
@@ -141,7 +142,7 @@ def joined(branches: int, size: int = 16, *, as_a_tree: bool = False) -> Graph:
     return net.graph(waiting[0])
 
 
-def small(channels: int = 8) -> Graph:
-    """A convolution, its mean, and a dense layer: for whoever needs some network."""
+def small(channels: int = 8) -> bytes:
+    """A convolution of so many channels, a mean and a dense layer, as a file."""
     net = Net((1, 8, 8, 3))
-    return net.graph(net.dense(net.mean(net.conv(net.inputs[0], channels, (3, 3))), 4))
+    return write_model(net.graph(net.dense(net.mean(net.conv(net.inputs[0], channels, (3, 3))), 4)))

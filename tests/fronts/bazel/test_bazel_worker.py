@@ -14,7 +14,6 @@ from zeronet import small
 from buildtool.fronts.bazel import worker
 from buildtool.fronts.bazel.worker import serve
 from buildtool.fronts.cli import main as cli
-from buildtool.graph.tflite.writer import write_model
 
 
 def varint(value):
@@ -145,7 +144,7 @@ def test_noise_of_any_kind_ends_in_one_error_or_in_answers():
 @pytest.mark.slow
 def test_the_worker_answers_what_the_command_and_the_daemon_answer(tmp_path, capsys):
     model = tmp_path / "net.tflite"
-    model.write_bytes(write_model(small()))
+    model.write_bytes(small())
     (tmp_path / "arena.csv").write_text("id,lower,upper,size\na,0,2,8\nb,1,3,8\n")
     lines = [
         ["plan", str(model), "--board", "cortex-m4", "--json"],
