@@ -62,7 +62,7 @@ def test_a_folder_that_cannot_be_used_changes_no_output(model, kept, capsys, mon
         monkeypatch.setenv("HOME", "/proc/nonexistent")
     else:
         kept.mkdir(mode=0o700)
-        kept.chmod(0o777 if fault == "writable" else 0o700)
+        kept.chmod(0o707 if fault == "writable" else 0o700)
     if fault == "stranger":
         monkeypatch.setattr(folders, "user", lambda: os.getuid() + 1)
     if fault == "locked":

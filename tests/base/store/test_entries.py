@@ -188,28 +188,6 @@ def test_a_read_only_folder_serves_what_it_has(disk):
             folder.chmod(0o700)
 
 
-@pytest.mark.parametrize("kind", ["link", "file", "group", "everybody", "stranger", "below a file"])
-def test_a_folder_that_is_not_the_users_alone_is_not_used(tmp_path, kind, monkeypatch):
-    folder = tmp_path / "cache"
-    if kind == "link":
-        (tmp_path / "real").mkdir(mode=0o700)
-        folder.symlink_to(tmp_path / "real")
-    elif kind == "file":
-        folder.write_text("")
-    elif kind == "below a file":
-        folder.write_text("")
-        folder = folder / "cache"
-    else:
-        folder.mkdir(mode=0o700)
-        folder.chmod({"group": 0o770, "everybody": 0o707}.get(kind, 0o700))
-    if kind == "stranger":
-        monkeypatch.setattr(folders, "user", lambda: os.getuid() + 1)
-    disk = Disk(folder)
-    assert disk.trouble
-    assert disk.write("plans", KEY, PAYLOAD) == 0 and disk.read("plans", KEY) is None
-    assert not [path for path in tmp_path.rglob("*") if path.is_file() and path != tmp_path / "cache"]
-
-
 def test_half_written_files_of_killed_processes_are_removed_once_they_are_old(disk):
     disk.write("plans", KEY, PAYLOAD)
     folder = file_of(disk).parent
