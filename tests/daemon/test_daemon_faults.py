@@ -330,6 +330,7 @@ def test_a_client_imports_the_standard_library_and_msgpack_alone(tmp_path):
     code = """
 import sys
 before = set(sys.modules)
+from buildtool.client import *
 from buildtool.client import door, starting
 def here(request):
     raise SystemExit("it was not asked")
@@ -338,10 +339,13 @@ found = {name.partition(".")[0] for name in set(sys.modules) - before}
 print(sorted(name for name in found - set(sys.stdlib_module_names) if "cython" not in name))
 heavy = {"asyncio", "importlib.metadata", "sqlite3", "ssl", "email", "logging"}
 print(sorted(heavy & set(sys.modules)))
+print(*sorted({name.split(".")[1] for name in sys.modules if name.startswith("buildtool.")}))
+print(*(name for name in sys.modules if name.startswith("buildtool.api.") and "requests" not in name))
 """
     with running(tmp_path) as daemon:
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        assert done.stdout.splitlines() == ["['buildtool', 'msgpack']", "[]"]
+        rooms = "api base client options schema"
+        assert done.stdout.splitlines() == ["['buildtool', 'msgpack']", "[]", rooms, ""]
         assert daemon.counts()["requests"] == 1
 
 
