@@ -10,7 +10,7 @@ from buildtool.plan.models import read_model_file
 from buildtool.plan.others.footprint import footprint
 
 if TYPE_CHECKING:
-    from buildtool.api.requests.analyze import AnalyzeNetwork
+    from buildtool.api.requests.kinds import AnalyzeNetwork
     from buildtool.base.session import Session
     from buildtool.graph.flow import Flow
     from buildtool.options.values import NetworkOptions

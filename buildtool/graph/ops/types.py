@@ -17,8 +17,9 @@ from buildtool.graph.quantrules import int8_activations
 from buildtool.graph.types import Attrs, Graph, Op, OpKind, Quantization
 
 Shape: TypeAlias = tuple[int, ...]
-# Raises GeometryError unless the outputs' shapes follow from those of the inputs and the attributes.
-ShapeRule: TypeAlias = Callable[[Op, list[Shape], list[Shape]], None]
+# The first output's shape by those of the inputs and the attributes; what these leave open is as in the
+# outputs' own shapes, which come last and are [] where they are asked for. Raises GeometryError.
+ShapeRule: TypeAlias = Callable[[Op, list[Shape], list[Shape]], Shape]
 # Raises QuantError unless the tensors' types, or scales, are usable.
 QuantRule: TypeAlias = Callable[[Graph, Op], None]
 
