@@ -186,10 +186,10 @@ def _divide(_node: Node, x: list[Array]) -> Array:
     return np.asarray(x[0] / x[1])
 
 
-def _clip(_node: Node, x: list[Array]) -> Array:
-    """Also of quantised weights, whose range some exporters narrow."""
-    low, high = (x[i] if i < len(x) else None for i in (1, 2))
-    return np.asarray(np.clip(x[0], low, high))
+def _clip(node: Node, x: list[Array]) -> Array:
+    """Also of quantised weights, whose range some exporters narrow; either limit may be absent."""
+    limits = dict(zip((i for i in (1, 2) if node.input(i)), x[1:], strict=True))
+    return np.asarray(np.clip(x[0], limits.get(1), limits.get(2)))
 
 
 def _binary(function: np.ufunc) -> Rule:
