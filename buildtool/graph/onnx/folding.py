@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
+from buildtool.graph.geometry import GeometryError, broadcast
 from buildtool.graph.onnx.file import DTYPES, Array, Node
 from buildtool.graph.onnx.values import Constant, Quantized
 
@@ -45,6 +46,14 @@ def axes_of(given: Sequence[int], rank: int) -> tuple[int, ...]:
 def axis_of(node: Node, rank: int, default: int = 0) -> int:
     """An operator's axis, counted from the front."""
     return axes_of((node.integer("axis", default),), rank)[0]
+
+
+def broadcast_of(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
+    """The shape of both together; ModelError where there is none."""
+    try:
+        return broadcast(tuple(a), tuple(b))
+    except GeometryError as error:
+        raise ModelError(str(error)) from None
 
 
 def squeezed(shape: Sequence[int], axes: Sequence[int] | None) -> tuple[int, ...]:
