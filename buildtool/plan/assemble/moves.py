@@ -423,16 +423,17 @@ def _parted(
     )
 
 
-def in_order(moves: Iterable[Move], parts: Sequence[Buffer]) -> list[Move] | None:
-    """Moves of one moment so that none writes over what another still has to read; None: they go round."""
-    left, ordered = list(moves), list[Move]()
+def in_order(moves: Iterable[Move], parts: Sequence[Buffer]) -> tuple[Move, ...] | None:
+    """Moves so that none writes over what a later one of the same moment reads; None for a circle of them."""
+    left, ordered = sorted(moves, key=lambda move: parts[move.target].first), list[Move]()
     while left:
-        for move in left:
+        now = [move for move in left if parts[move.target].first == parts[left[0].target].first]
+        for move in now:
             target = parts[move.target]
-            if not any(target.touches(parts[other.source]) for other in left if other is not move):
+            if not any(target.touches(parts[other.source]) for other in now if other is not move):
                 break
         else:
             return None
         left.remove(move)
         ordered.append(move)
-    return ordered
+    return tuple(ordered)
