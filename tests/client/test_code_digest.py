@@ -18,6 +18,8 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     files = {
         "home/buildtool/planner.py": "",
         "home/buildtool/target/recorded/core.toml": "stack = 1",
+        "home/buildtool/plan/search.c": "",
+        "home/buildtool/plan/_search.cpython-311-x86_64-linux-gnu.so": "compiled",
         "home/plugins/buildtool_plugins/boards/one.toml": "",
         "home/kernels/family/packing.py": "",
         "home/kernels/family/add.c": "",
@@ -38,6 +40,9 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         "home/buildtool/planner.py",
         "home/buildtool/target/recorded/core.toml",  # what code takes decides what is emitted
+        "home/buildtool/plan/search.c",
+        # of an edited source: it answers otherwise only now
+        "home/buildtool/plan/_search.cpython-311-x86_64-linux-gnu.so",
         "home/plugins/buildtool_plugins/boards/one.toml",
         "home/kernels/family/packing.py",
         "others/theirs_package/script.ld.in",  # code of others may read any file that lies beside it
