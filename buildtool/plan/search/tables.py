@@ -52,7 +52,6 @@ class BlockForm(NamedTuple):
 
     first: int
     step: int
-    need: int  # rows of its input
     window: int
     sums: int
     extra: int
@@ -72,7 +71,6 @@ class FormRow(NamedTuple):
     back: int
     step: int
     hand_off: int
-    need: int
     window: int
     sums: int
     work: int
@@ -88,9 +86,9 @@ class FormRow(NamedTuple):
 LEAST_EXTRA = FormRow._fields.index("least_extra")
 
 
-_SCHEMA = 1  # of a chain's rows
+_SCHEMA = 2  # of a chain's rows
 _MOST = 1 << 60  # of any number in them
-_LEAST = FormRow(0, 1, 0, 0, 0, 0, 0, -_MOST, -_MOST, 0, 1, 1, 0, 0)
+_LEAST = FormRow(0, 1, 0, 0, 0, 0, -_MOST, -_MOST, 0, 1, 1, 0, 0)
 
 
 def _packed(rows: Rows) -> bytes:
@@ -238,10 +236,10 @@ class Tables:
         it = FormRow(*row)
         first, axis = last - it.back, Axis(it.kernel, it.stride, it.pad)
         window = it.window + self.e.constants(first, last)
-        block = self.blocks.block(first, last, it.step, axis, it.need, it.sums, it.work, it.section == 1)
+        block = self.blocks.block(first, last, it.step, axis, it.sums, it.work, it.section == 1)
         form = Form(self.blocks.group(block, it.hand_off), window, it.late)
         return BlockForm(
-            first, it.step, it.need, window, it.sums, it.extra, it.least_extra, axis, block.lags, block, form
+            first, it.step, window, it.sums, it.extra, it.least_extra, axis, block.lags, block, form
         )
 
     @cached_property
@@ -284,7 +282,6 @@ class Tables:
             block.last - block.first,
             block.step,
             form.group.hand_off,
-            block.need,
             form.window,
             block.sums,
             block.work,
@@ -346,11 +343,6 @@ class Tables:
     def last_reader(self) -> tuple[int, ...]:
         """Element -> the last element that reads its output."""
         return tuple(self.e.last_read[t] for t in self.e.makes)
-
-    def ring(self, cut: int, rows: int, ahead: int) -> int:
-        """Aligned bytes of the ring at a cut: so many rows needed, filled `ahead` rows at a time."""
-        height, row = self.rows[cut - 1]
-        return round_up(min(height, rows + ahead - 1) * row, self.e.alignment)
 
     @cached_property
     def least_rows(self) -> tuple[int, ...]:
