@@ -16,9 +16,8 @@ from buildtool.base.work import PLANNING
 from buildtool.graph.partviews import written_in_place
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose import kept
-from buildtool.plan.choose.cost_units import shown_cost
 from buildtool.plan.choose.fronts import Point, layerwise, least_cost, points, searched
-from buildtool.plan.choose.limits import Limits
+from buildtool.plan.choose.limits import Limits, shown_cost
 from buildtool.plan.choose.loads import with_loads
 from buildtool.plan.choose.memories import spread
 from buildtool.plan.choose.problem import Prepared
