@@ -71,7 +71,7 @@ def _best(alone: Prepared) -> Plan:
 
 def _msf_cnn(alone: Prepared) -> Plan:
     """msf-CNN's choice: with a limit on memory its second problem, else its first."""
-    from buildtool.plan.baselines.msf_strategy import plans
+    from buildtool.plan.baselines.msf import plans
 
     options = alone.options
     tried = plans(alone.graph, alone.target, options.in_place, options.image, alone.session)
