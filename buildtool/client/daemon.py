@@ -6,6 +6,7 @@ answers the request in another way, unless a daemon is required.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +16,7 @@ from buildtool import __version__
 from buildtool.api.requests import needs
 from buildtool.api.requests.parts import Needs
 from buildtool.base import wire
-from buildtool.base.errors import BuildtoolError, MachineError, ToolError
+from buildtool.base.errors import BuildtoolError, MachineError, ToolError, from_data
 from buildtool.base.locks import HAS_LOCKS
 from buildtool.client import endpoint as places
 from buildtool.client.endpoint import CONNECT_SECONDS, AbsentError, Endpoint
@@ -50,10 +51,10 @@ class Link:
             raise AbsentError("the daemon is of another version")
         return self
 
-    def control(self, word: str, seconds: float = SILENCE_SECONDS) -> dict[str, Any]:
+    def control(self, word: str) -> dict[str, Any]:
         """What the daemon says to a word of control, such as "status"."""
         self._send({"control": word})
-        found = self._receive(seconds).get("control")
+        found = self._receive(SILENCE_SECONDS).get("control")
         return found if isinstance(found, dict) else {}
 
     def prepare(
@@ -72,11 +73,13 @@ class Link:
 
         AbsentError when the daemon ends, is silent for too long, or has lost the process that was at work.
         """
-        self._send({"request": dict(request), "cache": cache, "environment": _environment(request)})
+        # what the answer may depend on of the caller's environment: the tools that it finds
+        environment = dict(os.environ) if needs(request) is Needs.COMPILERS else {}
+        self._send({"request": dict(request), "cache": cache, "environment": environment})
         while True:
             message = self._receive(SILENCE_SECONDS)
             if message.get("crash"):
-                raise AbsentError(wire.to_error(message.get("error") or {}).text)
+                raise AbsentError(from_data(message.get("error") or {}).text)
             if "answer" in message or "error" in message:
                 return message
             if listen is not None:
@@ -99,7 +102,7 @@ class Link:
 
     def _send(self, message: Mapping[str, Any]) -> None:
         try:
-            frame = wire.packed({"protocol": wire.PROTOCOL, **message})
+            frame = wire.packed(message)
         except (ToolError, OverflowError, ValueError, TypeError) as error:
             raise UnservedError(f"the request cannot be sent: {error}") from None
         if len(frame) > wire.REQUEST_LIMIT:
@@ -128,22 +131,12 @@ class Link:
         return self._waiting.pop(0)
 
 
-def _environment(request: Mapping[str, Any]) -> dict[str, str]:
-    """What the answer may depend on of the caller's environment: the tools that it finds."""
-    return dict(os.environ) if needs(request) is Needs.COMPILERS else {}
-
-
-def ask(
-    request: Mapping[str, Any], cache: str = "on", *, start: bool = True, listen: Listener | None = None
-) -> dict[str, Any]:
+def ask(request: Mapping[str, Any], cache: str, listen: Listener | None) -> dict[str, Any]:
     """The daemon's answer, or the BuildtoolError that it answers with; AbsentError where it does not."""
-    link = reach(start=start)
-    try:
+    with contextlib.closing(reach(start=True)) as link:
         message = link.request(request, cache, listen)
-    finally:
-        link.close()
     if "error" in message:
-        raise wire.to_error(message["error"])
+        raise from_data(message["error"])
     answer = message["answer"]
     if not isinstance(answer, dict):
         raise AbsentError("the daemon sent a malformed answer")

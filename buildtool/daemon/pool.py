@@ -13,9 +13,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
+from buildtool.api import about
+from buildtool.api.requests import needs
+from buildtool.api.requests.parts import Needs
 from buildtool.base import wire
+
+if TYPE_CHECKING:
+    from buildtool.daemon.connection import Connection
 
 MOST_WORKERS = max(2, os.cpu_count() or 1)
 IDLE_SECONDS = 300.0  # after which a worker that is not the last one ends
@@ -65,7 +72,7 @@ class Worker:
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Sends it a message, as soon as it reads."""
-        self._out += wire.packed({"protocol": wire.PROTOCOL, **message})
+        self._out += wire.packed(message)
         self.heard = time.monotonic()  # from now on it has to say that it is at work
         self.write()
 
@@ -118,6 +125,35 @@ class Worker:
         return self.process.returncode
 
 
+@dataclass(eq=False)
+class Job:
+    """A request at work; `waiting`: whoever asked for it, nobody where it is prepared."""
+
+    key: str
+    request: Mapping[str, Any]
+    environment: Mapping[str, str]
+    cache: str
+    waiting: list[Connection] = field(default_factory=list)
+    worker: Worker | None = None
+    begun: float = field(default_factory=time.monotonic)
+    doing: str = "waiting for a free process"
+
+    @property
+    def about(self) -> str:
+        """The network and the board, by which a worker is chosen that knows them."""
+        return about(self.request)
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether the answer depends on files alone, whose digests come with the request or the answer."""
+        known = needs(self.request) is Needs.NOTHING and not self.request.get("cmsis_nn")
+        return known and self.cache == "on"
+
+    def message(self) -> dict[str, Any]:
+        """What its worker is told."""
+        return {"request": self.request, "environment": self.environment, "cache": self.cache}
+
+
 def lower_priority(pid: int) -> None:
     """Gives a process that leads a session the lowest priority there is, for good.
 
@@ -135,8 +171,7 @@ def lower_priority(pid: int) -> None:
 class Pool:
     """The workers, at most so many at work for clients at once; `selector` waits for what they say."""
 
-    def __init__(self, selector: selectors.BaseSelector, most: int = MOST_WORKERS) -> None:
-        self.most = most
+    def __init__(self, selector: selectors.BaseSelector) -> None:
         self.workers: list[Worker] = []
         self._dying: list[Worker] = []
         self._selector = selector
@@ -151,7 +186,7 @@ class Pool:
         fresh = [worker for worker in idle if not worker.about]
         if known or fresh:
             return (known or fresh)[0]
-        if len(self.asked) < self.most:
+        if len(self.asked) < MOST_WORKERS:
             return self.add()
         return min(idle, key=lambda worker: worker.since, default=None)
 

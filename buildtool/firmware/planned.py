@@ -22,10 +22,10 @@ from buildtool.base.files import File, Named
 from buildtool.base.modes import Image
 from buildtool.base.session import Session
 from buildtool.firmware.bound import firmware
-from buildtool.graph.digest import topology_digest
 from buildtool.graph.fusions import with_sliced_fusions
 from buildtool.graph.partviews import with_views
 from buildtool.graph.secondpass import with_second_passes
+from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph
 from buildtool.options.values import Lock, PlanOptions, TargetChoice
 from buildtool.plan.check.check import check

@@ -8,21 +8,13 @@ import numpy as np
 
 from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.fixedpoint import RANGES
-from buildtool.graph.geometry import GeometryError
+from buildtool.graph.geometry import GeometryError, demand
 from buildtool.graph.limits import MAX_ACTIVATION, check_limits
 from buildtool.graph.ops import DEFS
 from buildtool.graph.ops.types import load
 from buildtool.graph.quantrules import QuantError, check_tensor, fixed_output
 from buildtool.graph.states import check_states
-from buildtool.graph.types import (
-    DType,
-    Graph,
-    Op,
-    OpKind,
-    PadAttrs,
-    Tensor,
-    WidenedAttrs,
-)
+from buildtool.graph.types import DType, Graph, Op, OpKind, PadAttrs, Tensor, WidenedAttrs
 
 MAX_RANK = 6  # of the kernels' copies and reductions
 
@@ -55,9 +47,8 @@ def check_op(graph: Graph, op: Op) -> None:
         raise ModelError(str(error), operator=op.place, tensor=_output_name(graph, op)) from error
     except QuantError as error:
         tensor = error.tensor.name if error.tensor else _output_name(graph, op)
-        raise UnsupportedError(
-            str(error), operator=op.place, tensor=tensor, hint="check how the model was quantised"
-        ) from error
+        hint = "check how the model was quantised"
+        raise UnsupportedError(str(error), operator=op.place, tensor=tensor, hint=hint) from error
     except BuildtoolError as error:
         raise error.at(operator=op.place, tensor=_output_name(graph, op)) from None
 
@@ -67,7 +58,9 @@ def _check_shapes(graph: Graph, op: Op) -> None:
     if rule is None:
         raise ModelError(f"{op.kind} is for planning alone")
     shapes = [graph.tensors[t].shape if t >= 0 else () for t in op.inputs]
-    rule(op, shapes, [graph.tensors[t].shape for t in op.outputs])
+    outputs = [graph.tensors[t].shape for t in op.outputs]
+    expected = rule(op, shapes, outputs)
+    demand(outputs[0] == expected, f"the output has shape {list(outputs[0])}, expected {list(expected)}")
 
 
 def _check_quantization(graph: Graph, op: Op) -> None:

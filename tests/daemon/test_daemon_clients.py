@@ -8,16 +8,14 @@ import socket
 from pathlib import Path
 
 import pytest
-from daemons import BOARDS, eventually, is_running, running
+from daemons import BOARDS, Clock, eventually, is_running, running
 
 from buildtool.base import wire
 from buildtool.base.errors import ToolError
 from buildtool.base.wire import Decoder
 from buildtool.client.endpoint import AbsentError, process_start
-from buildtool.daemon import clients as together
 from buildtool.daemon import connection
-from buildtool.daemon.clients import MOST_CLIENTS, MOST_WAITING, Clients
-from buildtool.daemon.connection import Connection
+from buildtool.daemon.connection import MOST_CLIENTS, MOST_WAITING, Clients, Connection
 from buildtool.fronts.cli import upkeep
 
 HELLO = wire.packed({"protocol": wire.PROTOCOL, "hello": {}})
@@ -52,20 +50,11 @@ def heard(ours, is_last):
     return found
 
 
-class Fake:
-    """A clock that goes when it is told to."""
-
-    now = 100.0
-
-    def __call__(self):
-        return self.now
-
-
 class Pairs:
     """Connections without a daemon; `clock` is theirs."""
 
     def __init__(self, stack):
-        self.clock, self._stack = Fake(), stack
+        self.clock, self._stack = Clock(), stack
         self.clients = Clients()
 
     def one(self):
@@ -145,7 +134,7 @@ def test_messages_of_very_many_values_are_refused(pairs):
 
 
 def test_who_has_read_nothing_for_longest_goes_when_all_hold_too_much(pairs, monkeypatch):
-    monkeypatch.setattr(together, "MOST_BYTES", 10 << 20)
+    monkeypatch.setattr(connection, "MOST_BYTES", 10 << 20)
     found = [pairs.one()[1] for _ in range(5)]
     for client in found[:4]:
         pairs.clock.now += 1
@@ -160,7 +149,7 @@ def test_who_has_read_nothing_for_longest_goes_when_all_hold_too_much(pairs, mon
 
 
 def test_an_answer_that_several_wait_for_counts_once(pairs, monkeypatch):
-    monkeypatch.setattr(together, "MOST_BYTES", 10 << 20)
+    monkeypatch.setattr(connection, "MOST_BYTES", 10 << 20)
     answer = bytes(8 << 20)
     for _ in range(20):
         pairs.one()[1].send_frame(answer)

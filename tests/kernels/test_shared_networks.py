@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from netbuilder import NetBuilder
 
 from buildtool.api import handle
 from buildtool.firmware.run import validation
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Activation, OpKind
+from buildtool.zoo.drawn import NetBuilder
 
 # No piece is too small to be shared.
 WATCHED = ("-fsanitize=thread", "-g1", "-O1", "-DNN_FORK_ISSUES=1")

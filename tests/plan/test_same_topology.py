@@ -19,7 +19,7 @@ from buildtool.base.errors import BuildtoolError, PlanError
 from buildtool.emit.image import weight_image
 from buildtool.emit.sources import emit
 from buildtool.graph.numbering import numbered
-from buildtool.graph.onnxqdq.reader import read_qdq
+from buildtool.graph.onnx.reader import read_qdq
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model

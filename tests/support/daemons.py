@@ -18,7 +18,8 @@ from typing import Any
 
 import pytest
 
-from buildtool.base import folders, wire
+from buildtool.base import folders
+from buildtool.base.errors import from_data
 from buildtool.client import daemon as client
 from buildtool.client import endpoint as places
 from buildtool.client.endpoint import Endpoint, process_start
@@ -35,6 +36,15 @@ def eventually(is_true: Callable[[], Any], seconds: float = 20.0) -> Any:
             return found
         time.sleep(0.01)
     raise AssertionError("it did not come true in time")
+
+
+class Clock:
+    """A clock that goes when it is told to."""
+
+    now = 50.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 def is_running(pid: int) -> bool:
@@ -66,7 +76,7 @@ class Daemon:
         finally:
             link.close()
         if "error" in message:
-            raise wire.to_error(message["error"])
+            raise from_data(message["error"])
         return message["answer"]
 
     def asking(self, request: Mapping[str, Any], cache: str = "on") -> Asking:

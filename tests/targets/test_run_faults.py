@@ -1,12 +1,12 @@
 """A run that faults says in which operator, in which kernel, and what overflowed."""
 
 import pytest
-from netbuilder import NetBuilder
 
 from buildtool.api import handle
 from buildtool.base.errors import ToolError
 from buildtool.firmware.run import execute
 from buildtool.graph.tflite.writer import write_model
+from buildtool.zoo.drawn import NetBuilder
 
 
 def small_stack(folder, base):

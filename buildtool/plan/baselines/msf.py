@@ -33,8 +33,8 @@ from itertools import pairwise
 from buildtool.base.errors import UnsupportedError, UsageError, suggest
 from buildtool.base.modes import Image, InPlace
 from buildtool.base.session import Session
-from buildtool.graph.digest import topology_digest
 from buildtool.graph.ops import ALIAS_KINDS
+from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, Graph, Op, OpKind
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.baselines import chains

@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 from buildtool.base.errors import UsageError
 from buildtool.base.modes import Image, InPlace
 from buildtool.base.session import Session
-from buildtool.graph.digest import topology_digest
 from buildtool.graph.liveness import LiveRange, live_ranges
 from buildtool.graph.macs import op_macs
 from buildtool.graph.ops import ALIAS_KINDS
+from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.overlaps import region_distance

@@ -291,7 +291,7 @@ def _found(alone: Prepared) -> tuple[Passes, ...]:
 
 def _parts(alone: Prepared) -> dict[str, str | int | float | None]:
     """What the choices depend on."""
-    from buildtool.graph.digest import topology_digest
+    from buildtool.graph.topology import topology_digest
     from buildtool.target.digest import planning_digest
 
     options = alone.options

@@ -34,9 +34,8 @@ from buildtool.base.modes import Image, InPlace
 from buildtool.base.pareto import undominated
 from buildtool.base.remembered import remembered
 from buildtool.base.session import Session
-from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import total_macs
-from buildtool.graph.topology import topology
+from buildtool.graph.topology import topology, topology_digest
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.regionfacts import Regions, known_costs

@@ -10,7 +10,6 @@ from branchnets import branching_networks, shuffled
 from front_twin import Space, hold_front
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from netbuilder import NetBuilder
 from plan_nets import make_target
 from upsampling import WAYS, enlarged
 
@@ -23,6 +22,7 @@ from buildtool.plan.schedule.overlap import IN_PLACE
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.types import BufferKind
+from buildtool.zoo.drawn import NetBuilder
 
 _many = settings(derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -1,0 +1,119 @@
+"""Blocks of constants of SVDF and LSTM kernels, laid out as nn_recurrent.h says.
+
+The helpers give the arrays; a family whose kernels want the weights in another order packs these itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.emit.blocks import aligned, quantization, words
+from buildtool.graph.reference.lstm import Gate, Lstm, lstm_of
+from buildtool.graph.reference.svdf import svdf_factors
+from buildtool.graph.types import Graph, Op
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a family packs a matrix of int8 (rows, columns).
+
+    `matrix` makes its bytes. `general` tells whether it needs the kernel's slower path, where there is one.
+    """
+
+    matrix: Callable[[Ints], bytes]
+    general: Callable[[Ints], bool]
+
+
+def _array(values: Ints, dtype: str) -> bytes:
+    return aligned(np.ascontiguousarray(values.astype(dtype)).tobytes())
+
+
+# Row after row.
+PLAIN = Layout(lambda weights: _array(weights, "i1"), lambda weights: False)
+
+
+def _data(graph: Graph, tensor: int) -> Ints:
+    data = graph.tensors[tensor].data
+    assert data is not None
+    return data.astype(np.int64)
+
+
+def svdf_block(graph: Graph, op: Op, layout: Layout = PLAIN) -> bytes:
+    """nn_svdf_constants and what follows."""
+    x, feature, time, bias, _ = op.inputs
+    (of_features, of_time), weights = svdf_factors(graph, op), _data(graph, feature)
+    units = graph.tensors[op.outputs[0]].shape[1]
+    zero_point = quantization(graph, op, op.outputs[0]).zero_point
+    head = words(*of_features, *of_time, zero_point, int(layout.general(weights)), 0, 0)
+    offsets = -quantization(graph, op, x).zero_point * weights.sum(1)
+    biases = _data(graph, bias) if bias >= 0 else np.zeros(units, np.int64)
+    arrays = _array(offsets, "<i4") + _array(biases, "<i4") + _array(_data(graph, time), "<i2")
+    return head + arrays + aligned(layout.matrix(weights))
+
+
+def _gate_words(gate: Gate | None) -> bytes:
+    if gate is None:
+        return words(*[0] * 9)
+    peephole = (0, 0) if gate.peephole is None else gate.peephole[1]
+    norm = (0, 0, 0)
+    if gate.norm is not None:
+        multiplier, shift = gate.norm.factor
+        norm = (multiplier, shift + 12, gate.norm.guard)
+    return words(*gate.input.factor, *gate.recurrent.factor, *peephole, *norm)
+
+
+def _head(net: Lstm, gates: list[Gate], general: bool) -> bytes:
+    projection = (0, 0) if net.projection is None else net.projection.factor
+    return words(
+        *(net.cell_bits, net.cell_clip),
+        *(*net.hidden_factor, net.hidden_zero_point),
+        *(*projection, net.projection_clip, net.output_zero_point),
+        *(int(general), 0, 0),
+    ) + b"".join(_gate_words(gate) for gate in [*gates, None][:4])
+
+
+def _peepholes(gates: list[Gate], cells: int, reached: int) -> Ints:
+    """(gates, cells); 0 where the kernel's reference does not reach."""
+    made = np.zeros((len(gates), cells), np.int64)
+    for row, gate in zip(made, gates, strict=True):
+        if gate.peephole is not None:
+            row[:reached] = gate.peephole[0][:reached]
+    return made
+
+
+def lstm_block(graph: Graph, op: Op, layout: Layout = PLAIN) -> bytes:
+    """nn_lstm_constants and what follows."""
+    net = lstm_of(graph, op)
+    gates = [gate for gate in net.gates if gate is not None]
+    cells, outputs = gates[0].recurrent.weights.shape
+
+    def side_by_side(rows: list[Ints]) -> Ints:
+        """Arrays a gate, as rows of (cells, gates)."""
+        return np.stack(rows, axis=1).reshape(cells * len(gates), *rows[0].shape[1:])
+
+    matrices = [side_by_side([gate.input.weights for gate in gates])]
+    matrices.append(side_by_side([gate.recurrent.weights for gate in gates]))
+    if net.projection is not None:
+        matrices.append(net.projection.weights)
+    parts = [
+        _head(net, gates, any(map(layout.general, matrices))),
+        _array(side_by_side([gate.input.bias for gate in gates]), "<i4"),
+        _array(side_by_side([gate.recurrent.bias for gate in gates]), "<i4"),
+    ]
+    norms = [gate.norm for gate in gates if gate.norm is not None]
+    if norms:
+        parts.append(_array(np.stack([norm.bias for norm in norms]), "<i4"))
+        parts.append(_array(np.stack([norm.weights for norm in norms]), "<i2"))
+    if gates[-1].peephole is not None:
+        parts.append(_array(_peepholes(gates, cells, min(cells, outputs)), "<i2"))
+    packed = [aligned(layout.matrix(weights)) for weights in matrices]
+    parts += packed[:2]
+    if net.projection is not None:
+        parts += [_array(net.projection.bias, "<i4"), packed[2]]
+    return b"".join(parts)
