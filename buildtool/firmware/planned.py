@@ -30,8 +30,7 @@ from buildtool.graph.types import Graph
 from buildtool.options.values import Lock, PlanOptions, TargetChoice
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.choose import choice as chosen
-from buildtool.plan.choose.cost_units import cost_limit, shown_cost
-from buildtool.plan.choose.limits import Limits
+from buildtool.plan.choose.limits import Limits, cost_limit, shown_cost
 from buildtool.plan.choose.prepare import own_firmware, problem
 from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.codec import from_bytes

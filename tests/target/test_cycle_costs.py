@@ -11,7 +11,7 @@ import pytest
 from buildtool.base.errors import TargetError, UsageError
 from buildtool.base.modes import CostUnit
 from buildtool.options.values import PlanOptions
-from buildtool.plan.choose.cost_units import cost_limit
+from buildtool.plan.choose.limits import cost_limit
 from buildtool.target.cycle_costs import converter, load, waiting
 from buildtool.target.digest import planning_digest
 from buildtool.target.expression import evaluate

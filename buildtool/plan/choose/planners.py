@@ -16,9 +16,8 @@ from buildtool.base.work import PLANNING
 from buildtool.graph.partviews import written_in_place
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose import kept
-from buildtool.plan.choose.cost_units import shown_cost
 from buildtool.plan.choose.fronts import Point, layerwise, least_cost, points, searched
-from buildtool.plan.choose.limits import Limits
+from buildtool.plan.choose.limits import Limits, shown_cost
 from buildtool.plan.choose.loads import with_loads
 from buildtool.plan.choose.memories import spread
 from buildtool.plan.choose.problem import Prepared
@@ -72,7 +71,7 @@ def _best(alone: Prepared) -> Plan:
 
 def _msf_cnn(alone: Prepared) -> Plan:
     """msf-CNN's choice: with a limit on memory its second problem, else its first."""
-    from buildtool.plan.baselines.msf_strategy import plans
+    from buildtool.plan.baselines.msf import plans
 
     options = alone.options
     tried = plans(alone.graph, alone.target, options.in_place, options.image, alone.session)

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from branchnets import wide_branches
 
 from buildtool.api import handle
 from buildtool.base.errors import PlanError
 from buildtool.base.session import Session
 from buildtool.fronts.cli import main as cli
+from buildtool.graph.tflite.writer import write_model
 
 BOARDS = ["host", "cortex-m4", "xcore"]
 IMAGES = ["overwritable", "stream"]
@@ -229,14 +231,6 @@ def test_the_best_order_is_on_the_front(branches: str) -> None:
 @pytest.fixture(scope="module")
 def branches(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A file whose operators need less memory in another order."""
-    from buildtool.graph.tflite.writer import write_model
-    from buildtool.zoo.drawn import NetBuilder
-
-    net = NetBuilder(5)
-    x = net.input((1, 12, 12, 8))
-    wide = [net.conv(x, 48, kernel=(3, 3), same=True) for _ in range(3)]
-    moved = [net.flatten(w) for w in wide]
-    joined = net.concat([net.conv(w, 4) for w in wide])
     path = tmp_path_factory.mktemp("branches") / "branches.tflite"
-    path.write_bytes(write_model(net.graph([net.conv(joined, 8), moved[0]])))
+    path.write_bytes(write_model(wide_branches()))
     return str(path)
