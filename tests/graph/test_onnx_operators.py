@@ -156,7 +156,7 @@ def test_exponential_and_logarithm_are_within_a_step_where_they_have_a_value(kin
     assert steps.size and steps.max() <= 1
 
 
-@pytest.mark.parametrize(("examples", "blocks"), [(25, 4), pytest.param(60, 8, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("examples", "blocks"), [(25, 6), pytest.param(60, 8, marks=pytest.mark.slow)])
 def test_a_network_is_read_as_it_was(examples, blocks):
     @fixed(examples)
     @given(graph=small_networks(max_blocks=blocks).filter(is_int8), style=styles, seed=seeds)
