@@ -34,7 +34,6 @@ from buildtool.base.errors import UnsupportedError, UsageError, suggest
 from buildtool.base.modes import Image, InPlace
 from buildtool.base.session import Session
 from buildtool.graph.ops import ALIAS_KINDS
-from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, Graph, Op, OpKind
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.baselines import chains
@@ -44,7 +43,6 @@ from buildtool.plan.schedule.receptive import streams
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Group, Plan, Region, Scheme
 from buildtool.target import catalogue
-from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target
 
 STRATEGY = "msf-cnn"
@@ -230,21 +228,11 @@ def plans(
     image: str = Image.OVERWRITABLE,
     session: Session | None = None,
 ) -> tuple[Plan, ...]:
-    """The plans of the choices on the model's front; the session keeps them for every limit.
-
-    UsageError for a network without a chain of convolutions.
-    """
-    session = session or Session()
-
-    def made() -> tuple[Plan, ...]:
-        kernels = catalogue.select_all(target, graph)
-        every = (_regions(fused, kernels) for fused in _fused(graph, kernels))
-        timelines = (Timeline.of(graph, regions, image, session) for regions in every)
-        return tuple(assemble(t, target, kernels, strategy=STRATEGY, in_place=in_place) for t in timelines)
-
-    return session.remember(
-        STRATEGY, (topology_digest(graph), planning_digest(target), in_place, image), made
-    )
+    """The plans of the choices on the model's front; UsageError where there is no chain of convolutions."""
+    kernels = catalogue.select_all(target, graph)
+    every = (_regions(fused, kernels) for fused in _fused(graph, kernels))
+    timelines = (Timeline.of(graph, regions, image, session) for regions in every)
+    return tuple(assemble(t, target, kernels, strategy=STRATEGY, in_place=in_place) for t in timelines)
 
 
 def _fused(graph: Graph, kernels: Sequence[KernelVariant | None]) -> list[list[tuple[int, ...]]]:
