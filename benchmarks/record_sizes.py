@@ -27,8 +27,8 @@ from buildtool.base.session import Session
 from buildtool.emit.header import FRAME_FEATURES, frame_features
 from buildtool.emit.sources import Sources, emit, plan_routines
 from buildtool.firmware.bound import FEATURES, features
+from buildtool.firmware.counting import LinkedImage, link_anyway, roomy
 from buildtool.firmware.firmware import link
-from buildtool.firmware.linked import LinkedImage, link_anyway, roomy
 from buildtool.firmware.linkmap import contributions
 from buildtool.firmware.objects import Compiler, Unit, compile_all
 from buildtool.firmware.planned import prepare

@@ -15,8 +15,8 @@ from buildtool.api.requests.describe import Describe
 from buildtool.api.requests.parts import Flashing
 from buildtool.base.modes import Requantise
 from buildtool.base.session import Session
-from buildtool.firmware.depends import Origins
 from buildtool.firmware.linkmap import MAP_FLAG
+from buildtool.firmware.tools import RENAMES, Origins
 from buildtool.options.values import TargetChoice
 from buildtool.schema.builds import (
     DescribeAnswer,
@@ -28,7 +28,6 @@ from buildtool.schema.builds import (
     SourceGroup,
     Tools,
 )
-from buildtool.target.debugging import RENAMES
 from buildtool.target.types import Board, LinkerScript, Target, Toolchain
 
 EMITTED = "emitted"  # the root of what `emit` gives for a network: a folder that the build chooses
@@ -81,12 +80,12 @@ def _subject(choice: TargetChoice, session: Session) -> _Subject:
 
 def _described(subject: _Subject, net: str, digest: str, flashing: Flashing) -> DescribeAnswer:
     """The answer for a board, and for the network `net` ("": without one)."""
-    from buildtool.firmware.flashing.files import check
+    from buildtool.firmware.flashfiles import check_formats
     from buildtool.firmware.tools import harness as harness_of
     from buildtool.target.kernels import all_kernel_sources, kernel_includes
 
     board, tools = subject.target.board, subject.tools
-    check(board, flashing.formats, signed=flashing.sign is not None)
+    check_formats(board, flashing.formats, signed=flashing.sign is not None)
     harness, roots = harness_of(subject.origins.plugin, board, tools), _Roots(subject)
     emitted = _emitted("")
     kernels = list(map(roots.place, kernel_includes(subject.target)))
@@ -199,7 +198,7 @@ def _script(script: LinkerScript | None) -> Script | None:
 
 
 def _files(net: str, board: Board, flashing: Flashing) -> NetworkFiles:
-    from buildtool.firmware.flashing.files import suffixes
+    from buildtool.firmware.flashfiles import suffixes
 
     endings = suffixes(board, flashing.formats, signed=flashing.sign is not None)
 

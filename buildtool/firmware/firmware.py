@@ -13,16 +13,14 @@ from buildtool.base.outfiles import write_whole
 from buildtool.base.scratch import scratch
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, kernel_sources
-from buildtool.firmware.linkmap import MAP_FLAG
+from buildtool.firmware.linkmap import MAP_FLAG, explain_link_failure
 from buildtool.firmware.objects import Compiler, Unit, compile_all, refuse_unless_made, run
-from buildtool.firmware.tools import harness
+from buildtool.firmware.tools import RENAMES, harness
 from buildtool.graph.types import Graph
 from buildtool.plan.codec import digest
 from buildtool.plan.summary.view import to_json
 from buildtool.plan.types import Plan
-from buildtool.target.debugging import RENAMES
 from buildtool.target.kernels import kernel_includes
-from buildtool.target.link_errors import explain_link_failure
 from buildtool.target.plugin import Exported, Harness, TargetPlugin, VendorBuild
 from buildtool.target.types import Target, Toolchain
 

@@ -18,7 +18,7 @@ from buildtool.base.session import Session, working
 from buildtool.base.store.cache import Cache
 from buildtool.firmware.linkmap import portable
 from buildtool.firmware.objects import Compiler, Unit, compile_all
-from buildtool.target.debugging import called, debuggable
+from buildtool.firmware.tools import called, debuggable
 from buildtool.target.types import Toolchain
 
 NET = "ds_cnn"

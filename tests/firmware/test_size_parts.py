@@ -14,11 +14,10 @@ from elftools.elf.elffile import ELFFile
 from needs import needs_tool
 
 from buildtool.base.errors import ToolError
-from buildtool.firmware.attribution import Piece, origin, pieces
 from buildtool.firmware.firmware import link, map_of
 from buildtool.firmware.linkmap import Share
 from buildtool.firmware.objects import Compiler, Unit, compile_all, run
-from buildtool.firmware.parts import parts
+from buildtool.firmware.parts import Piece, origin, parts, pieces
 from buildtool.firmware.sizes import size_report
 from buildtool.firmware.symbols import Symbol
 from buildtool.fronts.cli import main as cli

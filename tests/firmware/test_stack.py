@@ -14,7 +14,7 @@ from buildtool.base.errors import PlanError
 from buildtool.base.session import Session
 from buildtool.client import place
 from buildtool.emit.sources import emit
-from buildtool.firmware.linked import link_anyway
+from buildtool.firmware.counting import link_anyway
 from buildtool.firmware.planned import planned, prepare
 from buildtool.firmware.run.execute import built, execute
 from buildtool.firmware.run.inputs import seeded

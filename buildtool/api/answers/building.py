@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from buildtool.api.requests.parts import Flashing
     from buildtool.api.requests.sizes import Sizes
     from buildtool.base.session import Session
-    from buildtool.firmware.flashing.signing import Signing
+    from buildtool.firmware.flashfiles import Signing
     from buildtool.schema.builds import BuildAnswer, EmitAnswer, SizesAnswer
 
 _MOST_KEY_BYTES = 1 << 16
@@ -24,11 +24,10 @@ _MOST_KEY_BYTES = 1 << 16
 def emit(request: Emit, session: Session) -> EmitAnswer:
     """The sources of a network for a board, and what else has to be compiled with them."""
     from buildtool.emit.sources import kernel_sources
-    from buildtool.firmware.depends import Origins
-    from buildtool.firmware.emitted import emitted
     from buildtool.firmware.firmware import arena_map
     from buildtool.firmware.needs import notes, refuse_unless_fits
-    from buildtool.firmware.planned import planned_or_given
+    from buildtool.firmware.planned import emitted, planned_or_given
+    from buildtool.firmware.tools import Origins
     from buildtool.plan.codec import to_bytes
     from buildtool.target.kernels import include_folder, kernel_includes
 
@@ -61,7 +60,6 @@ def _given(request: Emit) -> list[str]:
 def build(request: Build, session: Session) -> BuildAnswer:
     """The test firmware of a network: sources, image, files for flash, size report."""
     from buildtool.api.answers.estimate import facts
-    from buildtool.firmware.emitted import emitted
     from buildtool.firmware.firmware import (
         arena_map,
         build_firmware,
@@ -69,15 +67,14 @@ def build(request: Build, session: Session) -> BuildAnswer:
         for_other_tools,
         map_of,
     )
-    from buildtool.firmware.flashing.files import check
-    from buildtool.firmware.flashing.files import files as flashed
+    from buildtool.firmware.flashfiles import check_formats, flash_files
     from buildtool.firmware.linkmap import portable
     from buildtool.firmware.needs import refuse_unless_fits
     from buildtool.firmware.parts import parts
-    from buildtool.firmware.planned import planned_or_given
+    from buildtool.firmware.planned import emitted, planned_or_given
     from buildtool.firmware.run.levels import built, named
     from buildtool.firmware.sizes import size_report
-    from buildtool.firmware.stack.report import refuse_unless_enough, stack_report
+    from buildtool.firmware.stack.need import refuse_unless_enough, stack_report
     from buildtool.firmware.tools import toolchain
     from buildtool.plan.codec import to_bytes
     from buildtool.target.registry import plugin
@@ -89,7 +86,7 @@ def build(request: Build, session: Session) -> BuildAnswer:
     board = made.target.board
     family = plugin(board)
     signing = _signing(request.flashing)
-    check(board, request.flashing.formats, signed=signing is not None)
+    check_formats(board, request.flashing.formats, signed=signing is not None)
     with scratch() as folder:
         tools = toolchain(made.choice, made.target)
         tell = session.tell
@@ -104,7 +101,7 @@ def build(request: Build, session: Session) -> BuildAnswer:
         f"{sources.net}.plan": to_bytes(made.plan),
         f"{sources.net}.elf": elf,
         f"{sources.net}.map": table,
-        **flashed(elf, board, sources.net, request.flashing.formats, signing),
+        **flash_files(elf, board, sources.net, request.flashing.formats, signing),
         **for_other_tools(family, sources, made.plan, made.target),
     }
     own = compiled_by_maker(family, sources.net, files, tell)
@@ -125,7 +122,7 @@ def build(request: Build, session: Session) -> BuildAnswer:
 
 def _signing(flashing: Flashing) -> Signing | None:
     """What firmware is signed with; UsageError for a key that cannot be read."""
-    from buildtool.firmware.flashing.signing import Signing
+    from buildtool.firmware.flashfiles import Signing
 
     if flashing.sign is None:
         return None
@@ -134,19 +131,18 @@ def _signing(flashing: Flashing) -> Signing | None:
 
 def sizes(request: Sizes, _session: Session) -> SizesAnswer:
     """What a linked image takes of each of the board's memories, and its files for flash."""
-    from buildtool.firmware.flashing.files import check
-    from buildtool.firmware.flashing.files import files as flashed
+    from buildtool.firmware.flashfiles import check_formats, flash_files
     from buildtool.firmware.linkmap import map_text
     from buildtool.firmware.parts import parts
     from buildtool.firmware.run.identity import MOST_IMAGE_BYTES, networks
     from buildtool.firmware.run.levels import built, named
     from buildtool.firmware.sizes import size_report
-    from buildtool.firmware.stack.report import stack_report
+    from buildtool.firmware.stack.need import stack_report
     from buildtool.target.choice import load_board
 
     board = load_board(request.board)
     signing = _signing(request.flashing)
-    check(board, request.flashing.formats, signed=signing is not None)
+    check_formats(board, request.flashing.formats, signed=signing is not None)
     elf, table = request.elf.read("the image", MOST_IMAGE_BYTES), map_text(request.elf, request.map)
     try:
         nets = [found.net for found in networks(elf)]
@@ -158,7 +154,7 @@ def sizes(request: Sizes, _session: Session) -> SizesAnswer:
             "parts": found.parts,
             "files_from": found.files_from,
             "stacks": stack_report(elf, board, nets),
-            "files": flashed(elf, board, request.elf.stem, request.flashing.formats, signing),
+            "files": flash_files(elf, board, request.elf.stem, request.flashing.formats, signing),
             "note": board.note,
         }
     except BuildtoolError as error:

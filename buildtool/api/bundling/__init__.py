@@ -26,10 +26,9 @@ _HARNESS = "harness_net.h"  # for the test firmware alone
 def answer(request: Bundle, session: Session) -> BundleAnswer:
     """The answer to a `bundle` request."""
     from buildtool.emit.sources import kernel_sources
-    from buildtool.firmware.emitted import emitted
     from buildtool.firmware.firmware import arena_map
     from buildtool.firmware.needs import refuse_unless_fits
-    from buildtool.firmware.planned import planned_or_given
+    from buildtool.firmware.planned import emitted, planned_or_given
     from buildtool.plan.codec import digest, to_bytes
     from buildtool.target.kernels import apart
 

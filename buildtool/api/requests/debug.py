@@ -15,7 +15,7 @@ class Debug(Planning):
 
     kind: ClassVar = "debug"
     takes: ClassVar = (*Planning.takes, *INPUT, "toolchain", "elf")
-    handler: ClassVar = "buildtool.firmware.run.debugging:debugging"
+    handler: ClassVar = "buildtool.firmware.run.handover:debugging"
     needs: ClassVar = Needs.PROGRAMS
     made: Made | None = None
     inputs: Inputs = RANDOM

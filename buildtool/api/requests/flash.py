@@ -14,7 +14,7 @@ class Flash(Planning):
 
     kind: ClassVar = "flash"
     takes: ClassVar = (*Planning.takes, *COMPILED, "wire", "elf")
-    handler: ClassVar = "buildtool.firmware.run.flashed:flashed"
+    handler: ClassVar = "buildtool.firmware.run.handover:flashed"
     needs: ClassVar = Needs.PROGRAMS
     made: Made | None = None
     tool: str = ""

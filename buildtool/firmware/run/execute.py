@@ -20,7 +20,7 @@ from buildtool.firmware.firmware import Firmware, build_firmware
 from buildtool.firmware.run.desk import run_on_desk
 from buildtool.firmware.run.identity import MOST_IMAGE_BYTES, check_image
 from buildtool.firmware.run.levels import reality
-from buildtool.firmware.stack.report import refuse_unless_enough
+from buildtool.firmware.stack.need import refuse_unless_enough
 from buildtool.firmware.tools import toolchain
 from buildtool.target.blocks import Executed
 from buildtool.target.choice import answers_by_files, wire_of

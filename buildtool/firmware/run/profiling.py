@@ -8,7 +8,7 @@ from buildtool.api.answers.estimate import facts
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Level
 from buildtool.emit.ctext import shape
-from buildtool.firmware.run.bounded import operator_bounds
+from buildtool.firmware.run.bounded import bounds_of, is_rounded, within
 from buildtool.firmware.run.compare import difference
 from buildtool.firmware.run.cycles import (
     Parts,
@@ -20,6 +20,7 @@ from buildtool.firmware.run.cycles import (
     timed,
 )
 from buildtool.firmware.run.execute import Outcome, execute
+from buildtool.firmware.run.inputs import inputs_of
 from buildtool.firmware.run.issues import (
     beside_published,
     counted,
@@ -31,7 +32,6 @@ from buildtool.firmware.run.issues import summary as issue_summary
 from buildtool.firmware.run.judge import Judge, judging
 from buildtool.firmware.run.levels import named, reality
 from buildtool.firmware.run.subject import firmware, subject
-from buildtool.firmware.run.validation import every_tensor, inputs_of, is_rounded, within
 from buildtool.plan.summary.summary import Summary, summarize
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
         CycleEstimate,
         CycleParts,
         LayerProfile,
-        OperatorBound,
         OutputTop,
         ProfileAnswer,
     )
@@ -80,9 +79,7 @@ def _judged(request: Profile, judge: Judge, session: Session) -> ProfileAnswer:
     if counting is not None:
         refuse_unless_same(counting, run)
     exact = _is_exact(made, judge, run, plain, inputs)
-    bounds: list[OperatorBound] = []
-    if is_rounded(made):
-        bounds = operator_bounds(made, every_tensor(made, sources, inputs, request.desk), inputs)
+    bounds = bounds_of(made, sources, inputs, request.desk)
     summary = summarize(
         made.plan, made.graph, made.target.named(made.plan.kernels), made.target.costs, made.session
     )

@@ -16,8 +16,8 @@ from netbuilder import NetBuilder
 from buildtool.base.errors import UsageError
 from buildtool.base.files import File
 from buildtool.base.modes import Resize
+from buildtool.firmware.datasets.arrays import DataSet
 from buildtool.firmware.datasets.opened import chosen, opened
-from buildtool.firmware.datasets.types import DataSet
 from buildtool.graph.types import Graph, OpKind
 from buildtool.options.pixels import NAMED, normalise
 from buildtool.options.values import Wanted
