@@ -6,10 +6,10 @@ from buildtool_plugins.tools.find import find_clang, find_host_compiler
 from elftools.elf.elffile import ELFFile
 from probe import ARM, ROOT, kernels_root, load_board, one_set, plugin, probe, run
 
+from buildtool.base import programs
 from buildtool.base.errors import ToolError
 from buildtool.base.session import Session, working
 from buildtool.base.store.cache import Cache
-from buildtool.target import programs
 from buildtool.target.types import RunRequest
 
 
