@@ -28,8 +28,8 @@ from buildtool.plan.schedule.calls import Calls, region_calls
 from buildtool.plan.schedule.receptive import accumulates, columns, rows, streams
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Group, Plan, Region, Scheme
-from buildtool.target.blocks import Executed
 from buildtool.target.catalogue import select_all
+from buildtool.target.executed import Executed
 from buildtool.target.registry import plugin as find_plugin
 from buildtool.target.types import Board, RunRequest, Target
 

@@ -14,7 +14,7 @@ from buildtool.base.modes import CostUnit, Level, Requantise
 from buildtool.base.plain import Key, Kind, Mismatch, Word, must, power
 from buildtool.graph.types import DType
 from buildtool.target import readers
-from buildtool.target.blocks import Executed
+from buildtool.target.executed import Executed
 from buildtool.target.geometry import THREADS, VARIABLES, VECTOR_BITS
 from buildtool.target.hardware import (
     Chip,

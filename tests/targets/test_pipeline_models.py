@@ -10,7 +10,7 @@ from buildtool_plugins.tools import llvm_mca as llvm
 
 from buildtool.base.errors import ToolError
 from buildtool.firmware.run.cycles import find_timer
-from buildtool.target.blocks import BlockTime
+from buildtool.target.executed import BlockTime
 from buildtool.target.registry import load_board
 
 MUL = bytes.fromhex("4043")  # muls r0, r0, r0

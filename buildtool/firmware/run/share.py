@@ -71,7 +71,7 @@ def counted(made: Planned, image: Firmware, first: Sequence[Array], by_plan: Est
     if reality(made.target.board).level is not Level.EMULATOR:
         return by_plan
     try:
-        found = execute(made, image, [first], count=True).total_instructions
+        found = execute(made, image, [first], count=True).counted.total_instructions
     except ToolError:  # an emulator without plugins: the run itself says whether there is more amiss
         return by_plan
     return Estimate(found, by_plan.rate, is_counted=True) if found else by_plan

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from buildtool.base.errors import ToolError
 from buildtool.base.programs import program
-from buildtool.target.blocks import Executed, Ran, Waited, Work
+from buildtool.target.executed import Executed, Ran, Waited, Work
 from buildtool.target.hardware import Memory
 from buildtool.target.speeds import WORD
 from buildtool.target.types import Board
