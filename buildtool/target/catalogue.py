@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from buildtool.base.errors import TargetError, UnsupportedError
+from buildtool.base.expression import evaluate
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import op_macs
 from buildtool.graph.operands import varying
@@ -35,7 +36,6 @@ from buildtool.graph.types import (
     Tensor,
     WidenedAttrs,
 )
-from buildtool.target.expression import evaluate
 from buildtool.target.geometry import MET, THREADS, VECTOR_BITS, Geometry, taps_met
 from buildtool.target.hardware import Core
 from buildtool.target.types import Argument, Contract, KernelVariant, Target, Windows

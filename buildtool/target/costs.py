@@ -23,9 +23,9 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from buildtool.base.expression import compiled, evaluate
 from buildtool.graph.types import Graph, Op
 from buildtool.target.catalogue import features
-from buildtool.target.expression import compiled, evaluate
 from buildtool.target.geometry import Geometry, taps_met
 from buildtool.target.types import Costs, KernelVariant
 
