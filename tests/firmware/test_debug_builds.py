@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from elftools.elf.elffile import ELFFile
+from loaded import own_board
 from needs import needs_tool, skip_without_tool
 from paths import ROOT
 
@@ -90,9 +91,7 @@ def test_a_debug_build_is_exact_and_its_stack_is_told(
 
 @pytest.mark.slow
 def test_a_stack_that_debug_code_overruns_is_told(tmp_path: Path) -> None:
-    board = tmp_path / "tight.toml"
-    board.write_text('extends = "cortex-m4"\nstack_bytes = 256\n')
-    made = build(str(board), "clang", debug=True)
+    made = build(own_board(tmp_path, "stack_bytes = 256"), "clang", debug=True)
     (stack,) = made["stacks"]
     assert stack["needed"] > stack["reserved"] == 256
 

@@ -5,6 +5,7 @@ import stat
 
 import pytest
 from elftools.elf.elffile import ELFFile
+from loaded import own_board
 from needs import needs_tool
 from netbuilder import NetBuilder
 from probe import GCC, load_board, one_set, plugin, probe, report, run
@@ -94,9 +95,11 @@ def test_a_stack_that_is_too_small_names_the_operator_and_its_kernel(base, kerne
     x = net.conv(net.input((1, 10, 10, 4)), 8, kernel=(3, 3))
     model = tmp_path / "net.tflite"
     model.write_bytes(write_model(net.graph([net.conv(x, 8, kernel=(3, 3))])))
-    board = tmp_path / "tight.toml"
-    board.write_text(f'extends = "{base}"\nstack_bytes = 512\n')
-    request = {"kind": "validate", "model": str(model), "board": str(board)}
+    request = {
+        "kind": "validate",
+        "model": str(model),
+        "board": own_board(tmp_path, "stack_bytes = 512", base),
+    }
     with pytest.raises(ToolError, match="after a stack overflow") as caught:
         handle(request)
     assert f"while kernel '{kernel}' computed CONV_2D" in caught.value.text

@@ -13,6 +13,7 @@ from elftools.elf.elffile import ELFFile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from intelhex import IntelHex
+from loaded import own_board
 from needs import needs_tool
 from probe import ROOT, BuildError, link, load_board
 
@@ -33,7 +34,6 @@ F4 = 0x57755A57
 EVERY = tuple(Format)
 BLOCKS = 'erase_blocks = ["4x16K", "64K", "128K"]\n'
 ONE_FLASH = f"""\
-extends = "cortex-m4"
 [memory.flash]
 {BLOCKS}[roles]
 weights = "flash"
@@ -111,8 +111,7 @@ def test_a_binary_file_has_a_limit():
 def one_flash(tmp_path_factory):
     """A board whose flash has code and weights, and the probe's image for it."""
     folder = tmp_path_factory.mktemp("flash")
-    (folder / "one.toml").write_text(ONE_FLASH)
-    board = load_board(str(folder / "one.toml"))
+    board = load_board(own_board(folder, ONE_FLASH))
     return board, link(board, "clang", [ROOT / "probe.c", ROOT / "probe_weights.S"], (), folder)
 
 
@@ -161,17 +160,14 @@ def filled(folder: Path, size: int) -> Path:
 )
 def test_whatever_the_code_s_size_is(size, tool, tmp_path):
     """In the small blocks, in the large one and behind it; at a boundary and beside it."""
-    (tmp_path / "one.toml").write_text(ONE_FLASH)
-    board = load_board(str(tmp_path / "one.toml"))
+    board = load_board(own_board(tmp_path, ONE_FLASH))
     sources = [ROOT / "probe.c", ROOT / "probe_weights.S", filled(tmp_path, size)]
     test_the_weights_begin_with_an_erase_block((board, link(board, tool, sources, (), tmp_path)))
 
 
 def test_a_partition_and_a_boot_loader_have_their_places(tmp_path):
-    (tmp_path / "parts.toml").write_text(
-        ONE_FLASH + 'code_start = "32K"\nweights_start = "256K"\nslots = 2\nslot_bytes = "128K"\n'
-    )
-    board = load_board(str(tmp_path / "parts.toml"))
+    text = 'code_start = "32K"\nweights_start = "256K"\nslots = 2\nslot_bytes = "128K"'
+    board = load_board(own_board(tmp_path, ONE_FLASH + text))
     elf = link(board, "clang", [ROOT / "probe.c", ROOT / "probe_weights.S"], (), tmp_path)
     found = read_hex(flash_files(elf.read_bytes(), board, "net", (Format.HEX,))["net.hex"])
     assert min(found) == 32 * 1024
@@ -185,8 +181,7 @@ def test_a_partition_and_a_boot_loader_have_their_places(tmp_path):
 @pytest.mark.parametrize("tool", ["clang", pytest.param("gcc", marks=pytest.mark.slow)])
 def test_firmware_that_reaches_into_the_partition_is_told_in_the_board_s_terms(tool, tmp_path):
     text = ONE_FLASH.replace(BLOCKS, 'erase_blocks = ["4K"]\n') + 'weights_start = "16K"\n'
-    (tmp_path / "small.toml").write_text(text)
-    board = load_board(str(tmp_path / "small.toml"))
+    board = load_board(own_board(tmp_path, text, name="small"))
     sources = [ROOT / "probe.c", ROOT / "probe_weights.S", filled(tmp_path, 20_000)]
     with pytest.raises(BuildError) as caught:
         link(board, tool, sources, (), tmp_path)
@@ -222,8 +217,8 @@ def test_a_part_without_contents_has_no_file(one_flash, tmp_path):
 
 
 def test_a_binary_begins_with_the_firmware_where_the_weights_lie_before_it(tmp_path):
-    (tmp_path / "before.toml").write_text(f'{ONE_FLASH}code_start = "512K"\nweights_start = "16K"\n')
-    board = load_board(str(tmp_path / "before.toml"))
+    text = 'code_start = "512K"\nweights_start = "16K"'
+    board = load_board(own_board(tmp_path, ONE_FLASH + text))
     elf = link(board, "clang", [ROOT / "probe.c", ROOT / "probe_weights.S"], (), tmp_path)
     made = flash_files(elf.read_bytes(), board, "net", EVERY)
     assert made["net.bin"] == made["net_code.bin"]

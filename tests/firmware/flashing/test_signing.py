@@ -7,6 +7,7 @@ import struct
 import subprocess
 
 import pytest
+from loaded import own_board
 from needs import needs_tool
 from probe import ROOT, link, load_board
 
@@ -17,7 +18,6 @@ from buildtool.firmware.flashfiles import Signing, flash_files
 pytestmark = pytest.mark.slow
 
 BOARD = """\
-extends = "cortex-m4"
 [memory.flash]
 erase_blocks = ["4K"]
 [roles]
@@ -32,8 +32,7 @@ slot_bytes = "64K"
 @pytest.fixture(scope="module")
 def linked(tmp_path_factory):
     folder = tmp_path_factory.mktemp("signed")
-    (folder / "boot.toml").write_text(BOARD)
-    board = load_board(str(folder / "boot.toml"))
+    board = load_board(own_board(folder, BOARD))
     return board, link(board, "clang", [ROOT / "probe.c", ROOT / "probe_weights.S"], (), folder).read_bytes()
 
 
