@@ -1,13 +1,13 @@
 """Images of boards: where their parts lie, how deep their stack was, what is built and not run."""
 
 import os
-import stat
 
 import pytest
 from elftools.elf.elffile import ELFFile
 from loaded import own_board
 from needs import needs_tool
 from netbuilder import NetBuilder
+from paths import script
 from probe import GCC, load_board, one_set, plugin, probe, report, run
 
 from buildtool.api import handle
@@ -52,9 +52,8 @@ def test_with_a_stand_in_for_espressifs_gcc_an_image_is_built_and_not_run(tmp_pa
     named = tmp_path / "bin/xtensa-esp32-elf-gcc"
     named.parent.mkdir()
     for tool in ("gcc", "ar"):
-        path = named.with_name(f"xtensa-esp32-elf-{tool}")
-        path.write_text(f'#!/bin/sh\nexec {needs_tool(GCC["xtensa"]).removesuffix("gcc")}{tool} "$@"\n')
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        real = needs_tool(GCC["xtensa"]).removesuffix("gcc") + tool
+        script(named.with_name(f"xtensa-esp32-elf-{tool}"), f'exec {real} "$@"')
     monkeypatch.setenv("PATH", f"{named.parent}{os.pathsep}{os.environ['PATH']}")
     board = load_board("esp32")
     elf = probe("esp32", "gcc")

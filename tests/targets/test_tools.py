@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 from buildtool_plugins.tools.find import OLDEST_CLANG, find_clang, find_gcc
-from paths import ROOT
+from paths import ROOT, script
 
 from buildtool.base.errors import ToolError
 from buildtool.firmware.firmware import link_flags
@@ -21,10 +21,7 @@ def bare_machine(tmp_path, monkeypatch):
 
 
 def program(folder: Path, name: str, says: str) -> Path:
-    path = folder / name
-    path.write_text(f"#!/bin/sh\necho '{says}'\n")
-    path.chmod(0o755)
-    return path
+    return script(folder / name, f"echo '{says}'")
 
 
 @pytest.mark.parametrize(

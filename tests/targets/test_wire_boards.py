@@ -19,6 +19,7 @@ from buildtool_plugins.wire import desk, link, semihosted, talk
 from buildtool_plugins.wire.ports import SerialPort, Socket
 from daemons import eventually
 from loaded import own_board
+from paths import script
 from rttprobe import attached
 
 from buildtool.api import handle
@@ -209,15 +210,14 @@ def test_a_run_on_a_board_flashes_it_and_checks_what_its_memory_holds(
 ) -> None:
     """The tool that flashes is a stub, which writes down how it was called; the image runs already."""
     board, stub = own_board(tmp_path, PROBE), tmp_path / "openocd"
-    stub.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/called\n')
-    stub.chmod(0o755)
+    script(stub, f'printf "%s\\n" "$@" > {tmp_path}/called')
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     asked = {"model": NET, "board": board, "on": "board"}
     with firmware(board) as one, machine(one, tmp_path) as (port, _):
         answer = handle({"kind": "validate", **asked, "wire": f"serial:{port}"})
         assert answer["exact"] and answer["level"] == "emulator"  # behind this port there is a program
         assert (tmp_path / "called").read_text().splitlines()[:3] == ["-f", "mine.cfg", "-c"]
-        stub.write_text("#!/bin/sh\necho Error: open failed; exit 1\n")
+        script(stub, "echo Error: open failed; exit 1")
         with pytest.raises(ToolError, match="openocd ended with exit status 1:\n    Error: open failed"):
             handle({"kind": "validate", **asked, "wire": f"serial:{port}"})
         profile = handle({"kind": "profile", **asked, "wire": f"serial:{port}", "flashed": True})
@@ -257,15 +257,14 @@ def test_files_and_cycles_come_through_a_debugger(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     with firmware(board, "semihosting") as one:
         line = shlex.join(command(one.board, one.image))
-        stub.write_text(f"#!/bin/sh\necho $@ > {tmp_path}/called\n{line}\n{EXITED} normally ***'\nsleep 60\n")
-        stub.chmod(0o755)
+        script(stub, f"echo $@ > {tmp_path}/called\n{line}\n{EXITED} normally ***'\nsleep 60")
         answer = handle(on_desk)
     assert answer["exact"] and answer["level_text"] == "on the board, through its debugger"
     assert (tmp_path / "called").read_text().startswith("-f mine.cfg -c init -c reset halt")
-    stub.write_text(f"#!/bin/sh\n{EXITED} with error-code 104 ***'\n")
+    script(stub, f"{EXITED} with error-code 104 ***'")
     with pytest.raises(ToolError, match="application exited with error-code 104"):
         handle(on_desk)
-    stub.write_text("#!/bin/sh\necho Error: open failed; exit 1\n")
+    script(stub, "echo Error: open failed; exit 1")
     with pytest.raises(ToolError, match=r"did not end: OpenOCD ended\n\s*Error: open failed"):
         handle(on_desk)
 
