@@ -57,10 +57,10 @@ def _bottleneck(net: Net, x: int, expand: int, channels: int, stride: int, gate:
 def _gated(net: Net, x: int) -> int:
     """Squeeze and excite: each channel times what a small network makes of all channels' means."""
     channels = net.shape(x)[3]
-    mean = net.add_op(OpKind.MEAN, (x,), (1, 1, 1, channels), MeanAttrs((1, 2), keep_dims=True))
+    mean = net.add_op(OpKind.MEAN, (x,), MeanAttrs((1, 2), keep_dims=True))
     y = net.conv(net.relu(net.conv(mean, max(4, channels // 16))), channels)
-    y = net.op(OpKind.LOGISTIC, (y,), net.shape(y), ElementwiseAttrs(), GATE)
-    return net.add_op(OpKind.MUL, (x, y), net.shape(x), ElementwiseAttrs())
+    y = net.op(OpKind.LOGISTIC, (y,), ElementwiseAttrs(), GATE)
+    return net.add_op(OpKind.MUL, (x, y), ElementwiseAttrs())
 
 
 def gates(count: int) -> Graph:
@@ -85,7 +85,7 @@ def unet(levels: int) -> Graph:
     for level in reversed(range(levels)):
         _, rows, columns, channels = net.shape(x)
         shape = (1, 2 * rows, 2 * columns, channels)
-        x = net.add_op(OpKind.RESIZE_NEAREST_NEIGHBOR, (x,), shape, ResizeAttrs())
+        x = net.add_op(OpKind.RESIZE_NEAREST_NEIGHBOR, (x,), ResizeAttrs(), shape)
         x = net.concat([x, kept.pop()])
         for _ in range(2):
             x = net.conv(x, 8 << level, (3, 3), pad=SAME_3X3)
@@ -119,12 +119,7 @@ def detection(size: int) -> Graph:
         box, kind = net.conv(net.depthwise(head), 12), net.conv(net.depthwise(head), 9)
         boxes.append(net.reshape(box, (1, 1, rows * columns * 3, 4)))
         classes.append(net.reshape(kind, (1, 1, rows * columns * 3, 3)))
-    return net.graph(_joined(net, boxes), _joined(net, classes))
-
-
-def _joined(net: Net, parts: list[int]) -> int:
-    shape = (1, 1, sum(net.shape(part)[2] for part in parts), net.shape(parts[0])[3])
-    return net.add_op(OpKind.CONCATENATION, parts, shape, AxisAttrs(2))
+    return net.graph(*(net.add_op(OpKind.CONCATENATION, parts, AxisAttrs(2)) for parts in (boxes, classes)))
 
 
 def tree(branches: int) -> Graph:

@@ -77,12 +77,10 @@ class Builder(GraphBuilder):
             self.tensor((count,), Quantization(bias_scales, (0,) * count), DType.INT32, bias),
         )
 
-    def scaled(
-        self, kind: OpKind, inputs: Sequence[int], shape: Sequence[int], scale: float, attrs: Attrs
-    ) -> None:
+    def scaled(self, kind: OpKind, inputs: Sequence[int], scale: float, attrs: Attrs) -> None:
         """An operator whose output has this scale."""
         relu = getattr(attrs, "activation", Activation.NONE) is Activation.RELU
-        self.op(kind, inputs, shape, attrs, _per_tensor(scale, -128 if relu else OUTPUT_ZERO_POINT))
+        self.op(kind, inputs, attrs, _per_tensor(scale, -128 if relu else OUTPUT_ZERO_POINT))
 
     def whole(self) -> Graph:
         """All of it; every operator's output is one of the network's."""
@@ -102,15 +100,10 @@ def _sum_scale(taps: int) -> float:
     return SCALE / 127 * SPREAD * SPREAD * math.sqrt(taps) / 40
 
 
-def _same(
-    sizes: tuple[int, int], kernel: tuple[int, int], stride: int, dilation: int
-) -> tuple[tuple[int, int], Pad]:
-    """(rows, columns) of the output, and the padding."""
+def _same(sizes: tuple[int, int], kernel: tuple[int, int], stride: int, dilation: int) -> Pad:
     taps = [(n - 1) * dilation + 1 for n in kernel]
-    (oh, top, bottom), (ow, left, right) = (
-        same_padding(n, k, stride) for n, k in zip(sizes, taps, strict=True)
-    )
-    return (oh, ow), Pad(top, bottom, left, right)
+    (_, *rows), (_, *columns) = (same_padding(n, k, stride) for n, k in zip(sizes, taps, strict=True))
+    return Pad(*rows, *columns)
 
 
 def _sides(kernel: int | Sequence[int]) -> tuple[int, int]:
@@ -135,13 +128,11 @@ def conv(
     kh, kw = _sides(kernel)
 
     def add(b: Builder) -> None:
-        (oh, ow), pad = _same((height, width), (kh, kw), stride, dilation)
-        if not same:
-            (oh, ow), pad = ((height - kh) // stride + 1, (width - kw) // stride + 1), Pad()
+        pad = _same((height, width), (kh, kw), stride, dilation) if same else Pad()
         operands = (b.input((1, height, width, cin)), *b.weights((cout, kh, kw, cin // groups), 0))
         activation = Activation.RELU if relu else Activation.NONE
         attrs = ConvAttrs((stride, stride), (dilation, dilation), pad, activation)
-        b.scaled(OpKind.CONV_2D, operands, (1, oh, ow, cout), _sum_scale(kh * kw * cin // groups), attrs)
+        b.scaled(OpKind.CONV_2D, operands, _sum_scale(kh * kw * cin // groups), attrs)
 
     return add
 
@@ -170,13 +161,11 @@ def depthwise(
     kh, kw = _sides(kernel)
 
     def add(b: Builder) -> None:
-        (oh, ow), pad = _same((height, width), (kh, kw), stride, dilation)
-        if not same:
-            (oh, ow), pad = ((height - kh) // stride + 1, (width - kw) // stride + 1), Pad()
+        pad = _same((height, width), (kh, kw), stride, dilation) if same else Pad()
         operands = (b.input((1, height, width, channels)), *b.weights((1, kh, kw, channels), 3))
         activation = Activation.RELU if relu else Activation.NONE
         attrs = DepthwiseAttrs((stride, stride), (dilation, dilation), pad, activation, 1)
-        b.scaled(OpKind.DEPTHWISE_CONV_2D, operands, (1, oh, ow, channels), _sum_scale(kh * kw), attrs)
+        b.scaled(OpKind.DEPTHWISE_CONV_2D, operands, _sum_scale(kh * kw), attrs)
 
     return add
 
@@ -192,7 +181,7 @@ def dense(inputs: int, outputs: int) -> Single:
     def add(b: Builder) -> None:
         operands = (b.input((1, inputs)), *b.weights((outputs, inputs), 0))
         attrs = FullyConnectedAttrs(Activation.NONE)
-        b.scaled(OpKind.FULLY_CONNECTED, operands, (1, outputs), _sum_scale(inputs), attrs)
+        b.scaled(OpKind.FULLY_CONNECTED, operands, _sum_scale(inputs), attrs)
 
     return add
 
@@ -205,7 +194,7 @@ def binary(kind: OpKind | str, height: int, width: int, channels: int, *second: 
         scale = SCALE * 1.7 if OpKind(kind) is OpKind.ADD else SCALE * SCALE * 128
         first = b.input(shape)
         b.inputs.append(b.tensor((1, *second) if second else shape, _per_tensor(SCALE * 0.8, 3)))
-        b.scaled(OpKind(kind), (first, b.inputs[-1]), shape, scale, ElementwiseAttrs(Activation.NONE))
+        b.scaled(OpKind(kind), (first, b.inputs[-1]), scale, ElementwiseAttrs(Activation.NONE))
 
     return add
 
@@ -220,7 +209,7 @@ def widened(height: int, width: int, channels: int, narrow: int, below: int = 0)
         longest = max(below, channels - narrow - below)
         filling = b.tensor((longest,), quant, data=np.full(longest, 3, np.int8))
         operands = (first, b.inputs[-1], filling)
-        b.scaled(OpKind.ADD, operands, shape, SCALE * 1.7, WidenedAttrs(Activation.NONE, below))
+        b.scaled(OpKind.ADD, operands, SCALE * 1.7, WidenedAttrs(Activation.NONE, below))
 
     return add
 
@@ -229,10 +218,9 @@ def pool(kind: OpKind | str, height: int, width: int, channels: int, kernel: int
     """AVERAGE_POOL_2D or MAX_POOL_2D, VALID."""
 
     def add(b: Builder) -> None:
-        oh, ow = ((n - kernel) // stride + 1 for n in (height, width))
         x = b.input((1, height, width, channels))
         attrs = PoolAttrs((kernel, kernel), (stride, stride), Pad(), Activation.NONE)
-        b.op(OpKind(kind), (x,), (1, oh, ow, channels), attrs, b.tensors[x].quant)
+        b.op(OpKind(kind), (x,), attrs, b.tensors[x].quant)
 
     return add
 
@@ -242,7 +230,7 @@ def mean(height: int, width: int, channels: int) -> Single:
 
     def add(b: Builder) -> None:
         x = b.input((1, height, width, channels))
-        b.scaled(OpKind.MEAN, (x,), (1, channels), SCALE / 4, MeanAttrs((1, 2), False))
+        b.scaled(OpKind.MEAN, (x,), SCALE / 4, MeanAttrs((1, 2), False))
 
     return add
 
@@ -252,7 +240,7 @@ def softmax(classes: int) -> Single:
 
     def add(b: Builder) -> None:
         x = b.input((1, classes))
-        b.op(OpKind.SOFTMAX, (x,), (1, classes), SoftmaxAttrs(1.0), UNIT_QUANT)
+        b.op(OpKind.SOFTMAX, (x,), SoftmaxAttrs(1.0), UNIT_QUANT)
 
     return add
 
@@ -261,9 +249,8 @@ def table(height: int, width: int, channels: int) -> Single:
     """LOGISTIC."""
 
     def add(b: Builder) -> None:
-        shape = (1, height, width, channels)
-        x = b.input(shape)
-        b.op(OpKind.LOGISTIC, (x,), shape, Attrs(), UNIT_QUANT)
+        x = b.input((1, height, width, channels))
+        b.op(OpKind.LOGISTIC, (x,), Attrs(), UNIT_QUANT)
 
     return add
 
@@ -278,9 +265,7 @@ def joined(axis: int, *shapes: Sequence[int]) -> Single:
 
     def add(b: Builder) -> None:
         parts = [b.input((1, *shape)) for shape in shapes]
-        whole = [1, *shapes[0]]
-        whole[axis] = sum((1, *shape)[axis] for shape in shapes)
-        b.op(OpKind.CONCATENATION, parts, whole, AxisAttrs(axis), b.tensors[parts[0]].quant)
+        b.op(OpKind.CONCATENATION, parts, AxisAttrs(axis), b.tensors[parts[0]].quant)
 
     return add
 
@@ -291,7 +276,7 @@ def cut(shape: Sequence[int], begin: Sequence[int], extent: Sequence[int], step:
     def add(b: Builder) -> None:
         x = b.input((1, *shape))
         attrs = SliceAttrs((0, *begin), (1, 1, step, 1), (1, *extent))
-        b.op(OpKind.STRIDED_SLICE, (x,), (1, *extent), attrs, b.tensors[x].quant)
+        b.op(OpKind.STRIDED_SLICE, (x,), attrs, b.tensors[x].quant)
 
     return add
 
@@ -301,8 +286,7 @@ def turned(shape: Sequence[int], perm: Sequence[int]) -> Single:
 
     def add(b: Builder) -> None:
         x = b.input((1, *shape))
-        turned_shape = [(1, *shape)[p] for p in perm]
-        b.op(OpKind.TRANSPOSE, (x,), turned_shape, TransposeAttrs(tuple(perm)), b.tensors[x].quant)
+        b.op(OpKind.TRANSPOSE, (x,), TransposeAttrs(tuple(perm)), b.tensors[x].quant)
 
     return add
 

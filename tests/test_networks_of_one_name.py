@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from netbuilder import NetBuilder
 
 from buildtool.base.errors import UsageError
 from buildtool.base.outfiles import keep_networks
 from buildtool.graph.tflite.writer import write_model
+from buildtool.zoo.drawn import NetBuilder
 
 
 def save(path: Path, channels: int) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 
-from netbuilder import NetBuilder  # noqa: E402
 from onnxnets import Qdq  # noqa: E402
 from samplefiles import mixed  # noqa: E402
 from statenets import ring  # noqa: E402
@@ -24,6 +23,7 @@ from buildtool.graph import types as g  # noqa: E402
 from buildtool.graph.tflite.writer import write_model  # noqa: E402
 from buildtool.graph.types import Activation, DType, OpKind  # noqa: E402
 from buildtool.plan.codec import to_bytes  # noqa: E402
+from buildtool.zoo.drawn import NetBuilder  # noqa: E402
 
 BOARD = "cortex-m4"  # that plans are made for
 

@@ -15,11 +15,11 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 
-from netbuilder import NetBuilder  # noqa: E402
 from retrained import retrained  # noqa: E402
 
 from buildtool.graph.tflite.writer import write_model  # noqa: E402
 from buildtool.graph.types import Activation, Graph, OpKind, Tensor  # noqa: E402
+from buildtool.zoo.drawn import NetBuilder  # noqa: E402
 
 # Boards with the same memories and core, with other memories alone, and of other families.
 BOARDS = {

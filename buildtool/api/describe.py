@@ -10,25 +10,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from buildtool.api.requests.describe import Describe
+from buildtool.api.requests.kinds import Describe
 from buildtool.api.requests.parts import Flashing
 from buildtool.base.modes import Requantise
 from buildtool.base.session import Session
 from buildtool.firmware.linkmap import MAP_FLAG
 from buildtool.firmware.tools import RENAMES, Origins
 from buildtool.options.values import TargetChoice
-from buildtool.schema.builds import (
-    DescribeAnswer,
-    NetworkFiles,
-    Place,
-    Script,
-    Slot,
-    Source,
-    SourceGroup,
-    Tools,
-)
 from buildtool.target.types import Board, LinkerScript, Target, Toolchain
+
+if TYPE_CHECKING:
+    from buildtool.schema.builds import (
+        DescribeAnswer,
+        NetworkFiles,
+        Place,
+        Script,
+        Slot,
+        Source,
+        SourceGroup,
+        Tools,
+    )
 
 EMITTED = "emitted"  # the root of what `emit` gives for a network: a folder that the build chooses
 # Of any compiler: fused multiply-adds would round otherwise than the reference.

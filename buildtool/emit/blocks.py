@@ -20,10 +20,10 @@ from buildtool.graph.fixedpoint import (
     dense_multiplier,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
+    reduced_multiplier,
 )
 from buildtool.graph.limits import MAX_TAPS
 from buildtool.graph.reference.convolution import channel_scales
-from buildtool.graph.reference.wide import reduced_multiplier
 from buildtool.graph.types import Activation, Graph, Op, OpKind, Quantization, Tensor
 
 ALIGNMENT = 16  # bytes; of blocks, and of the weights in them

@@ -18,10 +18,9 @@ import msgpack
 import numpy as np
 
 from buildtool.emit.packing import pack
-from buildtool.graph.digest import topology_digest
 from buildtool.graph.partviews import without_views
 from buildtool.graph.secondpass import once_positions, repeated_ops, without_second_passes
-from buildtool.graph.topology import filling
+from buildtool.graph.topology import filling, topology_digest
 from buildtool.graph.types import Graph, State
 from buildtool.target.catalogue import constants_bytes, operands
 from buildtool.target.types import KernelVariant

@@ -47,10 +47,10 @@ def _data(graph: Graph, tensor: int) -> Ints:
 def svdf_block(graph: Graph, op: Op, layout: Layout = PLAIN) -> bytes:
     """nn_svdf_constants and what follows."""
     x, feature, time, bias, _ = op.inputs
-    factors, weights = svdf_factors(graph, op), _data(graph, feature)
+    (of_features, of_time), weights = svdf_factors(graph, op), _data(graph, feature)
     units = graph.tensors[op.outputs[0]].shape[1]
     zero_point = quantization(graph, op, op.outputs[0]).zero_point
-    head = words(*factors.feature, *factors.time, zero_point, int(layout.general(weights)), 0, 0)
+    head = words(*of_features, *of_time, zero_point, int(layout.general(weights)), 0, 0)
     offsets = -quantization(graph, op, x).zero_point * weights.sum(1)
     biases = _data(graph, bias) if bias >= 0 else np.zeros(units, np.int64)
     arrays = _array(offsets, "<i4") + _array(biases, "<i4") + _array(_data(graph, time), "<i2")

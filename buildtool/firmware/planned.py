@@ -25,10 +25,10 @@ from buildtool.base.files import File, Named
 from buildtool.base.modes import Image
 from buildtool.base.session import Level, Session
 from buildtool.firmware.bound import firmware
-from buildtool.graph.digest import topology_digest
 from buildtool.graph.fusions import with_sliced_fusions
 from buildtool.graph.partviews import with_views
 from buildtool.graph.secondpass import with_second_passes
+from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph
 from buildtool.options.values import Lock, PlanOptions, TargetChoice
 from buildtool.plan.check.check import check
@@ -260,7 +260,7 @@ def emitted(made: Planned, name: str) -> Sources:
 def _image(made: Planned) -> WeightImage:
     """The packed weights."""
     from buildtool.emit.image import read_image, weight_image
-    from buildtool.graph.digest import topology_digest
+    from buildtool.graph.topology import topology_digest
     from buildtool.target.digest import packing_digest
 
     kernels = made.target.named(made.plan.kernels)

@@ -1,8 +1,8 @@
 """Puts a network together operator by operator: what everything that makes networks in code shares.
 
-Tensors get numbers in the order in which they are made, `graph` gives the canonical ones. How shapes,
-weights and quantisations come about is up to the classes built on it: the zoo calibrates them, tests draw
-them at random, benchmarks take those of published figures.
+Tensors get numbers in the order in which they are made, `graph` gives the canonical ones. How weights and
+quantisations come about is up to the classes built on it: the zoo calibrates them, tests draw them at random,
+benchmarks take those of published figures.
 """
 
 from __future__ import annotations
@@ -13,26 +13,11 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.graph.geometry import dilated, window_outputs
 from buildtool.graph.numbering import graph_of
+from buildtool.graph.ops import DEFS
 from buildtool.graph.types import Attrs, DType, Graph, Op, OpKind, Pad, Quantization, State, Tensor
 
-NO_PAD = Pad()
-
-
-def window_shape(
-    shape: Sequence[int],
-    kernel: tuple[int, int],
-    stride: tuple[int, int],
-    pad: Pad = NO_PAD,
-    dilation: tuple[int, int] = (1, 1),
-) -> tuple[int, int]:
-    """Rows and columns of the output of a window over NHWC `shape`."""
-    extent = [dilated(k, d) for k, d in zip(kernel, dilation, strict=True)]
-    return (
-        window_outputs(shape[1], pad.top + pad.bottom, extent[0], stride[0]),
-        window_outputs(shape[2], pad.left + pad.right, extent[1], stride[1]),
-    )
+NO_PAD, NO_ATTRS = Pad(), Attrs()
 
 
 class GraphBuilder:
@@ -94,16 +79,20 @@ class GraphBuilder:
         self,
         kind: OpKind,
         inputs: Sequence[int],
-        shape: Sequence[int],
-        attrs: Attrs,
-        quant: Quantization | None,
+        attrs: Attrs = NO_ATTRS,
+        quant: Quantization | None = None,
         dtype: DType = DType.INT8,
         name: str = "",
+        shape: Sequence[int] | None = None,
     ) -> int:
-        """An operator with one output."""
-        output = self.tensor(shape, quant, dtype, name=name)
-        self.ops.append(Op(kind, tuple(inputs), (output,), attrs, len(self.ops)))
-        return output
+        """An operator with one output; `shape` where the inputs and attributes do not say it."""
+        made = Op(kind, tuple(inputs), (len(self.tensors),), attrs, len(self.ops))
+        if shape is None:
+            rule = DEFS[kind].shape
+            assert rule is not None
+            shape = rule(made, [self.shape(t) if t >= 0 else () for t in inputs], [])
+        self.ops.append(made)
+        return self.tensor(shape, quant, dtype, name=name)
 
     def graph(self, outputs: Sequence[int]) -> Graph:
         """The network so far."""

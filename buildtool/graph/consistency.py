@@ -8,7 +8,7 @@ import numpy as np
 
 from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.fixedpoint import RANGES
-from buildtool.graph.geometry import GeometryError
+from buildtool.graph.geometry import GeometryError, demand
 from buildtool.graph.limits import MAX_ACTIVATION, check_limits
 from buildtool.graph.ops import DEFS
 from buildtool.graph.ops.types import load
@@ -67,7 +67,9 @@ def _check_shapes(graph: Graph, op: Op) -> None:
     if rule is None:
         raise ModelError(f"{op.kind} is for planning alone")
     shapes = [graph.tensors[t].shape if t >= 0 else () for t in op.inputs]
-    rule(op, shapes, [graph.tensors[t].shape for t in op.outputs])
+    outputs = [graph.tensors[t].shape for t in op.outputs]
+    expected = rule(op, shapes, outputs)
+    demand(outputs[0] == expected, f"the output has shape {list(outputs[0])}, expected {list(expected)}")
 
 
 def _check_quantization(graph: Graph, op: Op) -> None:

@@ -150,6 +150,27 @@ def multiply_by_quantized_multiplier(
     return rounding_divide_by_pot(high, np.maximum(-shifts, 0))
 
 
+def multiply_wide(
+    x: npt.NDArray[np.int64], multiplier: npt.ArrayLike, shift: npt.ArrayLike
+) -> npt.NDArray[np.int64]:
+    """Product x * multiplier * 2^(shift - 31) of sums of 64 bits: 16 bits of the multiplier, halves up.
+
+    As LiteRT's MultiplyByQuantizedMultiplier(int64_t, ...); the result is cut to 32 bits.
+    """
+    reduced, total = reduced_multiplier(np.asarray(multiplier, np.int64)), 15 - np.asarray(shift, np.int64)
+    return wrap_int32((x * reduced + (np.int64(1) << (total - 1))) >> total)
+
+
+def reduced_multiplier(multiplier: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """A multiplier of 31 bits as one of 15."""
+    return np.where(multiplier < 0x7FFF0000, (multiplier + (1 << 15)) >> 16, 0x7FFF)
+
+
+def divide_towards_zero(a: npt.NDArray[np.int64], b: int) -> npt.NDArray[np.int64]:
+    """The quotient a / b towards zero, as C divides; b above 0."""
+    return np.asarray(np.sign(a) * (np.abs(a) // b))
+
+
 def quantize_value(real: float, quant: Quantization) -> int:
     """`real` as an unclamped integer of a per-tensor quantisation; the division is float32."""
     with np.errstate(all="ignore"):

@@ -28,6 +28,7 @@ from buildtool.graph.types import (
     Quantization,
     SliceAttrs,
     Tensor,
+    of_graph,
 )
 
 
@@ -43,13 +44,11 @@ class Fusion(NamedTuple):
     results: tuple[int, ...]
 
 
+@of_graph
 def fusions(graph: Graph) -> tuple[Fusion, ...]:
     """The fusions by slices that stand in a network, in order."""
-    if "fusions" not in graph.facts:
-        found = (_fusion(graph, position) for position in range(len(graph.ops)))
-        graph.facts["fusions"] = tuple(one for one in found if one is not None)
-    known: tuple[Fusion, ...] = graph.facts["fusions"]
-    return known
+    found = (_fusion(graph, position) for position in range(len(graph.ops)))
+    return tuple(one for one in found if one is not None)
 
 
 def _fusion(graph: Graph, first: int) -> Fusion | None:

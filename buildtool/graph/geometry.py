@@ -1,6 +1,6 @@
-"""Shapes: the rules of what an operator's output shapes must be, given its inputs and attributes.
+"""Shapes: what an operator's output shape is, given its inputs' shapes and attributes.
 
-Each raises GeometryError where they do not fit together; `ops` says which rule a kind has.
+Each rule raises GeometryError where they do not fit together; `ops` says which rule a kind has.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Sequence
 from typing import TypeVar
 
+from buildtool.base.errors import ModelError
 from buildtool.graph.types import (
     Attrs,
     AxisAttrs,
@@ -49,15 +50,10 @@ def same_padding(size: int, extent: int, stride: int) -> tuple[int, int, int]:
 
 
 def attributes(op: Op, cls: type[_A]) -> _A:
-    """The operator's attributes, which must be of `cls`."""
-    demand(isinstance(op.attrs, cls), f"attributes of {op.kind} must be {cls.__name__}")
-    assert isinstance(op.attrs, cls)
+    """The operator's attributes; ModelError unless they are of `cls`."""
+    if not isinstance(op.attrs, cls):
+        raise ModelError(f"attributes of {op.kind} must be {cls.__name__}")
     return op.attrs
-
-
-def expect(actual: Shape, wanted: Shape) -> None:
-    """Demands an output's shape."""
-    demand(actual == wanted, f"the output has shape {list(actual)}, expected {list(wanted)}")
 
 
 def check_window(attrs: ConvAttrs | PoolAttrs) -> None:
@@ -90,9 +86,9 @@ def broadcast(a: Shape, b: Shape) -> Shape:
     return tuple(m if n == 1 else n for n, m in reversed(sides))
 
 
-def same(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
-    """The output has the shape of the first input."""
-    expect(outputs[0], shapes[0])
+def same(_op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
+    """The shape of the first input."""
+    return shapes[0]
 
 
 def axis_of(op: Op, rank: int) -> int:

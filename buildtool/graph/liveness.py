@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from buildtool.base.errors import ModelError
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.partviews import written_in_place
-from buildtool.graph.types import Graph, OpKind
+from buildtool.graph.types import Graph, OpKind, of_graph
 
 
 @dataclass(frozen=True)
@@ -38,18 +38,13 @@ class LiveSum:
     position: int
 
 
-def alias_roots(graph: Graph) -> dict[int, int]:
+@of_graph
+def alias_roots(graph: Graph) -> Mapping[int, int]:
     """Activation tensor -> the tensor whose bytes it shares (itself where it is not an alias).
 
     Raises ModelError where an operator reads a tensor that nothing made, and where an alias of a
     constant would have to become an activation without any code to copy it.
     """
-    if "roots" not in graph.facts:
-        graph.facts["roots"] = _alias_roots(graph)
-    return dict(graph.facts["roots"])
-
-
-def _alias_roots(graph: Graph) -> dict[int, int]:
     wider = written_in_place(graph)
     roots = {t: t for t in (*graph.inputs, *(state.before for state in graph.states))}
     for op in graph.ops:
@@ -70,45 +65,34 @@ def _alias_roots(graph: Graph) -> dict[int, int]:
                 )
             roots[op.outputs[0]] = roots[source]
         else:
-            roots.update((t, _outermost(wider, t)) for t in op.outputs)
+            for t in op.outputs:
+                root = t
+                while root in wider:  # what it is written into, as a part, perhaps of a part
+                    root = wider[root]
+                roots[t] = root
     return roots
 
 
-def _outermost(wider: Mapping[int, int], tensor: int) -> int:
-    """The tensor that one is written into, directly or as a part of a part; itself where it is none."""
-    while tensor in wider:
-        tensor = wider[tensor]
-    return tensor
-
-
+@of_graph
 def state_of(graph: Graph) -> Mapping[int, int]:
     """Tensors whose bytes are those of a state -> which of Graph.states: before and after, aliases.
 
     They lie in memory of their own, which no arena counts. Of a graph that is not settled (see `states`) what
     is assigned may be elsewhere still.
     """
-    if "state of" not in graph.facts:
-        roots, found = alias_roots(graph), dict[int, int]()
-        for index, state in enumerate(graph.states):
-            found |= dict.fromkeys((roots.get(state.before, -1), roots.get(state.after, -1)), index)
-        graph.facts["state of"] = {t: found[root] for t, root in roots.items() if root in found}
-    known: dict[int, int] = graph.facts["state of"]
-    return known
+    roots, found = alias_roots(graph), dict[int, int]()
+    for index, state in enumerate(graph.states):
+        found |= dict.fromkeys((roots.get(state.before, -1), roots.get(state.after, -1)), index)
+    return {t: found[root] for t, root in roots.items() if root in found}
 
 
+@of_graph
 def live_ranges(graph: Graph) -> tuple[LiveRange, ...]:
     """One range for each set of activations that share their bytes: inputs first, then as produced.
 
     An output that nothing reads is live at its operator alone; an alias is not a read. What is state takes
     no bytes here, and is there to the end.
     """
-    if "ranges" not in graph.facts:
-        graph.facts["ranges"] = _live_ranges(graph)
-    ranges: tuple[LiveRange, ...] = graph.facts["ranges"]
-    return ranges
-
-
-def _live_ranges(graph: Graph) -> tuple[LiveRange, ...]:
     roots = alias_roots(graph)
     members: dict[int, list[int]] = {}
     for tensor, root in roots.items():

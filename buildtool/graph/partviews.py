@@ -13,13 +13,13 @@ It computes the same values, and its tensors and operators have the same numbers
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from buildtool.base.errors import PlanError
 from buildtool.graph.ops import ALIAS_KINDS
-from buildtool.graph.types import AxisAttrs, Graph, Op, OpKind, SliceAttrs, ViewAttrs
+from buildtool.graph.types import AxisAttrs, Graph, Op, OpKind, SliceAttrs, ViewAttrs, of_graph
 
 SLICES = frozenset({OpKind.SLICE, OpKind.STRIDED_SLICE})
 VIEW_KINDS = frozenset({OpKind.VIEW, OpKind.JOINED})
@@ -46,21 +46,17 @@ def with_views(graph: Graph, positions: Sequence[int]) -> Graph:
         if position in chosen and op.kind is OpKind.CONCATENATION:
             ops.append(replace(op, kind=OpKind.JOINED))
         elif position in chosen:
-            (source,) = op.inputs
+            (source,), taken = op.inputs, op.attrs
+            assert isinstance(taken, SliceAttrs)
             wider[op.outputs[0]] = wider.get(source, source)
-            ops.append(_view_of(op))
+            attrs = ViewAttrs(taken.begin, taken.stride, taken.extent, op.kind)
+            ops.append(replace(op, kind=OpKind.VIEW, attrs=attrs))
         elif wider.keys() & set(op.inputs):
             inputs = tuple(wider.get(t, t) for t in op.inputs)
             ops.append(replace(op, inputs=inputs, seen=op.inputs))
         else:
             ops.append(op)
     return replace(graph, ops=tuple(ops))
-
-
-def _view_of(op: Op) -> Op:
-    assert isinstance(op.attrs, SliceAttrs)
-    taken = op.attrs
-    return replace(op, kind=OpKind.VIEW, attrs=ViewAttrs(taken.begin, taken.stride, taken.extent, op.kind))
 
 
 def without_views(graph: Graph) -> Graph:
@@ -82,20 +78,19 @@ def views(graph: Graph) -> tuple[int, ...]:
     return tuple(position for position, op in enumerate(graph.ops) if op.kind in VIEW_KINDS)
 
 
+@of_graph
 def parts(graph: Graph) -> Mapping[int, Part]:
     """Tensor that is a view, or is written as a part -> the tensor whose channels it is, which is neither."""
-    if "parts" not in graph.facts:
-        found: dict[int, Part] = {}
-        for op in graph.ops:
-            if isinstance(op.attrs, ViewAttrs):
-                (source,) = op.inputs
-                found[op.outputs[0]] = _within(found, source, op.attrs.begin[-1])
-        for op in reversed(graph.ops):
-            if op.kind is OpKind.JOINED:
-                found.update((t, _within(found, op.outputs[0], first)) for t, first in _places(graph, op))
-        graph.facts["parts"] = found
-    known: Mapping[int, Part] = graph.facts["parts"]
-    return known
+    found: dict[int, Part] = {}
+    for op in graph.ops:
+        if isinstance(op.attrs, ViewAttrs):
+            found[op.outputs[0]] = _within(found, op.inputs[0], op.attrs.begin[-1])
+    for op in reversed(graph.ops):
+        first = 0
+        for t in op.inputs if op.kind is OpKind.JOINED else ():
+            found[t] = _within(found, op.outputs[0], first)
+            first += graph.tensors[t].shape[-1]
+    return found
 
 
 def _within(known: Mapping[int, Part], tensor: int, first: int) -> Part:
@@ -104,21 +99,10 @@ def _within(known: Mapping[int, Part], tensor: int, first: int) -> Part:
     return Part(below.whole, below.first + first)
 
 
-def _places(graph: Graph, op: Op) -> Iterator[tuple[int, int]]:
-    """The operands of a concatenation of channels, each with its first channel of the output."""
-    first = 0
-    for t in op.inputs:
-        yield t, first
-        first += graph.tensors[t].shape[-1]
-
-
+@of_graph
 def written_in_place(graph: Graph) -> Mapping[int, int]:
     """Tensor that is written as a part of a JOINED's output -> that output, which may be such a part, too."""
-    if "written in place" not in graph.facts:
-        joined = (op for op in graph.ops if op.kind is OpKind.JOINED)
-        graph.facts["written in place"] = {t: op.outputs[0] for op in joined for t in op.inputs}
-    known: Mapping[int, int] = graph.facts["written in place"]
-    return known
+    return {t: op.outputs[0] for op in graph.ops if op.kind is OpKind.JOINED for t in op.inputs}
 
 
 def takes_channels(graph: Graph, op: Op) -> bool:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from buildtool.base.errors import PlanError
 from buildtool.graph.numbering import numbered
-from buildtool.graph.types import Graph, Op, SecondPass
+from buildtool.graph.types import Graph, Op, SecondPass, of_graph
 
 
 class _Places(NamedTuple):
@@ -120,14 +120,8 @@ def without_second_passes(graph: Graph) -> Graph:
     return numbered(replace(graph, ops=ops, second_passes=()))
 
 
+@of_graph
 def _places(graph: Graph) -> _Places:
-    if "second passes" not in graph.facts:
-        graph.facts["second passes"] = _found(graph)
-    found: _Places = graph.facts["second passes"]
-    return found
-
-
-def _found(graph: Graph) -> _Places:
     again: dict[int, int] = {}
     once: dict[int, int] = {}
     where: list[int] = []  # position without second passes -> position with them

@@ -31,6 +31,7 @@ from buildtool.graph.types import (
     SoftmaxAttrs,
     State,
     Tensor,
+    of_graph,
 )
 
 Plain = bool | int | float | str | tuple["Plain", ...]
@@ -107,24 +108,24 @@ class Topology(NamedTuple):
         return Graph("", known, tuple(ops), self.inputs, self.outputs, states, passes)
 
 
+@of_graph
+def topology_digest(graph: Graph) -> str:
+    """SHA-256 (hex) of the topology: what a plan depends on, and nothing that training changes."""
+    return topology(graph).digest
+
+
+@of_graph
 def topology(graph: Graph) -> Topology:
-    """The topology of a network, whatever numbers its tensors have; it stays with the graph."""
-    if "topology" not in graph.facts:
-        passes = tuple((one.first, one.last, one.reader) for one in graph.second_passes)
-        canonical = numbered(graph)
-        seen = tuple((position, op.seen) for position, op in enumerate(canonical.ops) if op.seen)
-        graph.facts["topology"] = _topology(canonical)._replace(second_passes=passes, seen=seen)
-    found: Topology = graph.facts["topology"]
-    return found
-
-
-def _topology(graph: Graph) -> Topology:
+    """The topology of a network, whatever numbers its tensors have."""
+    passes, graph = graph.second_passes, numbered(graph)
     return Topology(
         tuple(TensorTopology(tuple(t.shape), t.dtype.value, t.is_constant) for t in graph.tensors),
         tuple(OpTopology(op.kind.value, op.inputs, op.outputs, _attributes(op.attrs)) for op in graph.ops),
         graph.inputs,
         graph.outputs,
         tuple(StateTopology(s.before, s.after, filling(s) is not None) for s in graph.states),
+        tuple((one.first, one.last, one.reader) for one in passes),
+        tuple((position, op.seen) for position, op in enumerate(graph.ops) if op.seen),
     )
 
 

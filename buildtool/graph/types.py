@@ -9,11 +9,12 @@ Padding is always explicit: the reader turns SAME and VALID into rows and column
 from __future__ import annotations
 
 import enum
+import functools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:  # numpy costs a tenth of a second, which naming operators need not wait for
     import numpy as np
@@ -601,7 +602,7 @@ class Graph:
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """What functions of the graph alone have told of it, by their names; a graph never changes."""
+        """What functions of the graph alone have told of it (see `of_graph`); a graph never changes."""
         return {}
 
     def producers(self) -> dict[int, int]:
@@ -610,16 +611,7 @@ class Graph:
 
     def consumers(self) -> Mapping[int, tuple[int, ...]]:
         """Tensor index -> indices in `ops` of the operators that read it, in order; a VIEW reads nothing."""
-        return self._consumers
-
-    @cached_property
-    def _consumers(self) -> Mapping[int, tuple[int, ...]]:
-        found: dict[int, list[int]] = {}
-        for i, op in enumerate(self.ops):
-            for t in dict.fromkeys(op.inputs) if op.kind is not OpKind.VIEW else ():
-                if t >= 0:
-                    found.setdefault(t, []).append(i)
-        return {t: tuple(readers) for t, readers in found.items()}
+        return _consumers(self)
 
     def activations(self) -> Iterator[int]:
         """Indices of the non-constant tensors: inputs and states first, then in order of production."""
@@ -631,3 +623,30 @@ class Graph:
     def op_name(self, position: int) -> str:
         """A short name for tables: the last part of the first output's name."""
         return self.tensors[self.ops[position].outputs[0]].name
+
+
+_T = TypeVar("_T")
+
+
+def of_graph(function: Callable[[Graph], _T]) -> Callable[[Graph], _T]:
+    """A function of a graph alone, whose answer is kept with the graph."""
+    name = f"{function.__module__}.{function.__qualname__}"
+
+    @functools.wraps(function)
+    def kept(graph: Graph) -> _T:
+        if name not in graph.facts:
+            graph.facts[name] = function(graph)
+        known: _T = graph.facts[name]
+        return known
+
+    return kept
+
+
+@of_graph
+def _consumers(graph: Graph) -> Mapping[int, tuple[int, ...]]:
+    found: dict[int, list[int]] = {}
+    for i, op in enumerate(graph.ops):
+        for t in dict.fromkeys(op.inputs) if op.kind is not OpKind.VIEW else ():
+            if t >= 0:
+                found.setdefault(t, []).append(i)
+    return {t: tuple(readers) for t, readers in found.items()}

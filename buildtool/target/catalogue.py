@@ -14,11 +14,10 @@ from typing import NamedTuple
 
 from buildtool.base.errors import TargetError, UnsupportedError
 from buildtool.base.expression import evaluate
-from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import op_macs
-from buildtool.graph.operands import varying
-from buildtool.graph.ops import ALIAS_KINDS, TABLE_KINDS
+from buildtool.graph.ops import ALIAS_KINDS, TABLE_KINDS, varying
 from buildtool.graph.strided import lines
+from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import (
     AsUint8,
     AxisAttrs,

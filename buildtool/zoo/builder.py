@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.graph.builder import NO_PAD, GraphBuilder, window_shape
+from buildtool.graph.builder import NO_ATTRS, NO_PAD, GraphBuilder
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.reference import execute
 from buildtool.graph.types import (
@@ -50,10 +50,6 @@ class Window:
     kernel: tuple[int, int] = (1, 1)
     stride: tuple[int, int] = (1, 1)
     pad: Pad = NO_PAD
-
-    def output(self, rows: int, columns: int) -> tuple[int, int]:
-        """Rows and columns of the output for an input of `rows` and `columns`."""
-        return window_shape((1, rows, columns), self.kernel, self.stride, self.pad)
 
 
 @dataclass(frozen=True)
@@ -103,7 +99,7 @@ class Builder(GraphBuilder):
         """CONV_2D; `spread`: what its outputs should look like; `like`: the tensor that has their scale."""
         layer = self._conv_layer(x, channels, window, activation, name, spread)
         quant = None if like is None else self._quant(like)
-        return self._weighted(x, layer, (1, *window.output(*self.shape(x)[1:3]), channels), name, quant)
+        return self._weighted(x, layer, name, quant)
 
     def convs(
         self, x: int, channels: int, branches: Sequence[tuple[Window, str]], activation: Activation
@@ -113,8 +109,7 @@ class Builder(GraphBuilder):
         made = [self._affine(x, layer, name)[1] for layer, (_, name) in zip(layers, branches, strict=True)]
         quant = calibrate.quantization(np.concatenate([values.ravel() for values in made]))
         return [
-            self._weighted(x, layer, (1, *window.output(*self.shape(x)[1:3]), channels), name, quant)
-            for layer, (window, name) in zip(layers, branches, strict=True)
+            self._weighted(x, layer, name, quant) for layer, (_, name) in zip(layers, branches, strict=True)
         ]
 
     def _conv_layer(
@@ -134,7 +129,7 @@ class Builder(GraphBuilder):
         accumulators = calibrate.depthwise(self._values[x], self._quant(x).zero_point, filters, attrs)
         spread = calibrate.spread_for(activation)
         layer = _Layer(OpKind.DEPTHWISE_CONV_2D, attrs, activation, filters, 3, accumulators, spread)
-        return self._weighted(x, layer, (1, *window.output(*self.shape(x)[1:3]), channels), name)
+        return self._weighted(x, layer, name)
 
     def dense(
         self, x: int, outputs: int, activation: Activation, name: str, *, spread: Spread | None = None
@@ -145,29 +140,23 @@ class Builder(GraphBuilder):
         spread = spread or calibrate.spread_for(activation)
         attrs = FullyConnectedAttrs(activation)
         layer = _Layer(OpKind.FULLY_CONNECTED, attrs, activation, filters, None, accumulators, spread)
-        return self._weighted(x, layer, (1, outputs), name)
+        return self._weighted(x, layer, name)
 
     def add(self, a: int, b: int, activation: Activation, name: str) -> int:
         """ADD of two tensors of one shape."""
-        total = calibrate.real(self._values[a], self._quant(a))
-        total += calibrate.real(self._values[b], self._quant(b))
-        quant = calibrate.quantization(calibrate.activated(total, activation))
-        op = Op(OpKind.ADD, (a, b), (), ElementwiseAttrs(activation))
-        return self._append(op, self.shape(a), quant, name)
+        quant = calibrate.quantization(calibrate.activated(self._real(a) + self._real(b), activation))
+        return self._append(OpKind.ADD, (a, b), ElementwiseAttrs(activation), quant, name)
 
     def multiply(self, a: int, b: int, name: str) -> int:
         """MUL of a tensor and one that is repeated over its rows and columns."""
-        product = self._real(a) * self._real(b)
-        quant = calibrate.quantization(product, _headroom(self.shape(a)))
-        return self._append(Op(OpKind.MUL, (a, b), (), ElementwiseAttrs()), self.shape(a), quant, name)
+        quant = _quantization(self._real(a) * self._real(b))
+        return self._append(OpKind.MUL, (a, b), ElementwiseAttrs(), quant, name)
 
     def hard_swish(self, x: int, name: str) -> int:
         """HARD_SWISH: x * min(max(x + 3, 0), 6) / 6."""
         values = self._real(x)
-        quant = calibrate.quantization(
-            values * np.clip(values + 3.0, 0.0, 6.0) / 6.0, _headroom(self.shape(x))
-        )
-        return self._append(Op(OpKind.HARD_SWISH, (x,), (), Attrs()), self.shape(x), quant, name)
+        quant = _quantization(values * np.clip(values + 3.0, 0.0, 6.0) / 6.0)
+        return self._append(OpKind.HARD_SWISH, (x,), NO_ATTRS, quant, name)
 
     def hard_sigmoid(self, x: int, name: str) -> int:
         """ADD of 3 with RELU6, MUL by 1/6, as converters write it."""
@@ -175,17 +164,15 @@ class Builder(GraphBuilder):
         for value, label in ((3.0, "three"), (1.0 / 6.0, "sixth")):
             scale = Quantization((calibrate.float32(value / 127.0),), (0,))
             constants.append(self._constant(f"{name}/{label}", np.full((1,), 127, dtype=np.int8), scale))
-        shifted, shape = ElementwiseAttrs(Activation.RELU6), self.shape(x)
+        shifted = ElementwiseAttrs(Activation.RELU6)
         six = Quantization((calibrate.float32(6.0 / 255.0),), (-128,))
-        y = self._append(Op(OpKind.ADD, (x, constants[0]), (), shifted), shape, six, f"{name}/shifted")
+        y = self._append(OpKind.ADD, (x, constants[0]), shifted, six, f"{name}/shifted")
         one = Quantization((calibrate.float32(1.0 / 255.0),), (-128,))
-        return self._append(Op(OpKind.MUL, (y, constants[1]), (), ElementwiseAttrs()), shape, one, name)
+        return self._append(OpKind.MUL, (y, constants[1]), ElementwiseAttrs(), one, name)
 
     def concat(self, parts: Sequence[int], name: str) -> int:
         """CONCATENATION of channels; all parts have one quantisation, as TFLite demands."""
-        shape = (*self.shape(parts[0])[:3], sum(self.shape(part)[3] for part in parts))
-        op = Op(OpKind.CONCATENATION, tuple(parts), (), AxisAttrs(3))
-        return self._append(op, shape, self._quant(parts[0]), name)
+        return self._append(OpKind.CONCATENATION, parts, AxisAttrs(3), self._quant(parts[0]), name)
 
     def max_pool(self, x: int, window: Window, name: str) -> int:
         """MAX_POOL_2D."""
@@ -193,23 +180,16 @@ class Builder(GraphBuilder):
 
     def pad(self, x: int, pad: Pad, name: str) -> int:
         """PAD of rows and columns with the zero point."""
-        n, rows, columns, channels = self.shape(x)
         quant = self._quant(x)
         paddings = ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0))
-        shape = (n, rows + pad.top + pad.bottom, columns + pad.left + pad.right, channels)
-        op = Op(OpKind.PAD, (x,), (), PadAttrs(paddings, value=quant.zero_point))
-        return self._append(op, shape, quant, name)
+        return self._append(OpKind.PAD, (x,), PadAttrs(paddings, value=quant.zero_point), quant, name)
 
     def mean(self, x: int, axes: tuple[int, ...], name: str, *, keep_dims: bool = False) -> int:
         """MEAN over `axes`, which vanish unless `keep_dims`."""
-        shape = tuple(n for axis, n in enumerate(self.shape(x)) if axis not in axes)
         sums = self._values[x].sum(axis=axes, dtype=np.int64).astype(np.float64)
-        count = self.tensors[x].elements // math.prod(shape)
-        values = (sums / count - self._quant(x).zero_point) * self._quant(x).scale
-        quant = calibrate.quantization(values, _headroom(shape))
-        if keep_dims:
-            shape = tuple(1 if axis in axes else n for axis, n in enumerate(self.shape(x)))
-        return self._append(Op(OpKind.MEAN, (x,), (), MeanAttrs(axes, keep_dims)), shape, quant, name)
+        count = math.prod(self.shape(x)[axis] for axis in axes)
+        quant = _quantization((sums / count - self._quant(x).zero_point) * self._quant(x).scale)
+        return self._append(OpKind.MEAN, (x,), MeanAttrs(axes, keep_dims), quant, name)
 
     def average_pool(self, x: int, name: str, window: Window | None = None) -> int:
         """AVERAGE_POOL_2D, of all rows and columns unless told otherwise."""
@@ -218,23 +198,20 @@ class Builder(GraphBuilder):
 
     def _pool(self, kind: OpKind, x: int, window: Window, name: str) -> int:
         """The quantisation stays, as TFLite demands."""
-        n, rows, columns, channels = self.shape(x)
-        op = Op(kind, (x,), (), PoolAttrs(window.kernel, window.stride, window.pad))
-        return self._append(op, (n, *window.output(rows, columns), channels), self._quant(x), name)
+        attrs = PoolAttrs(window.kernel, window.stride, window.pad)
+        return self._append(kind, (x,), attrs, self._quant(x), name)
 
     def transpose(self, x: int, perm: tuple[int, ...], name: str) -> int:
         """TRANSPOSE."""
-        op = Op(OpKind.TRANSPOSE, (x,), (), TransposeAttrs(perm))
-        return self._append(op, tuple(self.shape(x)[axis] for axis in perm), self._quant(x), name)
+        return self._append(OpKind.TRANSPOSE, (x,), TransposeAttrs(perm), self._quant(x), name)
 
     def reshape(self, x: int, shape: tuple[int, ...], name: str) -> int:
         """RESHAPE; `shape` begins with the batch of 1."""
-        return self._append(Op(OpKind.RESHAPE, (x,), ()), shape, self._quant(x), name)
+        return self._append(OpKind.RESHAPE, (x,), NO_ATTRS, self._quant(x), name, shape)
 
     def softmax(self, x: int, name: str) -> int:
         """SOFTMAX over the last dimension."""
-        op = Op(OpKind.SOFTMAX, (x,), (), SoftmaxAttrs())
-        return self._append(op, self.shape(x), SOFTMAX_QUANT, name)
+        return self._append(OpKind.SOFTMAX, (x,), SoftmaxAttrs(), SOFTMAX_QUANT, name)
 
     def _quant(self, tensor: int) -> Quantization:
         quant = self.tensors[tensor].quant
@@ -259,28 +236,34 @@ class Builder(GraphBuilder):
         values = (layer.accumulators + affine.biases) * scales
         return affine, calibrate.activated(values, layer.activation)
 
-    def _weighted(
-        self, x: int, layer: _Layer, shape: tuple[int, ...], name: str, quant: Quantization | None = None
-    ) -> int:
+    def _weighted(self, x: int, layer: _Layer, name: str, quant: Quantization | None = None) -> int:
         """Adds an operator with a filter and a bias; `quant`: its output's, else from what it makes."""
         affine, values = self._affine(x, layer, name)
         bias_scales = tuple(calibrate.float32(self._quant(x).scale * s) for s in affine.weight_scales)
-        quant = quant or calibrate.quantization(values, _headroom(shape))
+        quant = quant or _quantization(values)
         zeros = (0,) * len(bias_scales)
         weight_quant = Quantization(affine.weight_scales, zeros, layer.axis or 0)
         weights = (
             self._constant(f"{name}/filter", layer.filters, weight_quant),
             self._constant(f"{name}/bias", affine.biases, Quantization(bias_scales, zeros)),
         )
-        return self._append(Op(layer.kind, (x, *weights), (), layer.attrs), shape, quant, name)
+        return self._append(layer.kind, (x, *weights), layer.attrs, quant, name)
 
     def _constant(self, name: str, data: npt.NDArray[np.generic], quant: Quantization) -> int:
         dtype = DType.INT8 if data.dtype == np.int8 else DType.INT32
         return self.tensor(data.shape, quant, dtype, data, name)
 
-    def _append(self, op: Op, shape: tuple[int, ...], quant: Quantization, name: str) -> int:
+    def _append(
+        self,
+        kind: OpKind,
+        inputs: Sequence[int],
+        attrs: Attrs,
+        quant: Quantization,
+        name: str,
+        shape: tuple[int, ...] | None = None,
+    ) -> int:
         """Adds an operator with one output, and executes it on its inputs' values."""
-        output = self.op(op.kind, op.inputs, shape, op.attrs, quant, name=name)
+        output = self.op(kind, inputs, attrs, quant, name=name, shape=shape)
         self._values[output] = self._executed(self.ops[-1])
         return output
 
@@ -295,6 +278,7 @@ class Builder(GraphBuilder):
         return np.asarray(made[graph.outputs[0]], dtype=np.int8)
 
 
-def _headroom(shape: tuple[int, ...]) -> float:
-    """A vector is seen only once a sample, so that the next input may well go beyond what was seen."""
-    return _VECTOR_HEADROOM if math.prod(shape) == shape[-1] else 1.0
+def _quantization(values: Floats) -> Quantization:
+    """That of values of a whole batch. A vector is seen once a sample, so that the next may go beyond it."""
+    is_vector = math.prod(values.shape[1:]) == values.shape[-1]
+    return calibrate.quantization(values, _VECTOR_HEADROOM if is_vector else 1.0)

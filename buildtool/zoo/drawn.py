@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from buildtool.graph import types as g
-from buildtool.graph.builder import GraphBuilder, window_shape
+from buildtool.graph.builder import NO_ATTRS, GraphBuilder
 from buildtool.graph.geometry import dilated, same_padding
 from buildtool.graph.ops import DEFS
 from buildtool.graph.types import Activation, DType, Op, OpKind, Quantization
@@ -111,7 +111,7 @@ class NetBuilder(GraphBuilder):
         bias: bool = True,
     ) -> int:
         """CONV_2D, or DEPTHWISE_CONV_2D when depth_multiplier > 0; `pad` overrides `same`."""
-        batch, height, width, depth = self.shape(x)
+        _, height, width, depth = self.shape(x)
         if pad is None:
             extent = [dilated(k, d) for k, d in zip(kernel, dilation, strict=True)]
             rows, columns = (
@@ -128,8 +128,7 @@ class NetBuilder(GraphBuilder):
             weights = self._weights(x, (channels, *kernel, depth // groups), 0, per_channel, bias)
             attrs = g.ConvAttrs(stride, dilation, pad, activation)
             kind = OpKind.CONV_2D
-        shape = (batch, *window_shape(self.shape(x), kernel, stride, pad, dilation), channels)
-        return self.op(kind, (x, *weights[:2]), shape, attrs, self._out_quant(weights[2]))
+        return self.op(kind, (x, *weights[:2]), attrs, self._out_quant(weights[2]))
 
     def transpose_conv(
         self,
@@ -155,7 +154,7 @@ class NetBuilder(GraphBuilder):
         attrs = g.ConvAttrs(stride, (1, 1), g.Pad(*pads))
         shape = (batch, *sizes, channels)
         q = self._out_quant(weights[2])
-        return self.op(OpKind.TRANSPOSE_CONV, (x, *weights[:2]), shape, attrs, q)
+        return self.op(OpKind.TRANSPOSE_CONV, (x, *weights[:2]), attrs, q, shape=shape)
 
     def dense(
         self,
@@ -172,8 +171,8 @@ class NetBuilder(GraphBuilder):
         features = shape[-1] if keep_num_dims else math.prod(shape[1:])
         weights = self._weights(x, (outputs, features), 0, per_channel, bias)
         out = (*shape[:-1], outputs) if keep_num_dims else (math.prod(shape) // features, outputs)
-        attrs = g.FullyConnectedAttrs(activation, keep_num_dims)
-        return self.op(OpKind.FULLY_CONNECTED, (x, *weights[:2]), out, attrs, self._out_quant(weights[2]))
+        attrs, q = g.FullyConnectedAttrs(activation, keep_num_dims), self._out_quant(weights[2])
+        return self.op(OpKind.FULLY_CONNECTED, (x, *weights[:2]), attrs, q, shape=out)
 
     # ---- elementwise -----------------------------------------------------------------------------
 
@@ -185,76 +184,68 @@ class NetBuilder(GraphBuilder):
 
     def elementwise(self, kind: OpKind, a: int, b: int, activation: Activation = Activation.NONE) -> int:
         """ADD, SUB, MUL or DIV, with broadcasting; a divisor that may be 0 is raised above it first."""
-        shape = np.broadcast_shapes(self.shape(a), self.shape(b))
         if kind is OpKind.DIV:
             b = self.positive(b)
             q = self._out_quant(self.scale(a) / self.scale(b) * float(np.exp(self.rng.uniform(-2, 2))))
-            return self.op(kind, (a, b), shape, g.QuotientAttrs(activation), q)
+            return self.op(kind, (a, b), g.QuotientAttrs(activation), q)
         sa, sb = self.scale(a), self.scale(b)
         spread = math.hypot(sa, sb) * self.typical
         if kind is OpKind.MUL:
             spread = sa * sb * self.typical * self.typical
-        return self.op(kind, (a, b), shape, g.ElementwiseAttrs(activation), self._out_quant(spread))
+        return self.op(kind, (a, b), g.ElementwiseAttrs(activation), self._out_quant(spread))
 
     def _bounded(self, x: int, least: int) -> int:
         """The MAXIMUM of a tensor and of one byte."""
         q = self.tensors[x].quant
         bound = self.tensor((1,), q, data=np.full((1,), least, np.int8))
-        return self.op(OpKind.MAXIMUM, (x, bound), self.shape(x), g.Attrs(), q)
+        return self.op(OpKind.MAXIMUM, (x, bound), NO_ATTRS, q)
 
     def positive(self, x: int) -> int:
         """What is above zero of a tensor; one whose zero point is the greatest byte is quantised anew."""
         q = self.tensors[x].quant
         assert q is not None
         if q.zero_point == 127:
-            x = self.op(OpKind.QUANTIZE, (x,), self.shape(x), g.Attrs(), quant(q.scale, 0))
+            x = self.op(OpKind.QUANTIZE, (x,), NO_ATTRS, quant(q.scale, 0))
         return self._bounded(x, (0 if q.zero_point == 127 else q.zero_point) + 1)
 
     def pair(self, kind: OpKind, a: int, b: int) -> int:
         """MAXIMUM, MINIMUM, SQUARED_DIFFERENCE, a comparison, or LOGICAL_AND and LOGICAL_OR."""
-        shape = np.broadcast_shapes(self.shape(a), self.shape(b))
         if kind is OpKind.SQUARED_DIFFERENCE:
             larger = max(self.scale(a), self.scale(b)) * 74
-            q = self._out_quant(larger * larger)
-            return self.op(kind, (a, b), shape, g.Attrs(), q)
+            return self.op(kind, (a, b), NO_ATTRS, self._out_quant(larger * larger))
         if kind in (OpKind.MAXIMUM, OpKind.MINIMUM):
-            return self.op(kind, (a, b), shape, g.Attrs(), self.tensors[a].quant)
-        return self.op(kind, (a, b), shape, g.Attrs(), None, DType.BOOL)
+            return self.op(kind, (a, b), NO_ATTRS, self.tensors[a].quant)
+        return self.op(kind, (a, b), dtype=DType.BOOL)
 
     def select(self, condition: int, a: int, b: int) -> int:
         """SELECT_V2 with the quantisation of the second operand."""
-        shapes = (self.shape(t) for t in (condition, a, b))
         operand = self.tensors[a]
-        shape = np.broadcast_shapes(*shapes)
-        return self.op(OpKind.SELECT_V2, (condition, a, b), shape, g.Attrs(), operand.quant, operand.dtype)
+        return self.op(OpKind.SELECT_V2, (condition, a, b), NO_ATTRS, operand.quant, operand.dtype)
 
     def normalised(self, kind: OpKind, x: int) -> int:
         """L2_NORMALIZATION or LOG_SOFTMAX over the last dimension."""
-        q = DEFS[kind].output
-        return self.op(kind, (x,), self.shape(x), g.Attrs(), q)
+        return self.op(kind, (x,), NO_ATTRS, DEFS[kind].output)
 
     def prelu(self, x: int, alpha_shape: Sequence[int]) -> int:
         """PRELU with a constant alpha."""
         alpha = self.constant(alpha_shape)
-        return self.op(
-            OpKind.PRELU, (x, alpha), self.shape(x), g.Attrs(), self._out_quant(self.scale(x) * 74)
-        )
+        return self.op(OpKind.PRELU, (x, alpha), NO_ATTRS, self._out_quant(self.scale(x) * 74))
 
     def unary(self, kind: OpKind, x: int) -> int:
         """A function of one byte (TABLE_KINDS, but QUANTIZE)."""
         if kind is OpKind.LOGICAL_NOT:
-            return self.op(kind, (x,), self.shape(x), g.Attrs(), None, DType.BOOL)
+            return self.op(kind, (x,), dtype=DType.BOOL)
         q = DEFS[kind].output
         if q is None:
             q = self.random_quant(self.scale(x) * float(np.exp(self.rng.uniform(-0.7, 0.7))))
         if kind in (OpKind.SQRT, OpKind.RSQRT):
             return self._root(kind, x)
-        attrs = g.Attrs()
+        attrs: g.Attrs = NO_ATTRS
         if kind is OpKind.LEAKY_RELU:
             attrs = g.LeakyReluAttrs(float(np.float32(self.rng.uniform(0.01, 0.9))))
         if kind is OpKind.GELU:
             attrs = g.GeluAttrs(len(self.ops) % 2 == 1)  # of the topology, as all but figures
-        return self.op(kind, (x,), self.shape(x), attrs, q)
+        return self.op(kind, (x,), attrs, q)
 
     def _root(self, kind: OpKind, x: int) -> int:
         """SQRT or RSQRT of what is not below zero of a tensor, RSQRT's outputs mostly within range."""
@@ -263,29 +254,26 @@ class NetBuilder(GraphBuilder):
         root = math.sqrt(q.scale * 100)
         spread = 2 * root if kind is OpKind.SQRT else 8 / root
         least = self._bounded(x, q.zero_point)
-        return self.op(kind, (least,), self.shape(x), g.Attrs(), self._out_quant(spread))
+        return self.op(kind, (least,), NO_ATTRS, self._out_quant(spread))
 
     def requantize(self, x: int, dtype: DType = DType.INT8) -> int:
         """QUANTIZE."""
         scale = 0.05
         if self.tensors[x].dtype is not DType.FLOAT32:
             scale = self.scale(x) * float(np.exp(self.rng.uniform(-0.7, 0.7)))
-        return self.op(
-            OpKind.QUANTIZE, (x,), self.shape(x), g.Attrs(), self.random_quant(scale, dtype), dtype
-        )
+        return self.op(OpKind.QUANTIZE, (x,), NO_ATTRS, self.random_quant(scale, dtype), dtype)
 
     def cast(self, x: int, dtype: DType) -> int:
         """CAST to another integer type, whose values stand for as much a step."""
-        return self.op(OpKind.CAST, (x,), self.shape(x), g.Attrs(), quant(self.scale(x)), dtype)
+        return self.op(OpKind.CAST, (x,), NO_ATTRS, quant(self.scale(x)), dtype)
 
     def dequantize(self, x: int) -> int:
         """DEQUANTIZE."""
-        return self.op(OpKind.DEQUANTIZE, (x,), self.shape(x), g.Attrs(), None, DType.FLOAT32)
+        return self.op(OpKind.DEQUANTIZE, (x,), dtype=DType.FLOAT32)
 
     def softmax(self, x: int, beta: float = 1.0) -> int:
         """SOFTMAX."""
-        q = quant(1 / 256, -128)
-        return self.op(OpKind.SOFTMAX, (x,), self.shape(x), g.SoftmaxAttrs(beta), q)
+        return self.op(OpKind.SOFTMAX, (x,), g.SoftmaxAttrs(beta), quant(1 / 256, -128))
 
     # ---- pooling, reductions, shapes -------------------------------------------------------------
 
@@ -299,48 +287,39 @@ class NetBuilder(GraphBuilder):
         activation: Activation = Activation.NONE,
     ) -> int:
         """AVERAGE_POOL_2D or MAX_POOL_2D."""
-        batch, height, width, channels = self.shape(x)
         rows, columns = (
-            same_padding(n, k, s) if same else ((n - k) // s + 1, 0, 0)
-            for n, k, s in zip((height, width), kernel, stride, strict=True)
+            same_padding(n, k, s)[1:] if same else (0, 0)
+            for n, k, s in zip(self.shape(x)[1:3], kernel, stride, strict=True)
         )
-        attrs = g.PoolAttrs(kernel, stride, g.Pad(*rows[1:], *columns[1:]), activation)
-        shape = (batch, rows[0], columns[0], channels)
-        return self.op(kind, (x,), shape, attrs, self.tensors[x].quant)
+        attrs = g.PoolAttrs(kernel, stride, g.Pad(*rows, *columns), activation)
+        return self.op(kind, (x,), attrs, self.tensors[x].quant)
 
     def mean(self, x: int, axes: tuple[int, ...] = (1, 2), keep_dims: bool = False) -> int:
         """MEAN."""
-        shape = self.shape(x)
-        count = math.prod(shape[a] for a in axes)
-        out = [1 if i in axes else n for i, n in enumerate(shape) if keep_dims or i not in axes]
+        count = math.prod(self.shape(x)[a] for a in axes)
         q = self.random_quant(self.scale(x) * float(2 ** self.rng.uniform(-1, 1)) / math.sqrt(count))
-        return self.op(OpKind.MEAN, (x,), out, g.MeanAttrs(axes, keep_dims), q)
+        return self.op(OpKind.MEAN, (x,), g.MeanAttrs(axes, keep_dims), q)
 
     def extreme(self, kind: OpKind, x: int, axes: tuple[int, ...], keep_dims: bool = False) -> int:
         """REDUCE_MAX or REDUCE_MIN."""
-        out = [1 if i in axes else n for i, n in enumerate(self.shape(x)) if keep_dims or i not in axes]
-        return self.op(kind, (x,), out, g.MeanAttrs(axes, keep_dims), self.tensors[x].quant)
+        return self.op(kind, (x,), g.MeanAttrs(axes, keep_dims), self.tensors[x].quant)
 
     def arg(self, kind: OpKind, x: int, axis: int, dtype: DType = DType.INT32) -> int:
         """ARG_MAX or ARG_MIN."""
-        shape = self.shape(x)
-        return self.op(kind, (x,), (*shape[:axis], *shape[axis + 1 :]), g.AxisAttrs(axis), None, dtype)
+        return self.op(kind, (x,), g.AxisAttrs(axis), dtype=dtype)
 
     def matmul(self, x: int, y: int, adj_x: bool = False, adj_y: bool = False) -> int:
         """BATCH_MATMUL."""
-        a, b = self.shape(x), self.shape(y)
-        rows, inner = a[-2:] if not adj_x else a[:-3:-1]
-        lead = np.broadcast_shapes(a[:-2], b[:-2])
+        inner = self.shape(x)[-2 if adj_x else -1]
         spread = self.scale(x) * self.scale(y) * 74 * 74 * math.sqrt(inner)
-        shape = (*lead, rows, b[-2] if adj_y else b[-1])
-        return self.op(
-            OpKind.BATCH_MATMUL, (x, y), shape, g.MatmulAttrs(adj_x, adj_y), self._out_quant(spread)
-        )
+        return self.op(OpKind.BATCH_MATMUL, (x, y), g.MatmulAttrs(adj_x, adj_y), self._out_quant(spread))
 
-    def move(self, kind: OpKind, x: int, shape: Sequence[int], attrs: g.Attrs | None = None) -> int:
+    def move(
+        self, kind: OpKind, x: int, shape: Sequence[int] | None = None, attrs: g.Attrs = NO_ATTRS
+    ) -> int:
         """An operator with the input's quantisation: RESHAPE, TRANSPOSE, PAD, SLICE, RESIZE_*, ..."""
         tensor = self.tensors[x]
-        return self.op(kind, (x,), shape, attrs or g.Attrs(), tensor.quant, tensor.dtype)
+        return self.op(kind, (x,), attrs, tensor.quant, tensor.dtype, shape=shape)
 
     def flatten(self, x: int) -> int:
         """RESHAPE to (batch, features)."""
@@ -352,20 +331,16 @@ class NetBuilder(GraphBuilder):
         q = self.tensors[x].quant
         assert q is not None
         value = q.zero_point if mode is g.PadMode.CONSTANT else 0
-        shape = [n + sum(p) for n, p in zip(self.shape(x), paddings, strict=True)]
         kind = OpKind.PAD if mode is g.PadMode.CONSTANT else OpKind.MIRROR_PAD
-        return self.move(kind, x, shape, g.PadAttrs(tuple(paddings), mode, value))
+        return self.move(kind, x, attrs=g.PadAttrs(tuple(paddings), mode, value))
 
     def concat(self, parts: Sequence[int], axis: int = 3) -> int:
         """CONCATENATION; parts with other quantisations than the first's are requantised before."""
         q = self.tensors[parts[0]].quant
         joined = [
-            p if self.tensors[p].quant == q else self.op(OpKind.QUANTIZE, (p,), self.shape(p), g.Attrs(), q)
-            for p in parts
+            p if self.tensors[p].quant == q else self.op(OpKind.QUANTIZE, (p,), NO_ATTRS, q) for p in parts
         ]
-        shape = list(self.shape(parts[0]))
-        shape[axis] = sum(self.shape(p)[axis] for p in parts)
-        return self.op(OpKind.CONCATENATION, joined, shape, g.AxisAttrs(axis), q)
+        return self.op(OpKind.CONCATENATION, joined, g.AxisAttrs(axis), q)
 
     def split(self, x: int, count: int, axis: int = 3) -> tuple[int, ...]:
         """SPLIT into equal parts."""
@@ -391,14 +366,14 @@ class WideNetBuilder(NetBuilder):
         self,
         kind: OpKind,
         inputs: Sequence[int],
-        shape: Sequence[int],
-        attrs: g.Attrs,
-        quant: Quantization | None,
+        attrs: g.Attrs = NO_ATTRS,
+        quant: Quantization | None = None,
         dtype: DType = DType.INT16,
         name: str = "",
+        shape: Sequence[int] | None = None,
     ) -> int:
         """An operator with one output."""
-        return super().op(kind, inputs, shape, attrs, quant, dtype, name)
+        return super().op(kind, inputs, attrs, quant, dtype, name, shape)
 
     def random_quant(self, scale: float | None = None, dtype: DType = DType.INT16) -> Quantization:
         """Scale (log-uniform unless given); a zero point of bytes only."""
@@ -429,11 +404,11 @@ class WideNetBuilder(NetBuilder):
         """LOGISTIC, TANH, or a function that rescales."""
         if kind not in (OpKind.LOGISTIC, OpKind.TANH):
             return super().unary(kind, x)
-        return self.op(kind, (x,), self.shape(x), g.Attrs(), quant(1 / 32768))
+        return self.op(kind, (x,), NO_ATTRS, quant(1 / 32768))
 
     def softmax(self, x: int, beta: float = 1.0) -> int:
         """SOFTMAX."""
-        return self.op(OpKind.SOFTMAX, (x,), self.shape(x), g.SoftmaxAttrs(beta), quant(1 / 32768))
+        return self.op(OpKind.SOFTMAX, (x,), g.SoftmaxAttrs(beta), quant(1 / 32768))
 
     def requantize(self, x: int, dtype: DType = DType.INT16) -> int:
         """QUANTIZE to int16, or to int8 where that is asked for."""
@@ -443,4 +418,4 @@ class WideNetBuilder(NetBuilder):
             steps = {DType.INT8: 8, DType.INT16: 16}
             between = 2.0 ** (steps[self.tensors[x].dtype] - steps[dtype])
             q = self.random_quant(self.scale(x) * between * float(np.exp(self.rng.uniform(-0.7, 0.7))), dtype)
-        return self.op(OpKind.QUANTIZE, (x,), self.shape(x), g.Attrs(), q, dtype)
+        return self.op(OpKind.QUANTIZE, (x,), NO_ATTRS, q, dtype)

@@ -12,10 +12,11 @@ from buildtool.base.errors import UnsupportedError
 from buildtool.emit.blocks import Packing, channel_head, clamp, filter_weights, quantization, wide_head, words
 from buildtool.emit.recurrent_blocks import lstm_block, svdf_block
 from buildtool.graph import reference
-from buildtool.graph.fixedpoint import quantize_multiplier
+from buildtool.graph.fixedpoint import quantize_multiplier, reduced_multiplier
 from buildtool.graph.limits import MAX_MEAN
 from buildtool.graph.reference import pairs, wide
-from buildtool.graph.reference.elementwise import ADD_LEFT_SHIFTS
+from buildtool.graph.reference.activation import leaky_factors
+from buildtool.graph.reference.elementwise import ADD_LEFT_SHIFTS, add_factors
 from buildtool.graph.reference.matmul import matmul_multiplier
 from buildtool.graph.reference.reduction import product_factor
 from buildtool.graph.reference.softmax import exponentials, log_scaling
@@ -74,17 +75,13 @@ def _fully_connected_offset(graph: Graph, op: Op) -> bytes:
 def _add(graph: Graph, op: Op) -> bytes:
     """nn_add_constants; of int16, too, which move left less. SUB negates the second operand's multiplier."""
     first, second, out = (quantization(graph, op, t) for t in (*op.inputs, op.outputs[0]))
-    twice = 2.0 * max(first.scale, second.scale)
-    factor1, shift1 = quantize_multiplier(first.scale / twice)
-    factor2, shift2 = quantize_multiplier(second.scale / twice)
-    left = ADD_LEFT_SHIFTS[graph.tensors[op.outputs[0]].dtype]
-    factor, shift = quantize_multiplier(twice / ((1 << left) * out.scale))
+    own, (factor, shift), last = add_factors(graph, op)
     sign = -1 if op.kind is OpKind.SUB else 1
     return words(
-        *(first.zero_point, factor1, shift1),
-        *(second.zero_point, sign * factor2, shift2),
-        left,
-        *(out.zero_point, factor, shift),
+        *(first.zero_point, *own),
+        *(second.zero_point, sign * factor, shift),
+        ADD_LEFT_SHIFTS[graph.tensors[op.outputs[0]].dtype],
+        *(out.zero_point, *last),
         *clamp(graph, op),
     )
 
@@ -200,7 +197,7 @@ def _product(graph: Graph, op: Op) -> bytes:
     """nn_product_constants."""
     source, out = quantization(graph, op, op.inputs[0]), quantization(graph, op, op.outputs[0])
     multiplier, shift = product_factor(graph, op)
-    reduced = int(wide.reduced_multiplier(np.asarray(multiplier, np.int64)))
+    reduced = int(reduced_multiplier(np.asarray(multiplier, np.int64)))
     return words(source.zero_point, out.zero_point, reduced, 15 - shift)
 
 
@@ -233,7 +230,7 @@ def _wide_conv(graph: Graph, op: Op) -> bytes:
 def _leaky(graph: Graph, op: Op) -> bytes:
     """nn_leaky_constants: of RELU and RELU6 both factors are one, and the output is cut."""
     if op.kind is OpKind.LEAKY_RELU:
-        identity, leak = wide.leaky_factors(graph, op)
+        identity, leak = leaky_factors(graph, op)
         return words(*identity, *leak, *clamp(graph, op, Activation.NONE))
     source, out = quantization(graph, op, op.inputs[0]), quantization(graph, op, op.outputs[0])
     pair = quantize_multiplier(float(np.float32(source.scale) / np.float32(out.scale)))

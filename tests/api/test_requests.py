@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from netbuilder import NetBuilder
 from paths import TESTS
 
 from buildtool import options as table
@@ -20,8 +19,9 @@ from buildtool.base.modes import Strategy
 from buildtool.base.session import Session
 from buildtool.graph.tflite.writer import write_model
 from buildtool.options import NESTED, OPTIONS, Group, Option
-from buildtool.options.data import DATA
+from buildtool.options.table import DATA
 from buildtool.split.wanted import Wanted, wanted
+from buildtool.zoo.drawn import NetBuilder
 
 NET = "ds_cnn"
 LIBRARY = str(TESTS / "support/cmsis_nn")
@@ -125,7 +125,7 @@ BESIDE = {"segments": {"strategy": "xcore-strips"}, "elf": {"plan": "/data/net.p
 BESIDE["image_version"] = {"sign": "/data/key.pem"}
 BESIDE["plan"] = {"elf": "/data/net.elf"}
 BESIDE |= {"flashed": {"on": "board"}, "tool": {"on": "board"}}
-BESIDE |= {option.name: {"data": "/data/a.npz"} for option in DATA if option.name != "data"}
+BESIDE |= {name: {"data": "/data/a.npz"} for name in DATA if name != "data"}
 
 
 def _last(option: Option) -> str:

@@ -38,9 +38,9 @@ print(*sorted(name for name in sys.modules if name.startswith("buildtool.")))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     roots, rooms = done.stdout.splitlines()
     assert set(roots.split()) == {"buildtool", "msgpack"}
-    assert {name.split(".")[1] for name in rooms.split()} == {"api", "base", "client", "options"}
+    assert {name.split(".")[1] for name in rooms.split()} == {"api", "base", "client", "options", "schema"}
     inner = {name for name in rooms.split() if name.startswith("buildtool.api.")}
-    assert inner == {"buildtool.api.requests", "buildtool.api.requests.parts"}  # a kind's when it is named
+    assert inner == {f"buildtool.api.requests{name}" for name in ("", ".parts", ".kinds")}
 
 
 def test_answers_are_those_of_the_service_in_process(client: Client) -> None:

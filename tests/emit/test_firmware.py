@@ -6,11 +6,11 @@ import struct
 import numpy as np
 import pytest
 from nativebatch import FLAGS, build, execute, prepare
-from netbuilder import NetBuilder
 from paths import KERNELS
 
 from buildtool.graph import reference
 from buildtool.graph.types import OpKind
+from buildtool.zoo.drawn import NetBuilder
 
 
 def first_network():

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from loaded import SLOW_WEIGHTS, load_target, twin
 from nativebatch import FLAGS, Job, build, execute
-from netbuilder import NetBuilder
 from statenets import ring
 
 from buildtool.emit.sources import emit
@@ -25,6 +24,7 @@ from buildtool.options.values import PlanOptions
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.choose import make_plan
 from buildtool.target.choice import with_arena_in
+from buildtool.zoo.drawn import NetBuilder
 
 
 def chain(seed: int) -> Graph:

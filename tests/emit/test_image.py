@@ -8,7 +8,6 @@ import zlib
 import numpy as np
 import pytest
 from everyop import every_operator
-from netbuilder import NetBuilder
 
 from buildtool.emit import packing
 from buildtool.emit.image import HEADER_BYTES, image_layout, read_image, weight_image
@@ -17,6 +16,7 @@ from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import Graph, Quantization
 from buildtool.plan.assemble.layerwise import plan
 from buildtool.target.registry import load_target
+from buildtool.zoo.drawn import NetBuilder
 
 TARGET = load_target("cortex-m4")
 

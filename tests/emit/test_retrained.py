@@ -9,9 +9,9 @@ from everyop import every_operator
 from retrained import retrained, retrained_model
 
 from buildtool.api import handle
-from buildtool.graph.digest import topology_digest
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph
 from buildtool.zoo import build
 

@@ -14,7 +14,6 @@ from cbuilds import BUILDS, WARNINGS
 from channelnets import channel_moves
 from everyop import every_operator
 from needs import needs_tool
-from netbuilder import NetBuilder
 from paths import ROOT
 from statenets import ring
 
@@ -31,6 +30,7 @@ from buildtool.plan.types import Group, Region
 from buildtool.target.kernels import kernel_includes
 from buildtool.target.registry import load_target
 from buildtool.zoo import build
+from buildtool.zoo.drawn import NetBuilder
 
 TARGET = load_target("cortex-m4")
 INCLUDES = [f"-I{folder}" for folder in kernel_includes(TARGET)]

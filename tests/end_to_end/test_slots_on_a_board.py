@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from netbuilder import NetBuilder
 from paths import TESTS
 from probe import ROOT, link, load_board, one_set, run
 
@@ -21,6 +20,7 @@ from buildtool.graph.rewrite import rewrite
 from buildtool.plan.assemble.layerwise import plan
 from buildtool.target.kernels import apart, kernel_includes
 from buildtool.target.registry import load_target
+from buildtool.zoo.drawn import NetBuilder
 
 pytestmark = pytest.mark.slow
 

@@ -7,10 +7,10 @@ import subprocess
 import sys
 
 import pytest
-from netbuilder import NetBuilder
 from paths import ROOT
 
 from buildtool.graph.tflite.writer import write_model
+from buildtool.zoo.drawn import NetBuilder
 
 SCRIPT = ROOT / "benchmarks" / "strangers.py"
 

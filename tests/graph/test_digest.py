@@ -9,9 +9,9 @@ import pytest
 from flatfiles import FileTensor
 from samplefiles import Sheet, mixed
 
-from buildtool.graph.digest import topology_digest
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import (
     Activation,
     ConvAttrs,

@@ -10,7 +10,6 @@ from fusednets import split_network
 from graphs import inputs_for
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from netbuilder import NetBuilder
 
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.fusions import fusions, with_sliced_fusions
@@ -19,6 +18,7 @@ from buildtool.graph.numbering import is_numbered
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import OpKind, Quantization
+from buildtool.zoo.drawn import NetBuilder
 
 
 @settings(derandomize=True, deadline=None, max_examples=12)

@@ -14,12 +14,12 @@ from randomnets import networks
 from wired import wired_net
 from zeronet import Net
 
-from buildtool.graph.digest import topology_digest
 from buildtool.graph.numbering import is_numbered, numbered
 from buildtool.graph.order import reorder
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import DType, ElementwiseAttrs, Graph, Op, OpKind, Quantization, Tensor
 
 SEEDS = st.integers(0, 1 << 30)

@@ -5,9 +5,9 @@ import pytest
 from onnxexport import Style, export
 from zoo_networks import ALL, built
 
-from buildtool.graph.digest import topology_digest
-from buildtool.graph.onnxqdq.reader import read_qdq
+from buildtool.graph.onnx.reader import read_qdq
 from buildtool.graph.rewrite import rewrite
+from buildtool.graph.topology import topology_digest
 
 STYLES = {
     "signed": Style(),

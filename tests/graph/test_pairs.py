@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from litert import run
-from netbuilder import NetBuilder, quant
 from samplefiles import Sheet, Tensor
 
 from buildtool.base.errors import BuildtoolError, ToolError, UnsupportedError
@@ -18,6 +17,7 @@ from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Activation, Attrs, DType, Op, OpKind, QuotientAttrs
 from buildtool.target.catalogue import constants_bytes, operands, select
 from buildtool.target.registry import load_target
+from buildtool.zoo.drawn import NetBuilder, quant
 
 EVERY = np.arange(-128, 128).astype(np.int8)
 
@@ -26,7 +26,7 @@ def alone(kind, *quants, values=(), attrs=None, out=None):
     """Outputs of an operator alone, of all bytes beside other operands."""
     net = NetBuilder(1)
     inputs = [net.input((256,), q=q) for q in quants]
-    y = net.op(kind, inputs, (256,), attrs or Attrs(), out or quant(0.05, 3))
+    y = net.op(kind, inputs, attrs or Attrs(), out or quant(0.05, 3))
     graph = net.graph([y])
     return execute(graph, [EVERY, *values])[y].astype(int)
 
@@ -73,7 +73,7 @@ def test_beside_one_constant_element_it_is_a_lookup(board, first, kind):
         attrs = QuotientAttrs() if kind is OpKind.DIV else Attrs()
         truth = kind is OpKind.LESS
         dtype, q = (DType.BOOL, None) if truth else (DType.INT8, quant(0.5, 0))
-        y = net.op(kind, (one, x) if first else (x, one), (1, 4, 5, 6), attrs, q, dtype)
+        y = net.op(kind, (one, x) if first else (x, one), attrs, q, dtype)
     graph, target = net.graph([y]), load_target(board)
     kernel = select(target, graph, graph.ops[-1])
     assert kernel.packing == "lut"
@@ -86,7 +86,7 @@ def test_a_clamp_to_one_becomes_part_of_the_operator_before_it():
     net = NetBuilder(3)
     x = net.conv(net.input((1, 5, 5, 3)), 4)
     q = net.tensors[x].quant
-    y = net.op(OpKind.RELU_N1_TO_1, (x,), net.shape(x), Attrs(), q)
+    y = net.op(OpKind.RELU_N1_TO_1, (x,), Attrs(), q)
     (op,) = rewrite(read_model(write_model(net.graph([y])))).ops
     assert op.attrs.activation is Activation.RELU_N1_TO_1
 
@@ -163,7 +163,7 @@ def test_a_condition_that_chooses_slices_is_refused():
 def test_where_litert_stops_the_answer_says_so():
     net = NetBuilder(7)
     x = net.input((256,), q=quant(0.1, 0))
-    y = net.op(OpKind.SQRT, (x,), (256,), Attrs(), quant(0.1, 0))
+    y = net.op(OpKind.SQRT, (x,), Attrs(), quant(0.1, 0))
     graph = net.graph([y])
     with pytest.raises(ToolError, match=r"LiteRT stops: .*non-negative"):
         reference(Reference.LITERT, write_model(graph), graph, graph, [EVERY])

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from graphs import inputs_for
 from hypothesis import given, settings
-from netbuilder import NetBuilder
 from viewnets import sliced_networks, taken
 
 from buildtool.base.errors import PlanError
-from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import total_macs
 from buildtool.graph.numbering import is_numbered
 from buildtool.graph.partviews import (
@@ -25,8 +23,9 @@ from buildtool.graph.partviews import (
 )
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
-from buildtool.graph.topology import topology
+from buildtool.graph.topology import topology, topology_digest
 from buildtool.graph.types import Activation, OpKind
+from buildtool.zoo.drawn import NetBuilder
 
 
 def _possible(graph):

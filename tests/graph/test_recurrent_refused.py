@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from netbuilder import NetBuilder
 
 from buildtool.base.errors import BuildtoolError
 from buildtool.graph.tflite import recurrent as written
@@ -13,6 +12,7 @@ from buildtool.graph.tflite.fileops import FileOp
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import DType, Graph, LstmAttrs, LstmInput, Op, Quantization, SvdfAttrs, Tensor
+from buildtool.zoo.drawn import NetBuilder
 from buildtool.zoo.drawn_state import lstm, svdf
 
 L = LstmInput

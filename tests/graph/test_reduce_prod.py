@@ -26,9 +26,8 @@ def product(net, x, axes, keep, factor, zero_point=0):
     shape = net.shape(x)
     count = math.prod(shape[a] for a in axes)
     logarithm = count * (math.log(net.scale(x)) - math.log(factor))
-    out = [1 if d in axes else n for d, n in enumerate(shape) if keep or d not in axes]
     q = quant(math.exp(min(max(logarithm, -80), 80)), zero_point)
-    return net.op(OpKind.REDUCE_PROD, (x,), out, MeanAttrs(axes, keep), q)
+    return net.op(OpKind.REDUCE_PROD, (x,), MeanAttrs(axes, keep), q)
 
 
 @st.composite

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from graphs import inputs_for
 from litert import run_graph
-from netbuilder import NetBuilder, quant
 
 from buildtool.base.errors import ModelError, UsageError
 from buildtool.graph.ops import TABLE_KINDS
 from buildtool.graph.reference import execute, table
 from buildtool.graph.reference.softmax import exponentials
 from buildtool.graph.types import OpKind, Quantization, SoftmaxAttrs
+from buildtool.zoo.drawn import NetBuilder, quant
 
 
 def check(graph, inputs):
@@ -123,7 +123,7 @@ def test_wrong_inputs_are_refused():
 def test_an_error_names_the_operator():
     net = NetBuilder(0)
     x = net.input((1, 4), q=quant(2.0**-40))
-    graph = net.graph([net.op(OpKind.SOFTMAX, (x,), (1, 4), SoftmaxAttrs(), quant(1 / 256, -128))])
+    graph = net.graph([net.op(OpKind.SOFTMAX, (x,), SoftmaxAttrs(), quant(1 / 256, -128))])
     with pytest.raises(ModelError) as caught:
         execute(graph, [np.zeros((1, 4), np.int8)])
     assert caught.value.operator == "#0 SOFTMAX"

@@ -16,7 +16,7 @@ from recurrentnets import (
 )
 
 from buildtool.graph.consistency import check_graph
-from buildtool.graph.reference import narrow
+from buildtool.graph.reference import curves
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 
@@ -64,8 +64,8 @@ def test_outputs_of_the_drawn_operators_are_spread():
 
 def test_functions_of_sixteen_bits_are_what_they_are_called():
     every = np.arange(-32768, 32768)
-    error = narrow.logistic(every) / 32768 - 1 / (1 + np.exp(-every / 4096))
+    error = curves.logistic(every) / 32768 - 1 / (1 + np.exp(-every / 4096))
     assert np.abs(error).max() < 4e-4
     for bits in range(7):
-        error = narrow.tanh(every, bits) / 32768 - np.tanh(every / 2.0 ** (15 - bits))
+        error = curves.tanh(every, bits) / 32768 - np.tanh(every / 2.0 ** (15 - bits))
         assert np.abs(error).max() < 8e-4

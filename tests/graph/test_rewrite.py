@@ -10,7 +10,6 @@ from flatfiles import FileOperator, FileTensor, constant, write
 from hypothesis import given, settings
 from litert import run
 from needs import needs_shared
-from netbuilder import NetBuilder
 from randomnets import Net, networks
 from samplefiles import Sheet, mixed
 
@@ -32,6 +31,7 @@ from buildtool.graph.types import (
     Source,
     TransposeAttrs,
 )
+from buildtool.zoo.drawn import NetBuilder
 
 
 def shared_model(name: str) -> Graph:

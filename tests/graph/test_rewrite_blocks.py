@@ -9,7 +9,6 @@ from graphs import inputs_for
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from litert import run
-from netbuilder import NetBuilder
 from samplefiles import Sheet
 
 from buildtool.graph import types as g
@@ -19,6 +18,7 @@ from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import OpKind
+from buildtool.zoo.drawn import NetBuilder
 
 SETTINGS = settings(derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 

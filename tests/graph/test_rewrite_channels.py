@@ -7,7 +7,6 @@ from branchnets import shuffled
 from graphs import inputs_for, patterns, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from netbuilder import NetBuilder
 
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
@@ -21,7 +20,7 @@ from buildtool.graph.types import (
     SliceAttrs,
     WidenedAttrs,
 )
-from buildtool.zoo.drawn import WideNetBuilder
+from buildtool.zoo.drawn import NetBuilder, WideNetBuilder
 
 
 @st.composite

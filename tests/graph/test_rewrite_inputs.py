@@ -3,13 +3,13 @@
 import litert
 import numpy as np
 import pytest
-from netbuilder import NetBuilder
 
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import DType, OpKind, TransposeAttrs
+from buildtool.zoo.drawn import NetBuilder
 
 
 def _transposed(net, x, perm):

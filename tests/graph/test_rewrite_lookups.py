@@ -8,7 +8,6 @@ import pytest
 from graphs import inputs_for, patterns, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from netbuilder import NetBuilder
 from retrained import retrained_model
 
 from buildtool.base.errors import BuildtoolError, UnsupportedError
@@ -19,6 +18,7 @@ from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.topology import topology
 from buildtool.graph.types import Activation, DType, OpKind
+from buildtool.zoo.drawn import NetBuilder
 
 SHAPE = (2, 3, 4, 5)
 CURVES = (

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from graphs import inputs_for, one_operator_graphs, seeds
 from hypothesis import given, settings
-from netbuilder import NetBuilder
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.emit.packing import pack
@@ -17,6 +16,7 @@ from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import OpKind
+from buildtool.zoo.drawn import NetBuilder
 
 KINDS = [OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED]
 _quick = settings(derandomize=True, deadline=None, max_examples=25)

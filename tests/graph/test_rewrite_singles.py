@@ -5,14 +5,14 @@ import numpy as np
 from graphs import inputs_for, patterns, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from netbuilder import NetBuilder
 
-from buildtool.graph.digest import topology_digest
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Activation, ConvAttrs, DepthwiseAttrs, OpKind, Pad
+from buildtool.zoo.drawn import NetBuilder
 
 
 @st.composite

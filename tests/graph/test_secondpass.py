@@ -8,12 +8,11 @@ from gatednets import efficient_net
 from graphs import inputs_for
 
 from buildtool.base.errors import PlanError
-from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import op_macs, total_macs
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.secondpass import repetitions, with_second_passes, without_second_passes
-from buildtool.graph.topology import topology
+from buildtool.graph.topology import topology, topology_digest
 from buildtool.graph.types import SecondPass
 from buildtool.plan.schedule.gates import gates
 

@@ -14,7 +14,6 @@ from statenets import ONCE, RING_OPS, first_value, initialising, ring_file, ring
 
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.firmware.run.compare import referrer
-from buildtool.graph.digest import topology_digest
 from buildtool.graph.flow import flow_of
 from buildtool.graph.liveness import live_ranges, state_of
 from buildtool.graph.numbering import is_numbered, numbered
@@ -24,7 +23,7 @@ from buildtool.graph.rewrite import rewrite
 from buildtool.graph.states import settled
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.topology import topology
+from buildtool.graph.topology import topology, topology_digest
 from buildtool.graph.types import OpKind
 
 MODELS = {graph.name: graph for graph in (make(7) for make in statenets.MAKERS)}

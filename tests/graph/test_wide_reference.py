@@ -88,9 +88,7 @@ def test_additions_that_litert_shifts_are_refused(monkeypatch):
     """Where all three scales are powers of two and the file allows it; else they are scaled as any others."""
     net = WideNetBuilder(9)
     x, y = (net.input((1, 4, 4, 2), q=quant(2.0**-n)) for n in (10, 11))
-    graph = net.graph(
-        [net.op(OpKind.SUB, (x, y), (1, 4, 4, 2), g.ElementwiseAttrs(), quant(s)) for s in (2.0**-10, 0.001)]
-    )
+    graph = net.graph([net.op(OpKind.SUB, (x, y), g.ElementwiseAttrs(), quant(s)) for s in (2.0**-10, 0.001)])
     _equal(graph, seeded(graph, 1, 2)[0])
     monkeypatch.setattr(pointwise, "POWERS_OF_TWO", True)
     with pytest.raises(UnsupportedError, match="powers of two"):

@@ -6,13 +6,13 @@ import tflite
 from graphs import KIND_GROUPS, graphs_of_one_of, inputs_for, seeds, small_networks
 from hypothesis import HealthCheck, given, settings
 from litert import interpreter, run, run_graph
-from netbuilder import NetBuilder
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import BUFFER_ALIGNMENT, write_model
 from buildtool.graph.types import Graph, Op, OpKind, Pad, PadAttrs, PoolAttrs
+from buildtool.zoo.drawn import NetBuilder
 
 SETTINGS = settings(derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -18,7 +18,6 @@ from cbuilds import BUILDS, WARNINGS
 from everyop import every_operator
 from kernelboard import Call, Firmware, Memory
 from needs import needs_tool
-from netbuilder import NetBuilder
 from paths import ROOT, TESTS
 
 from buildtool.api import handle
@@ -37,6 +36,7 @@ from buildtool.target.digest import planning_digest
 from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_board, load_target, make_target, toolchain
 from buildtool.zoo import build
+from buildtool.zoo.drawn import NetBuilder
 
 STAND_IN = str(TESTS / "support/cmsis_nn")
 REAL = os.environ.get("CMSIS_NN_PATH")

@@ -10,7 +10,6 @@ import itertools
 
 import pytest
 from needs import needs_shared
-from netbuilder import NetBuilder
 from paths import ROOT
 
 from buildtool.api import handle
@@ -21,6 +20,7 @@ from buildtool.plan.codec import from_bytes
 from buildtool.plan.models import load_network
 from buildtool.plan.summary.summary import summarize
 from buildtool.target.registry import load_board, make_target
+from buildtool.zoo.drawn import NetBuilder
 
 COMPILER = "clang 22."  # the catalogues' counts are of its code
 BOARDS = ("cortex-m4", "cortex-m55", "qemu-virt-rv32", "qemu-virt-rv32v", "qemu-virt-rv32v256")

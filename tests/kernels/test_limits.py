@@ -8,7 +8,6 @@ from hostfamily import on_host
 from litert import run_graph
 from loaded import load_target
 from needs import needs_tool
-from netbuilder import NetBuilder
 from paths import TESTS
 from placement import run_parts, run_whole
 from recurrentnets import inputs_for_steps
@@ -17,7 +16,7 @@ from widecases import LONG, WIDE, conv, dense, depthwise, elementwise, pool
 
 from buildtool.graph.types import OpKind
 from buildtool.target.catalogue import select
-from buildtool.zoo.drawn import WideNetBuilder
+from buildtool.zoo.drawn import NetBuilder, WideNetBuilder
 from buildtool.zoo.drawn_state import lstm, svdf
 
 BOARDS = {

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from ckernels import KERNELS
 from needs import needs_tool
-from netbuilder import NetBuilder
 
 from buildtool.api import handle
 from buildtool.firmware.run import validation
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Activation, OpKind
+from buildtool.zoo.drawn import NetBuilder
 
 slow = pytest.mark.slow
 FAMILY = "reference_threads"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import tflite
-from netbuilder import NetBuilder
 
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph, OpKind
 from buildtool.split.convert import in_order
+from buildtool.zoo.drawn import NetBuilder
 
 
 def interleaved() -> Graph:

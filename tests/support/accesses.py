@@ -75,7 +75,7 @@ def traced(firmware: Firmware, calls: Sequence[Call]) -> tuple[list[Done], list[
     request = RunRequest({"cases.bin": cases}, ("results.bin", counting.OUTPUT), timeout=600.0, count=True)
     plugin = counting.counting_plugin(SOURCE)
     watched = f"memory={image.memory[0]}:{image.memory[1] - image.memory[0]}"
-    line = runner.counting(runner.command(board, elf), plugin, [watched])
+    line = runner.with_plugin(runner.command(board, elf), plugin, [watched])
     files, _ = run_program(line, request, what="the traced calls", links=(plugin,))
     seen = _parsed(files[counting.OUTPUT].decode("ascii"))
     assert len(seen) == sum(call.repeats for call in calls)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
-from netbuilder import NetBuilder
 
 from buildtool.graph.types import Activation, Graph, OpKind, SliceAttrs, TransposeAttrs
+from buildtool.zoo.drawn import NetBuilder
 
 _kernels = st.sampled_from([(1, 1), (3, 3), (3, 3), (5, 3), (1, 3)])
 _channels = st.integers(1, 6)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from branchnets import shuffled
-from netbuilder import NetBuilder
 
 from buildtool.graph.types import Activation, Graph, OpKind, SliceAttrs, TransposeAttrs
+from buildtool.zoo.drawn import NetBuilder
 
 _WIDTHS = ((24, 1), (28, 1), (32, 2), (36, 1), (42, 1), (48, 2), (56, 1), (64, 1), (72, 1), (80, 1), (88, 1))
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 
-from netbuilder import NetBuilder, quant
 from spread import spread
 
 from buildtool.graph import types as g
 from buildtool.graph.types import Activation, DType, Graph, OpKind
+from buildtool.zoo.drawn import NetBuilder, quant
 
 
 @functools.cache
@@ -120,9 +120,7 @@ def _arranged(net: NetBuilder, x: int) -> list[int]:
     y = net.unary(OpKind.ABS, y)
     y = net.move(OpKind.BATCH_TO_SPACE_ND, y, (batch, 5, 4, 6), g.BatchBlockAttrs((2, 3), ((1, 0), (2, 0))))
     places = [net.arg(OpKind.ARG_MAX, y, 3), net.arg(OpKind.ARG_MIN, y, 2, DType.INT64)]
-    product = net.op(
-        OpKind.REDUCE_PROD, (y,), (batch, 5, 4), g.MeanAttrs((3,)), quant(net.scale(y) ** 6 * 2e7)
-    )
+    product = net.op(OpKind.REDUCE_PROD, (y,), g.MeanAttrs((3,)), quant(net.scale(y) ** 6 * 2e7))
     y = net.extreme(OpKind.REDUCE_MAX, y, (3,))  # 5 x 4
     y = net.move(OpKind.TILE, y, (batch, 10, 12), g.TileAttrs((1, 2, 3)))
     return [net.extreme(OpKind.REDUCE_MIN, y, (2,), keep_dims=True), product, *places]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from netbuilder import NetBuilder
-
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import Graph, OpKind
+from buildtool.zoo.drawn import NetBuilder
 
 
 def split_network(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
-from netbuilder import NetBuilder
 
 from buildtool.graph.types import Graph, OpKind
+from buildtool.zoo.drawn import NetBuilder
 
 # EfficientNet-B0: kernel, expansion, channels, stride of the first of so many blocks
 _STAGES = ((3, 1, 16, 1, 1), (3, 6, 24, 2, 2), (5, 6, 40, 2, 2), (3, 6, 80, 2, 3), (5, 6, 112, 1, 3))

@@ -21,13 +21,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from hypothesis import strategies as st
-from netbuilder import NetBuilder
 from networks import small_networks
 
 from buildtool.api.checking.cases import network
 from buildtool.graph import types as g
 from buildtool.graph.ops import COMPARISONS, DEFS
 from buildtool.graph.types import Activation, DType, Graph, OpKind
+from buildtool.zoo.drawn import NetBuilder
 
 __all__ = [
     "KIND_GROUPS",

@@ -27,10 +27,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from netbuilder import NetBuilder
 from paths import ROOT
 
 from buildtool.graph.tflite.writer import write_model
+from buildtool.zoo.drawn import NetBuilder
 
 SCONSTRUCT = """
 env = Environment(tools=["cc", "link", "ar", "as", "buildtool_network", "compile_commands"])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hypothesis import strategies as st
-from netbuilder import NetBuilder
 
 from buildtool.graph import types as g
 from buildtool.graph.types import Activation, DType, Graph, OpKind
+from buildtool.zoo.drawn import NetBuilder
 
 MAX_SIDE = 17  # rows and columns that no block exceeds
 MAX_CHANNELS = 16

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from litert import interpreter
-from netbuilder import NetBuilder
 
 from buildtool.graph.reference import execute, next_held
 from buildtool.graph.types import Activation, Graph, OpKind, TransposeAttrs
+from buildtool.zoo.drawn import NetBuilder
 from buildtool.zoo.drawn_state import lstm, svdf
 
 CELL_BITS = range(9, 16)

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 from flatfiles import FileOperator, FileTensor, constant, write
-from netbuilder import NetBuilder
 
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.types import AxisAttrs, Graph, Op, OpKind, SliceAttrs, State, TransposeAttrs
+from buildtool.zoo.drawn import NetBuilder
 
 
 def _state(net: NetBuilder, like: int, shape=None, *, random: bool = True) -> int:

@@ -12,10 +12,10 @@ from collections.abc import Callable
 import recurrentnets
 import statenets
 import widenets
-from netbuilder import NetBuilder
 from wired import watts_strogatz
 
 from buildtool.graph.types import Activation, Graph, OpKind, PoolAttrs, ResizeAttrs, TransposeAttrs
+from buildtool.zoo.drawn import NetBuilder
 
 _RELU = Activation.RELU
 
@@ -164,10 +164,8 @@ def _audio(net: _Net) -> list[int]:
     for _ in range(net.choose.randint(2, 3)):
         x = net.conv(x, 0, kernel=(3, 3), same=True, depth_multiplier=1)
         x = net.conv(x, 8, activation=_RELU)
-    pooled = net.op(
-        OpKind.AVERAGE_POOL_2D, (x,), (1, 1, 1, 8), PoolAttrs(net.shape(x)[1:3], net.shape(x)[1:3]),
-        net.tensors[x].quant,
-    )  # fmt: skip
+    window = PoolAttrs(net.shape(x)[1:3], net.shape(x)[1:3])
+    pooled = net.op(OpKind.AVERAGE_POOL_2D, (x,), window, net.tensors[x].quant)
     flat = net.flatten(pooled)
     return [net.softmax(net.dense(flat, 6)), net.dense(flat, 2), x]
 

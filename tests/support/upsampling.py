@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hypothesis import strategies as st
-from netbuilder import NetBuilder
 
 import buildtool.graph.types as g
 from buildtool.graph.types import Activation, Graph, OpKind
+from buildtool.zoo.drawn import NetBuilder
 
 _RESIZES = {
     "nearest": (OpKind.RESIZE_NEAREST_NEIGHBOR, g.ResizeAttrs()),

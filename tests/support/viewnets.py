@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from branchnets import shuffled
 from hypothesis import strategies as st
-from netbuilder import NetBuilder
 
 from buildtool.graph.types import Activation, Graph, OpKind, SliceAttrs
+from buildtool.zoo.drawn import NetBuilder
 
 _kernels = st.sampled_from([(1, 1), (3, 3), (3, 3), (1, 3)])
 

@@ -36,8 +36,8 @@ def _arithmetic(net: WideNetBuilder, x: int, side: int) -> list[int]:
     gate = net.unary(OpKind.LOGISTIC, net.conv(net.mean(y, keep_dims=True), 6))
     y = net.elementwise(OpKind.MUL, net.requantize(y), gate)
     byte = net.cast(net.requantize(y, DType.INT8), DType.INT16)
-    wide = net.op(OpKind.QUANTIZE, (y,), net.shape(y), g.Attrs(), net.random_quant(net.scale(y)), DType.INT32)
-    again = net.op(OpKind.QUANTIZE, (wide,), net.shape(y), g.Attrs(), net.random_quant(net.scale(y) * 1.5))
+    wide = net.op(OpKind.QUANTIZE, (y,), g.Attrs(), net.random_quant(net.scale(y)), DType.INT32)
+    again = net.op(OpKind.QUANTIZE, (wide,), g.Attrs(), net.random_quant(net.scale(y) * 1.5))
     small = net.cast(net.cast(again, DType.INT32), DType.INT8)
     return [net.elementwise(OpKind.ADD, byte, again), small, net.cast(y, DType.INT32)]
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from buildtool.graph.builder import NO_PAD, GraphBuilder, window_shape
+from buildtool.graph.builder import NO_PAD, GraphBuilder
 from buildtool.graph.types import (
     Attrs,
     AxisAttrs,
@@ -47,9 +47,11 @@ class Net(GraphBuilder):
         """A constant of zeros."""
         return self.tensor(shape, _QUANT, dtype, np.zeros(shape, dtype.value))
 
-    def add_op(self, kind: OpKind, inputs: Sequence[int], shape: Sequence[int], attrs: Attrs) -> int:
+    def add_op(
+        self, kind: OpKind, inputs: Sequence[int], attrs: Attrs, shape: Sequence[int] | None = None
+    ) -> int:
         """An operator whose output has the quantisation that all have."""
-        return self.op(kind, inputs, shape, attrs, _QUANT)
+        return self.op(kind, inputs, attrs, _QUANT, shape=shape)
 
     def conv(
         self,
@@ -63,8 +65,7 @@ class Net(GraphBuilder):
     ) -> int:
         """CONV_2D without biases."""
         weights = self.constant((cout, *kernel, self.shape(x)[3] // groups))
-        shape = (self.shape(x)[0], *window_shape(self.shape(x), kernel, stride, pad, dilation), cout)
-        return self.add_op(OpKind.CONV_2D, (x, weights, -1), shape, ConvAttrs(stride, dilation, pad))
+        return self.add_op(OpKind.CONV_2D, (x, weights, -1), ConvAttrs(stride, dilation, pad))
 
     def depthwise(
         self,
@@ -75,61 +76,51 @@ class Net(GraphBuilder):
         dilation: Pair = (1, 1),
     ) -> int:
         """DEPTHWISE_CONV_2D without biases."""
-        n, _, _, channels = self.shape(x)
-        weights = self.constant((1, *kernel, channels))
-        shape = (n, *window_shape(self.shape(x), kernel, stride, pad, dilation), channels)
-        attrs = DepthwiseAttrs(stride, dilation, pad)
-        return self.add_op(OpKind.DEPTHWISE_CONV_2D, (x, weights, -1), shape, attrs)
+        weights = self.constant((1, *kernel, self.shape(x)[3]))
+        return self.add_op(OpKind.DEPTHWISE_CONV_2D, (x, weights, -1), DepthwiseAttrs(stride, dilation, pad))
 
     def max_pool(self, x: int, kernel: Pair = (2, 2), stride: Pair = (2, 2), pad: Pad = NO_PAD) -> int:
         """MAX_POOL_2D."""
-        n, _, _, channels = self.shape(x)
-        shape = (n, *window_shape(self.shape(x), kernel, stride, pad), channels)
-        return self.add_op(OpKind.MAX_POOL_2D, (x,), shape, PoolAttrs(kernel, stride, pad))
+        return self.add_op(OpKind.MAX_POOL_2D, (x,), PoolAttrs(kernel, stride, pad))
 
     def add(self, a: int, b: int) -> int:
         """ADD, with broadcasting."""
-        shape = np.broadcast_shapes(self.shape(a), self.shape(b))
-        return self.add_op(OpKind.ADD, (a, b), shape, ElementwiseAttrs())
+        return self.add_op(OpKind.ADD, (a, b), ElementwiseAttrs())
 
     def relu(self, x: int) -> int:
         """RELU."""
-        return self.add_op(OpKind.RELU, (x,), self.shape(x), ElementwiseAttrs())
+        return self.add_op(OpKind.RELU, (x,), ElementwiseAttrs())
 
     def mean(self, x: int) -> int:
         """MEAN over rows and columns."""
-        n, _, _, channels = self.shape(x)
-        return self.add_op(OpKind.MEAN, (x,), (n, channels), MeanAttrs((1, 2)))
+        return self.add_op(OpKind.MEAN, (x,), MeanAttrs((1, 2)))
 
     def dense(self, x: int, outputs: int) -> int:
         """FULLY_CONNECTED without biases."""
-        n, features = self.shape(x)
-        weights = self.constant((outputs, features))
-        return self.add_op(OpKind.FULLY_CONNECTED, (x, weights, -1), (n, outputs), FullyConnectedAttrs())
+        weights = self.constant((outputs, self.shape(x)[1]))
+        return self.add_op(OpKind.FULLY_CONNECTED, (x, weights, -1), FullyConnectedAttrs())
 
     def reshape(self, x: int, shape: Sequence[int]) -> int:
         """RESHAPE."""
-        return self.add_op(OpKind.RESHAPE, (x,), shape, ElementwiseAttrs())
+        return self.add_op(OpKind.RESHAPE, (x,), ElementwiseAttrs(), shape)
 
     def concat(self, parts: Sequence[int]) -> int:
         """CONCATENATION of channels."""
-        shape = (*self.shape(parts[0])[:3], sum(self.shape(p)[3] for p in parts))
-        return self.add_op(OpKind.CONCATENATION, parts, shape, AxisAttrs(3))
+        return self.add_op(OpKind.CONCATENATION, parts, AxisAttrs(3))
 
     def slice(self, x: int, first: int, count: int) -> int:
         """SLICE of channels."""
-        shape = (*self.shape(x)[:3], count)
-        return self.add_op(OpKind.SLICE, (x,), shape, SliceAttrs((0, 0, 0, first), (1,) * 4, shape))
+        extent = (*self.shape(x)[:3], count)
+        return self.add_op(OpKind.SLICE, (x,), SliceAttrs((0, 0, 0, first), (1,) * 4, extent))
 
     def shuffle(self, x: int, groups: int) -> int:
         """TRANSPOSE of channels alone."""
-        return self.add_op(OpKind.TRANSPOSE, (x,), self.shape(x), ShuffleAttrs(groups))
+        return self.add_op(OpKind.TRANSPOSE, (x,), ShuffleAttrs(groups))
 
     def widened(self, a: int, b: int, before: int) -> int:
         """ADD of `b`, which has fewer channels, as the rewrites make it."""
         filling = self.constant((max(before, self.shape(a)[3] - self.shape(b)[3] - before),))
-        attrs = WidenedAttrs(before=before)
-        return self.add_op(OpKind.ADD, (a, b, filling), self.shape(a), attrs)
+        return self.add_op(OpKind.ADD, (a, b, filling), WidenedAttrs(before=before))
 
     def graph(self, *outputs: int) -> Graph:  # type: ignore[override]
         """The network that makes these tensors."""

@@ -2,7 +2,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from netbuilder import NetBuilder
 
 from buildtool.base.errors import TargetError, UnsupportedError
 from buildtool.graph.types import (
@@ -26,6 +25,7 @@ from buildtool.target.family import load_family, resolved
 from buildtool.target.geometry import VARIABLES
 from buildtool.target.registry import load_board
 from buildtool.target.types import Contract, Costs, KernelVariant, Target, Windows
+from buildtool.zoo.drawn import NetBuilder
 from buildtool.zoo.drawn_state import lstm, svdf
 
 ENTRY = """

@@ -6,7 +6,6 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from loaded import own_board
 from needs import needs_tool
-from netbuilder import NetBuilder
 from paths import script
 from probe import GCC, load_board, one_set, plugin, probe, report, run
 
@@ -16,6 +15,7 @@ from buildtool.firmware.run import execute
 from buildtool.fronts.cli import main as cli
 from buildtool.graph.tflite.writer import write_model
 from buildtool.target.types import RunRequest
+from buildtool.zoo.drawn import NetBuilder
 
 
 def test_the_stack_is_measured_to_a_word_and_globals_lie_in_the_chips_memories():

@@ -24,6 +24,15 @@ def program(folder: Path, name: str, says: str) -> Path:
     return script(folder / name, f"echo '{says}'")
 
 
+def test_another_compiler_behind_an_unchanged_script_is_asked_what_it_is(bare_machine):
+    """Also by a process that lives on, as the daemon does."""
+    behind = bare_machine / "behind"
+    script(bare_machine / "clang-30", f". {behind}")
+    for version in ("22.1.8", "21.1.1"):
+        behind.write_text(f"echo clang version {version}\n")
+        assert find_clang().identity == f"clang {version}"
+
+
 @pytest.mark.parametrize(
     ("board", "tool", "hint"),
     [

@@ -7,7 +7,6 @@ from functools import cache
 
 import pytest
 from needs import needs_shared
-from netbuilder import NetBuilder
 
 from buildtool.api import handle
 from buildtool.base.errors import PlanError
@@ -15,6 +14,7 @@ from buildtool.base.session import Session
 from buildtool.fronts.cli import main as cli
 from buildtool.graph.tflite.writer import write_model
 from buildtool.target.registry import load_board
+from buildtool.zoo.drawn import NetBuilder
 
 NETWORK = "mobilenetv2:size=32,alpha=0.35,classes=10"
 SHORT = "mobilenetv1_025_96"  # half as many operators

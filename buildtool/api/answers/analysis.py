@@ -25,7 +25,7 @@ from buildtool.target.choice import load_target
 from buildtool.target.registry import board_names, load_board
 
 if TYPE_CHECKING:
-    from buildtool.api.requests.analyze import Analyze
+    from buildtool.api.requests.kinds import Analyze
     from buildtool.base.session import Session
     from buildtool.graph.types import Graph
     from buildtool.schema.analysis import (

@@ -34,7 +34,7 @@ from buildtool.plan.types import SOURCE, BufferKind
 from buildtool.target.choice import load_target
 
 if TYPE_CHECKING:
-    from buildtool.api.requests.report import Report
+    from buildtool.api.requests.kinds import Report
     from buildtool.base.session import Session
     from buildtool.schema.analysis import NoPlan, Verdict
     from buildtool.schema.reports import (

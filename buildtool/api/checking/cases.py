@@ -209,7 +209,7 @@ def _split(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
 
 def _transpose(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
     perm = tuple(int(n) for n in draw.permutation(4))
-    return net.move(OpKind.TRANSPOSE, x, [net.shape(x)[n] for n in perm], g.TransposeAttrs(perm))
+    return net.move(OpKind.TRANSPOSE, x, attrs=g.TransposeAttrs(perm))
 
 
 def _slice(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
@@ -218,8 +218,7 @@ def _slice(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     strides = [pick(draw, (1, 1, 2)) if kind is OpKind.STRIDED_SLICE else 1 for _ in shape]
     most = [(n - 1 - b) // s + 1 for n, b, s in zip(shape, begins, strides, strict=True)]
     extents = [int(draw.integers(1, n + 1)) for n in most]
-    attrs = g.SliceAttrs(tuple(begins), tuple(strides), tuple(extents))
-    return net.move(kind, x, extents, attrs)
+    return net.move(kind, x, attrs=g.SliceAttrs(tuple(begins), tuple(strides), tuple(extents)))
 
 
 def _resize(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
@@ -235,27 +234,25 @@ def _converted(net: NetBuilder, draw: Draw, kind: OpKind, shape: Sequence[int]) 
     source, result = (DType(f"int{bits}") for bits in _pair(draw, DEFS[kind].conversions))
     if source is DType.INT32:
         half = net.input(shape, DType.INT16)
-        x = net.op(OpKind.QUANTIZE, (half,), shape, g.Attrs(), quant(net.scale(half) / 3e4), source)
+        x = net.op(OpKind.QUANTIZE, (half,), g.Attrs(), quant(net.scale(half) / 3e4), source)
     else:
         x = net.input(shape, source)
     if kind is OpKind.CAST:
         return net.cast(x, result)
     steps = {DType.INT8: 8, DType.INT16: 16, DType.INT32: 31}
     scale = net.scale(x) * 2.0 ** (steps[source] - steps[result]) * float(np.exp(draw.uniform(-0.7, 0.7)))
-    return net.op(kind, (x,), shape, g.Attrs(), net.random_quant(scale, result), result)
+    return net.op(kind, (x,), g.Attrs(), net.random_quant(scale, result), result)
 
 
 def _tile(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     times = (1, *(pick(draw, (1, 2, 3)) for _ in range(3)))
-    shape = [n * m for n, m in zip(net.shape(x), times, strict=True)]
-    return net.move(kind, x, shape, g.TileAttrs(times))
+    return net.move(kind, x, attrs=g.TileAttrs(times))
 
 
 def _gather(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    shape, axis = list(net.shape(x)), pick(draw, (1, 2, 3))
-    indices = tuple(int(n) for n in draw.integers(0, shape[axis], pick(draw, (1, 2, 5, 8))))
-    shape[axis] = len(indices)
-    return net.move(kind, x, shape, g.GatherAttrs(axis, indices))
+    axis = pick(draw, (1, 2, 3))
+    indices = tuple(int(n) for n in draw.integers(0, net.shape(x)[axis], pick(draw, (1, 2, 5, 8))))
+    return net.move(kind, x, attrs=g.GatherAttrs(axis, indices))
 
 
 def _squares(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
@@ -264,13 +261,11 @@ def _squares(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     block = pick(draw, (2, 2, 3, 4))
     if kind is OpKind.DEPTH_TO_SPACE:
         y = net.conv(x, pick(draw, CHANNELS[:8]) * block**2)
-        shape = (batch, rows * block, columns * block, net.shape(y)[3] // block**2)
     else:
         block = min(block, rows, columns)
         cut = (batch, rows // block * block, columns // block * block, depth)
-        y = net.move(OpKind.SLICE, x, cut, g.SliceAttrs((0,) * 4, (1,) * 4, cut))
-        shape = (batch, rows // block, columns // block, depth * block**2)
-    return net.move(kind, y, shape, g.BlockAttrs(block))
+        y = net.move(OpKind.SLICE, x, attrs=g.SliceAttrs((0,) * 4, (1,) * 4, cut))
+    return net.move(kind, y, attrs=g.BlockAttrs(block))
 
 
 def _extreme(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
@@ -282,10 +277,9 @@ def _product(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     """Of a scale that leaves values: neither all zero nor all at the ends."""
     axes = ((3,), (1,), (2,), (2, 3), (1, 3), (1, 2, 3))[int(draw.integers(6))]
     count = math.prod(net.shape(x)[a] for a in axes)
-    shape = [1 if d in axes else n for d, n in enumerate(net.shape(x))]
     logarithm = count * math.log(net.scale(x) * draw.uniform(20, 60)) - math.log(40)
     q = net.random_quant(math.exp(min(max(logarithm, -70), 70)))
-    return net.op(kind, (x,), shape, g.MeanAttrs(axes, True), q)
+    return net.op(kind, (x,), g.MeanAttrs(axes, True), q)
 
 
 def _arg(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:

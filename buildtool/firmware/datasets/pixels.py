@@ -14,7 +14,7 @@ import numpy as np
 from buildtool.base.errors import ToolError, UsageError, suggest
 from buildtool.base.modes import Resize
 from buildtool.firmware.datasets.arrays import Array, quantisation
-from buildtool.options.pixels import NAMED, Normalise
+from buildtool.options.parsers import NAMED, Normalise
 
 if TYPE_CHECKING:
     from pathlib import Path

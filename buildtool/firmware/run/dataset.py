@@ -27,8 +27,8 @@ from buildtool.plan.models import load_model, read_graph
 from buildtool.target.choice import load_board
 
 if TYPE_CHECKING:
-    from buildtool.api.requests.parts import OnDesk
-    from buildtool.api.requests.validate import Data, Validate, ValidateData
+    from buildtool.api.requests.kinds import Validate, ValidateData
+    from buildtool.api.requests.parts import Data, OnDesk
     from buildtool.base.session import Session
     from buildtool.firmware.datasets.arrays import DataSet
     from buildtool.firmware.firmware import Firmware
@@ -211,7 +211,7 @@ def _run(
         )
         progress.ended("firmware", began, len(part))
         if desk is not None and not desk.is_emulated:
-            desk = replace(desk, is_flashed=True)
+            desk = desk._replace(is_flashed=True)
         resets = job.resets(part)
         for at, one, got, reset in zip(part, inputs, outcome.outputs, resets, strict=True):
             began = time.monotonic()

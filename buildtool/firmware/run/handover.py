@@ -26,8 +26,7 @@ from buildtool.target.registry import plugin
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from buildtool.api.requests.debug import Debug
-    from buildtool.api.requests.flash import Flash
+    from buildtool.api.requests.kinds import Debug, Flash
     from buildtool.base.session import Session
     from buildtool.emit.sources import Sources
     from buildtool.firmware.firmware import Firmware

@@ -37,7 +37,7 @@ from buildtool.plan.summary.summary import Summary, summarize
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from buildtool.api.requests.profile import Profile
+    from buildtool.api.requests.kinds import Profile
     from buildtool.base.session import Session
     from buildtool.firmware.planned import Planned
     from buildtool.firmware.run.compare import Array

@@ -20,7 +20,7 @@ from buildtool.firmware.run.subject import firmware, subject
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from buildtool.api.requests.validate import Validate
+    from buildtool.api.requests.kinds import Validate
     from buildtool.base.session import Session
     from buildtool.firmware.planned import Planned
     from buildtool.schema.runs import OperatorBound, ReferenceAnswer, ValidationAnswer

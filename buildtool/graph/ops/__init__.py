@@ -6,7 +6,7 @@ the definition names.
 
 from buildtool.graph.ops import aliases, conv, lookups, moves, pairs, recurrent, reductions, rows, windows
 from buildtool.graph.ops.types import OpDef, Trait
-from buildtool.graph.types import OpKind
+from buildtool.graph.types import Graph, Op, OpKind
 
 _FAMILIES = (conv, windows, pairs, lookups, rows, reductions, moves, aliases, recurrent)
 DEFS: dict[OpKind, OpDef] = {found.kind: found for family in _FAMILIES for found in family.DEFS}
@@ -40,3 +40,21 @@ CLASSES: dict[str, tuple[OpKind, ...]] = {
     "@comparison": _in_order(Trait.COMPARISON),
     "@pair": _in_order(Trait.PAIR, without=_with(Trait.ARITHMETIC)),
 }
+
+
+def varying(graph: Graph, op: Op) -> int | None:
+    """The position of the only operand of `op` that decides its output's bytes, one for one; else None.
+
+    So it is for TABLE_KINDS, and for PAIR_KINDS whose other operands are constants of one element.
+    """
+    op = op.as_seen
+    if op.kind in TABLE_KINDS:
+        return 0
+    if op.kind not in PAIR_KINDS:
+        return None
+    found = [i for i, t in enumerate(op.inputs) if not graph.tensors[t].is_constant]
+    if len(found) != 1:
+        return None
+    others = (graph.tensors[t] for i, t in enumerate(op.inputs) if i != found[0])
+    same = graph.tensors[op.inputs[found[0]]].nhwc == graph.tensors[op.outputs[0]].nhwc
+    return found[0] if same and all(tensor.elements == 1 for tensor in others) else None

@@ -13,9 +13,10 @@ from buildtool.graph.ops.types import Int16, OpDef, Shape, Spelling, Trait
 from buildtool.graph.types import Op, OpKind
 
 
-def _alias_shape(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+def _alias_shape(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> Shape:
     before, after = (math.prod(s) for s in (shapes[0], outputs[0]))
     demand(before == after, f"{before} elements cannot take shape {list(outputs[0])}")
+    return outputs[0]
 
 
 def _shaped(kind: OpKind, function: str, *onnx: str) -> OpDef:

@@ -10,7 +10,6 @@ from buildtool.graph.geometry import (
     check_window,
     demand,
     dilated,
-    expect,
     images,
     spatial,
 )
@@ -35,37 +34,39 @@ def _bias(shapes: list[Shape], op: Op, channels: int) -> None:
         demand(shapes[2] == (channels,), f"the bias has shape {list(shapes[2])}, expected [{channels}]")
 
 
-def _conv_2d_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+def _convolved(op: Op, attrs: ConvAttrs, shapes: list[Shape], channels: int) -> Shape:
+    """The output of a convolution of that many output channels."""
+    demand(min(attrs.dilation) >= 1, f"dilation {list(attrs.dilation)} is not positive")
+    _bias(shapes, op, channels)
+    extent = [dilated(k, d) for k, d in zip(shapes[1][1:3], attrs.dilation, strict=True)]
+    return (shapes[0][0], *spatial(shapes[0], attrs, extent), channels)
+
+
+def _conv_2d_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     images(shapes, 2)
-    x, (cout, kh, kw, per_group) = shapes[0], shapes[1]
+    x, (cout, _, _, per_group) = shapes[0], shapes[1]
     attrs = attributes(op, ConvAttrs)
     check_window(attrs)
-    demand(min(attrs.dilation) >= 1, f"dilation {list(attrs.dilation)} is not positive")
     demand(x[3] % per_group == 0, f"{x[3]} input channels do not divide into groups of {per_group}")
     groups = x[3] // per_group
     demand(cout % groups == 0, f"{cout} output channels do not divide into {groups} groups")
-    _bias(shapes, op, cout)
-    extent = (dilated(kh, attrs.dilation[0]), dilated(kw, attrs.dilation[1]))
-    expect(outputs[0], (x[0], *spatial(x, attrs, extent), cout))
+    return _convolved(op, attrs, shapes, cout)
 
 
-def _depthwise_conv_2d_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+def _depthwise_conv_2d_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     images(shapes, 2)
-    x, (one, kh, kw, cout) = shapes[0], shapes[1]
+    x, (one, _, _, cout) = shapes[0], shapes[1]
     attrs = attributes(op, DepthwiseAttrs)
     check_window(attrs)
-    demand(min(attrs.dilation) >= 1, f"dilation {list(attrs.dilation)} is not positive")
     demand(one == 1, f"the filter's first dimension is {one}, expected 1")
     demand(
         attrs.depth_multiplier >= 1 and cout == x[3] * attrs.depth_multiplier,
         f"{cout} filter channels for {x[3]} input channels times {attrs.depth_multiplier}",
     )
-    _bias(shapes, op, cout)
-    extent = (dilated(kh, attrs.dilation[0]), dilated(kw, attrs.dilation[1]))
-    expect(outputs[0], (x[0], *spatial(x, attrs, extent), cout))
+    return _convolved(op, attrs, shapes, cout)
 
 
-def _transpose_conv_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+def _transpose_conv_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> Shape:
     images(shapes, 2)
     x, (cout, kh, kw, cin) = shapes[0], shapes[1]
     attrs = attributes(op, ConvAttrs)
@@ -74,29 +75,27 @@ def _transpose_conv_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> 
     demand(x[3] == cin, f"{x[3]} input channels, the filter has {cin}")
     _bias(shapes, op, cout)
     demand(len(outputs[0]) == 4, "the output must have 4 dimensions")
-    expect(outputs[0], (x[0], outputs[0][1], outputs[0][2], cout))
     demand(attrs.pad.top < kh and attrs.pad.left < kw, "the padding is larger than the kernel")
+    return (x[0], *outputs[0][1:3], cout)
 
 
-def _fully_connected_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+def _fully_connected_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     demand(len(shapes) == 3 and len(shapes[1]) == 2, "the filter must have 2 dimensions")
     x, (cout, cin) = shapes[0], shapes[1]
     demand(len(x) >= 1 and x[-1] == cin, f"input {list(x)} does not end in the filter's {cin} inputs")
     _bias(shapes, op, cout)
-    if attributes(op, FullyConnectedAttrs).keep_num_dims:
-        expect(outputs[0], (*x[:-1], cout))
-    else:
-        expect(outputs[0], (math.prod(x[:-1]), cout))
+    keeps = attributes(op, FullyConnectedAttrs).keep_num_dims
+    return (*x[:-1], cout) if keeps else (math.prod(x[:-1]), cout)
 
 
-def _matmul_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+def _matmul_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     attrs = attributes(op, MatmulAttrs)
     demand(len(shapes) == 2 and min(map(len, shapes)) >= 2, "two operands of 2 dimensions or more are needed")
     x, y = shapes
     rows, inner = x[-2:] if not attrs.adj_x else x[:-3:-1]
     height, columns = y[-2:] if not attrs.adj_y else y[:-3:-1]
     demand(inner == height, f"{inner} columns of the first operand for {height} rows of the second")
-    expect(outputs[0], (*broadcast(x[:-2], y[:-2]), rows, columns))
+    return (*broadcast(x[:-2], y[:-2]), rows, columns)
 
 
 def _weighted_types(graph: Graph, op: Op) -> None:
@@ -137,18 +136,17 @@ def _layer(
     onnx: Mapping[str, str],
     case: str = "conv",
     call: CallForm = CallForm.ONE_TO_ONE,
-    wide: str = "wide:weighted",
+    int16: Int16 = Int16.READ,
 ) -> OpDef:
-    """An operator with weights and perhaps a bias; where int16 is read, `wide` is its arithmetic."""
+    """An operator with weights and perhaps a bias."""
     return OpDef(
         kind,
         shape,
         f"convolution:{kind.lower()}",
-        read=(Spelling(kind, f"weighted:{kind.lower()}", Int16.READ if wide else Int16.NOT_HERE),),
+        read=(Spelling(kind, f"weighted:{kind.lower()}", int16),),
         written=written,
         onnx=onnx,
         types=_weighted_types,
-        wide=wide,
         call=call,
         case=case,
         operands=3,
@@ -170,7 +168,7 @@ DEFS = (
         "weighted:write_transpose_convolution",
         {"ConvTranspose": "weighted:conv_transpose"},
         case="transpose_conv",
-        wide="",
+        int16=Int16.NOT_HERE,
     ),
     _layer(
         OpKind.FULLY_CONNECTED,

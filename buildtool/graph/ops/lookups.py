@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from buildtool.graph import geometry, quantrules
-from buildtool.graph.geometry import demand, expect
+from buildtool.graph.geometry import demand
 from buildtool.graph.ops.types import (
     NO_UINT8,
     CallForm,
@@ -36,9 +36,9 @@ _NO_QUANTIZE = {
 }
 
 
-def _lookup_shape(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
-    expect(outputs[0], shapes[0])
+def _lookup_shape(_op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     demand(shapes[1] == (256,), f"a table of shape {list(shapes[1])}, expected [256]")
+    return shapes[0]
 
 
 def _leaky_scales(graph: Graph, op: Op) -> None:
@@ -129,10 +129,10 @@ def _function(
 
 _SCALED = quantrules.one_to_one
 _NO_INT16 = Int16.NOT_IN_LITERT
+_WIDE = "activation:apply_wide"
 _CURVE = "activation:transformed"
-_CUT = "activation:clamped"
+_CLAMP = "activation:clamped"
 _UNARY = "activations:unary"
-_CLAMP = "activation:rescale_or_clamp"
 
 DEFS = (
     _function(
@@ -164,16 +164,16 @@ DEFS = (
         _CLAMP,
         Plain(2),
         _SCALED,
-        wide="wide:clamped",
+        wide=_WIDE,
         onnx={"Relu": "activations:clamp", "Clip": "activations:clamp"},
     ),
-    _function(OpKind.RELU6, _CLAMP, Plain(2), _SCALED, wide="wide:clamped"),
+    _function(OpKind.RELU6, _CLAMP, Plain(2), _SCALED, wide=_WIDE),
     _function(
         OpKind.LEAKY_RELU,
         "activation:leaky_relu",
         Plain(2, "LeakyReluOptions", LeakyReluAttrs, {"Alpha": "alpha"}, needed=True),
         _leaky_scales,
-        wide="wide:leaky_relu",
+        wide=_WIDE,
         onnx={"LeakyRelu": "activations:leaky_relu"},
     ),
     _function(
@@ -205,8 +205,8 @@ DEFS = (
         onnx={"Elu": "activations:elu"},
         no_uint8=NO_UINT8,
     ),
-    _function(OpKind.RELU_N1_TO_1, _CUT, Plain(1), _SCALED, int16=_NO_INT16),
-    _function(OpKind.RELU_0_TO_1, _CUT, Plain(1), _SCALED, int16=_NO_INT16),
+    _function(OpKind.RELU_N1_TO_1, _CLAMP, Plain(1), _SCALED, int16=_NO_INT16),
+    _function(OpKind.RELU_0_TO_1, _CLAMP, Plain(1), _SCALED, int16=_NO_INT16),
     OpDef(
         OpKind.LOGICAL_NOT,
         geometry.same,
@@ -235,8 +235,8 @@ DEFS = (
         read=(Spelling("QUANTIZE", int16=Int16.READ),),
         written=Plain(1, "QuantizeOptions"),
         types=_quantize_types,
-        wide="wide:rescaled",
-        byte="activation:requantised",
+        wide=_WIDE,
+        byte="activation:rescaled",
         call=CallForm.ONE_TO_ONE,
         case="requantize",
         traits=Trait.TABLE,

@@ -3,10 +3,11 @@
 import math
 
 from buildtool.graph import quantrules
-from buildtool.graph.geometry import attributes, axis_of, demand, expect, images
+from buildtool.graph.geometry import attributes, axis_of, demand, images
 from buildtool.graph.ops.types import CallForm, Int16, OpDef, Plain, Shape, Spelling
 from buildtool.graph.quantrules import QuantError, same_quantization
 from buildtool.graph.types import (
+    AxisAttrs,
     BatchBlockAttrs,
     BlockAttrs,
     GatherAttrs,
@@ -22,7 +23,7 @@ from buildtool.graph.types import (
 )
 
 
-def _pad_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+def _pad_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     attrs, x = attributes(op, PadAttrs), shapes[0]
     demand(len(attrs.paddings) == len(x), f"{len(attrs.paddings)} paddings for {len(x)} dimensions")
     demand(all(min(p) >= 0 for p in attrs.paddings), "negative padding")
@@ -30,19 +31,18 @@ def _pad_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
         edge = 1 if attrs.mode == PadMode.REFLECT else 0
         for n, p in zip(x, attrs.paddings, strict=True):
             demand(max(p) <= n - edge, f"cannot mirror {max(p)} elements of a dimension of {n}")
-    expect(outputs[0], tuple(n + p[0] + p[1] for n, p in zip(x, attrs.paddings, strict=True)))
+    return tuple(n + p[0] + p[1] for n, p in zip(x, attrs.paddings, strict=True))
 
 
-def _transpose_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+def _transpose_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     if isinstance(op.attrs, ShuffleAttrs):
         groups = op.attrs.groups
         demand(len(shapes[0]) == 4, f"a shuffle of {len(shapes[0])} dimensions")
         demand(groups > 0 and shapes[0][3] % groups == 0, f"{groups} groups of {shapes[0][3]} channels")
-        expect(outputs[0], shapes[0])
-        return
+        return shapes[0]
     perm, x = attributes(op, TransposeAttrs).perm, shapes[0]
     demand(sorted(perm) == list(range(len(x))), f"{list(perm)} does not permute {len(x)} dimensions")
-    expect(outputs[0], tuple(x[p] for p in perm))
+    return tuple(x[p] for p in perm)
 
 
 def _joins(axis: int, parts: list[Shape], whole: Shape) -> None:
@@ -54,19 +54,24 @@ def _joins(axis: int, parts: list[Shape], whole: Shape) -> None:
     demand(total == whole[axis], f"{total} elements along axis {axis}, expected {whole[axis]}")
 
 
-def _concatenation_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+def _concatenation_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> Shape:
     demand(len(shapes) >= 1, "nothing to concatenate")
-    _joins(axis_of(op, len(shapes[0])), shapes, outputs[0])
+    axis, first = axis_of(op, len(shapes[0])), shapes[0]
+    if not outputs:
+        outputs = [(*first[:axis], sum(shape[axis] for shape in shapes), *first[axis + 1 :])]
+    _joins(axis, shapes, outputs[0])
+    return outputs[0]
 
 
-def _split_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+def _split_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> Shape:
     demand(len(outputs) >= 1, "a split without outputs")
     axis = axis_of(op, len(shapes[0]))
     _joins(axis, outputs, shapes[0])
     demand(len({s[axis] for s in outputs}) == 1, "the parts of a split differ in size")
+    return outputs[0]
 
 
-def _slice_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+def _slice_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> Shape:
     attrs, x = attributes(op, SliceAttrs), shapes[0]
     entries = (attrs.begin, attrs.stride, attrs.extent)
     demand(all(len(e) == len(x) for e in entries), "one begin, stride and extent a dimension are needed")
@@ -74,43 +79,43 @@ def _slice_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
         last = begin + (extent - 1) * stride
         demand(extent >= 1 and stride != 0, "an empty slice")
         demand(0 <= begin < n and 0 <= last < n, f"elements {begin}..{last} of a dimension of {n}")
-    if op.kind == OpKind.SLICE:
-        expect(outputs[0], attrs.extent)
+    if op.kind is OpKind.SLICE or not outputs:
+        return attrs.extent
     kept = [n for n in attrs.extent if n != 1]
     demand([n for n in outputs[0] if n != 1] == kept, f"output {list(outputs[0])} from {list(attrs.extent)}")
+    return outputs[0]
 
 
-def _tile_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+def _tile_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     multiples, x = attributes(op, TileAttrs).multiples, shapes[0]
     demand(len(multiples) == len(x), f"{len(multiples)} multiples for {len(x)} dimensions")
     demand(all(n >= 1 for n in multiples), f"multiples {list(multiples)} are not positive")
-    expect(outputs[0], tuple(n * m for n, m in zip(x, multiples, strict=True)))
+    return tuple(n * m for n, m in zip(x, multiples, strict=True))
 
 
-def _gather_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+def _gather_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     attrs, x = attributes(op, GatherAttrs), shapes[0]
     demand(0 <= attrs.axis < len(x), f"axis {attrs.axis} of {len(x)} dimensions")
     size = x[attrs.axis]
     demand(len(attrs.indices) >= 1, "nothing is gathered")
     demand(all(0 <= i < size for i in attrs.indices), f"an index is outside a dimension of {size}")
-    expect(outputs[0], (*x[: attrs.axis], len(attrs.indices), *x[attrs.axis + 1 :]))
+    return (*x[: attrs.axis], len(attrs.indices), *x[attrs.axis + 1 :])
 
 
-def _squares_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+def _squares_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     """DEPTH_TO_SPACE, SPACE_TO_DEPTH."""
     images(shapes, 1)
     block, (batch, rows, columns, depth) = attributes(op, BlockAttrs).block, shapes[0]
     demand(block >= 1, f"a block of {block}")
     if op.kind is OpKind.DEPTH_TO_SPACE:
         demand(depth % block**2 == 0, f"{depth} channels are not whole blocks of {block} x {block}")
-        expect(outputs[0], (batch, rows * block, columns * block, depth // block**2))
-        return
+        return (batch, rows * block, columns * block, depth // block**2)
     text = f"{rows} x {columns} pixels are not whole blocks of {block} x {block}"
     demand(rows % block == 0 and columns % block == 0, text)
-    expect(outputs[0], (batch, rows // block, columns // block, depth * block**2))
+    return (batch, rows // block, columns // block, depth * block**2)
 
 
-def _batch_blocks_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+def _batch_blocks_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     """SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND."""
     attrs, x = attributes(op, BatchBlockAttrs), shapes[0]
     count = len(attrs.block)
@@ -131,7 +136,7 @@ def _batch_blocks_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> No
         batch = x[0] // squares
     else:
         batch = x[0] * squares
-    expect(outputs[0], (batch, *sides, *x[1 + count :]))
+    return (batch, *sides, *x[1 + count :])
 
 
 def _concatenation_scales(graph: Graph, op: Op) -> None:
@@ -158,13 +163,13 @@ def _blocks(kind: OpKind, options: str, reference: str, onnx: str) -> OpDef:
     )
 
 
-def _batch_blocks(kind: OpKind, decode: str, reference: str) -> OpDef:
+def _batch_blocks(kind: OpKind, reference: str) -> OpDef:
     """SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND: the rewrite makes other operators of them."""
     return OpDef(
         kind,
         _batch_blocks_shape,
         reference,
-        read=(Spelling(kind, decode),),
+        read=(Spelling(kind, "arranging:batch_blocks"),),
         written="arranging:write_batch_blocks",
         quant=quantrules.unchanged,
     )
@@ -201,7 +206,7 @@ DEFS = (
         _transpose_shape,
         "shape:transpose",
         read=(Spelling("TRANSPOSE", "movement:transpose", Int16.READ),),
-        written="movement:write_transpose",
+        written=Plain(2, "TransposeOptions", parameters={"perm": "perm"}),
         types=_MOVED,
         call=CallForm.COPIES,
         case="transpose",
@@ -216,7 +221,7 @@ DEFS = (
             Spelling("CONCATENATION", "movement:concatenation", Int16.READ),
             Spelling("PACK", "arranging:pack"),
         ),
-        written="movement:write_concatenation",
+        written=Plain(2, "ConcatenationOptions", AxisAttrs, {"Axis": "axis"}),
         types=_MOVED,
         quant=_concatenation_scales,
         call=CallForm.COPIES,
@@ -276,7 +281,7 @@ DEFS = (
             Spelling("BROADCAST_TO", "arranging:broadcast_to"),
             Spelling("FILL", "arranging:fill"),
         ),
-        written="arranging:write_tile",
+        written=Plain(2, "TileOptions", parameters={"multiples": "multiples"}),
         call=CallForm.COPIES,
         case="tile",
         onnx={"Tile": "arranging:tile", "Expand": "arranging:expand"},
@@ -287,13 +292,13 @@ DEFS = (
         _gather_shape,
         "shape:gather",
         read=(Spelling("GATHER", "arranging:gather"), Spelling("GATHER_ND", "arranging:gather_nd")),
-        written="arranging:write_gather",
+        written=Plain(2, "GatherOptions", GatherAttrs, {"Axis": "axis"}, parameters={"indices": "indices"}),
         call=CallForm.GATHERED,
         case="gather",
         onnx={"Gather": "arranging:gather"},
     ),
     _blocks(OpKind.DEPTH_TO_SPACE, "DepthToSpaceOptions", "shape:depth_to_space", "DepthToSpace"),
     _blocks(OpKind.SPACE_TO_DEPTH, "SpaceToDepthOptions", "shape:space_to_depth", "SpaceToDepth"),
-    _batch_blocks(OpKind.BATCH_TO_SPACE_ND, "arranging:batch_to_space_nd", "shape:batch_to_space"),
-    _batch_blocks(OpKind.SPACE_TO_BATCH_ND, "arranging:space_to_batch_nd", "shape:space_to_batch"),
+    _batch_blocks(OpKind.BATCH_TO_SPACE_ND, "shape:batch_to_space"),
+    _batch_blocks(OpKind.SPACE_TO_BATCH_ND, "shape:space_to_batch"),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from buildtool.graph import quantrules
-from buildtool.graph.geometry import broadcast, demand, expect
+from buildtool.graph.geometry import broadcast, demand
 from buildtool.graph.ops.types import (
     NO_UINT8,
     CallForm,
@@ -21,33 +21,32 @@ from buildtool.graph.types import DType, Graph, Op, OpKind, WidenedAttrs
 _LARGEST_QUOTIENT = 2.0**22  # of DIV: beyond it LiteRT's shift turns negative
 
 
-def _pair_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+def _pair_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     if isinstance(op.attrs, WidenedAttrs):
-        _widened(op.attrs, shapes, outputs)
-        return
+        return _widened(op.attrs, shapes)
     demand(len(shapes) == 2, f"{len(shapes)} inputs, expected 2")
-    expect(outputs[0], broadcast(shapes[0], shapes[1]))
+    return broadcast(shapes[0], shapes[1])
 
 
-def _widened(attrs: WidenedAttrs, shapes: list[Shape], outputs: list[Shape]) -> None:
+def _widened(attrs: WidenedAttrs, shapes: list[Shape]) -> Shape:
     demand(len(shapes) == 3, f"{len(shapes)} inputs, expected 3")
     whole, narrow, filling = shapes
     demand(len(whole) > 0 and whole[:-1] == narrow[:-1], f"shapes {list(whole)} and {list(narrow)}")
     behind = whole[-1] - narrow[-1] - attrs.before
     demand(min(attrs.before, behind) >= 0, f"{narrow[-1]} channels from {attrs.before} on of {whole[-1]}")
     demand(filling == (max(attrs.before, behind),), f"a filling of shape {list(filling)}")
-    expect(outputs[0], whole)
+    return whole
 
 
-def _select_shape(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+def _select_shape(_op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     demand(len(shapes) == 3, f"{len(shapes)} inputs, expected 3")
-    expect(outputs[0], broadcast(shapes[0], broadcast(shapes[1], shapes[2])))
+    return broadcast(shapes[0], broadcast(shapes[1], shapes[2]))
 
 
-def _prelu_shape(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+def _prelu_shape(_op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     demand(len(shapes) == 2, f"{len(shapes)} inputs, expected 2")
     demand(broadcast(shapes[0], shapes[1]) == shapes[0], "alpha is larger than the input")
-    expect(outputs[0], shapes[0])
+    return shapes[0]
 
 
 def _compared_types(graph: Graph, op: Op) -> None:
@@ -98,7 +97,6 @@ def _arithmetic(
     quant: QuantRule,
     numpy: str,
     onnx: Mapping[str, str],
-    wide: str = "",
 ) -> OpDef:
     """ADD, SUB, MUL: with a fused activation."""
     return OpDef(
@@ -109,7 +107,6 @@ def _arithmetic(
         written="pointwise:write_arithmetic",
         types=quantrules.int16_too,
         quant=quant,
-        wide=wide,
         call=CallForm.SEVERAL,
         case="elementwise",
         traits=Trait.ARITHMETIC,
@@ -170,7 +167,6 @@ DEFS = (
         _sums_scales,
         "add",
         {"Add": "elementwise:elementwise", "Sum": "elementwise:summed"},
-        "wide:add_sub",
     ),
     _arithmetic(
         OpKind.SUB,
@@ -178,7 +174,6 @@ DEFS = (
         _sums_scales,
         "subtract",
         {"Sub": "elementwise:elementwise"},
-        "wide:add_sub",
     ),
     _arithmetic(
         OpKind.MUL,

@@ -7,12 +7,13 @@ from buildtool.graph.quantrules import QuantError
 from buildtool.graph.types import Graph, LstmInput, Op, OpKind
 
 
-def _shift_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+def _shift_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> Shape:
     demand(len(shapes) == 2 and shapes[0] == outputs[0], "a shift whose output has another shape")
     axis = axis_of(op, len(shapes[0]))
     rest = [(a, b) for d, (a, b) in enumerate(zip(*shapes, strict=False)) if d != axis]
     fits = len(shapes[1]) == len(shapes[0]) and all(a == b for a, b in rest)
     demand(fits and shapes[1][axis] < shapes[0][axis], f"{list(shapes[1])} into {list(shapes[0])}")
+    return shapes[0]
 
 
 def _state_types(graph: Graph, op: Op) -> None:

@@ -1,26 +1,25 @@
 """Reductions along axes: means, extremes, and the places of extremes."""
 
 from buildtool.graph import quantrules
-from buildtool.graph.geometry import attributes, axis_of, demand, expect
-from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Shape, Spelling
+from buildtool.graph.geometry import attributes, axis_of, demand
+from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Spelling
 from buildtool.graph.quantrules import QuantError, per_tensor, quants, ratio
 from buildtool.graph.types import DType, Graph, MeanAttrs, Op, OpKind
 
+_WRITTEN = Plain(2, "ReducerOptions", MeanAttrs, {"KeepDims": "keep_dims"}, parameters={"axes": "axes"})
 
-def _reduced_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+
+def _reduced_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     attrs, x = attributes(op, MeanAttrs), shapes[0]
     axes = attrs.axes
     demand(axes == tuple(sorted(set(axes))) and len(axes) > 0, f"axes {list(axes)}")
     demand(axes[0] >= 0 and axes[-1] < len(x), f"axes {list(axes)} of {len(x)} dimensions")
-    if attrs.keep_dims:
-        expect(outputs[0], tuple(1 if i in axes else n for i, n in enumerate(x)))
-    else:
-        expect(outputs[0], tuple(n for i, n in enumerate(x) if i not in axes))
+    return tuple(1 if i in axes else n for i, n in enumerate(x) if attrs.keep_dims or i not in axes)
 
 
-def _arg_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+def _arg_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     axis = axis_of(op, len(shapes[0]))
-    expect(outputs[0], (*shapes[0][:axis], *shapes[0][axis + 1 :]))
+    return (*shapes[0][:axis], *shapes[0][axis + 1 :])
 
 
 def _arg_types(graph: Graph, op: Op) -> None:
@@ -48,7 +47,7 @@ def _extreme(kind: OpKind, onnx: str) -> OpDef:
         _reduced_shape,
         "reduction:extreme",
         read=(Spelling(kind, "reducing:reduced"),),
-        written="reducing:write_reduced",
+        written=_WRITTEN,
         quant=quantrules.unchanged,
         call=CallForm.REDUCED,
         case="extreme",
@@ -76,7 +75,7 @@ DEFS = (
         _reduced_shape,
         "reduction:mean",
         read=(Spelling("MEAN", "reducing:reduced", Int16.READ),),
-        written="reducing:write_reduced",
+        written=_WRITTEN,
         types=quantrules.int16_too,
         quant=quantrules.one_to_one,
         call=CallForm.REDUCED,
@@ -90,7 +89,7 @@ DEFS = (
         _reduced_shape,
         "reduction:product",
         read=(Spelling("REDUCE_PROD", "reducing:reduced"),),
-        written="reducing:write_reduced",
+        written=_WRITTEN,
         quant=_product_scales,
         no_uint8=NO_UINT8,
         call=CallForm.REDUCED,

@@ -1,15 +1,15 @@
 """Functions of all channels of a pixel: softmax and its kin."""
 
 from buildtool.graph import quantrules
-from buildtool.graph.geometry import demand, expect
+from buildtool.graph.geometry import demand
 from buildtool.graph.ops.types import CallForm, Int16, OpDef, Plain, Shape, Spelling, Trait
 from buildtool.graph.quantrules import QuantError, is_share, per_tensor, quants
 from buildtool.graph.types import DType, Graph, Op, OpKind, Quantization, SoftmaxAttrs
 
 
-def _of_rows_shape(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
-    demand(len(shapes[0]) >= 1, f"{_op.kind} needs at least one dimension")
-    expect(outputs[0], shapes[0])
+def _of_rows_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
+    demand(len(shapes[0]) >= 1, f"{op.kind} needs at least one dimension")
+    return shapes[0]
 
 
 def _softmax_types(graph: Graph, op: Op) -> None:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 
 from buildtool.graph import quantrules
-from buildtool.graph.geometry import attributes, check_window, demand, expect, images, spatial
+from buildtool.graph.geometry import attributes, check_window, demand, images, spatial
 from buildtool.graph.ops.types import CallForm, Int16, OpDef, Shape, Spelling
 from buildtool.graph.quantrules import QuantError, quants
 from buildtool.graph.types import Graph, Op, OpKind, PoolAttrs
 
 
-def _pool_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+def _pool_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     images(shapes, 1)
     x, attrs = shapes[0], attributes(op, PoolAttrs)
     check_window(attrs)
@@ -23,14 +23,13 @@ def _pool_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
         or (cols - 1) * attrs.stride[1] >= x[2] + pad.left
     )
     demand(not empty, "a pooling window lies wholly in the padding")
-    expect(outputs[0], (x[0], rows, cols, x[3]))
+    return (x[0], rows, cols, x[3])
 
 
-def _resize_shape(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+def _resize_shape(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> Shape:
     images(shapes, 1)
     images(outputs, 1)
-    x = shapes[0]
-    expect(outputs[0], (x[0], outputs[0][1], outputs[0][2], x[3]))
+    return (shapes[0][0], *outputs[0][1:3], shapes[0][3])
 
 
 def _pool_scales(graph: Graph, op: Op) -> None:

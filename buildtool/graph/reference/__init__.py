@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import BuildtoolError, UnsupportedError, UsageError
-from buildtool.graph.operands import varying
-from buildtool.graph.ops import DEFS, TABLE_KINDS
+from buildtool.graph.ops import DEFS, TABLE_KINDS, varying
 from buildtool.graph.ops.types import load
 from buildtool.graph.reference.activation import table as byte_table
 from buildtool.graph.reference.tensors import Rule, Values

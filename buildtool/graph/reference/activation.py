@@ -21,13 +21,16 @@ from buildtool.graph.fixedpoint import (
     quantize_value,
     rounding_divide_by_pot,
 )
+from buildtool.graph.geometry import attributes
 from buildtool.graph.ops import DEFS
 from buildtool.graph.ops.types import load
-from buildtool.graph.reference.rootlog import inverse_root
+from buildtool.graph.reference.curves import inverse_root
 from buildtool.graph.reference.tensors import (
+    Factor,
     Int64,
     Values,
-    attributes,
+    centred,
+    float_factor,
     float_ratio,
     leak,
     output_quantization,
@@ -62,9 +65,19 @@ def table(graph: Graph, op: Op) -> Table:
         )
     x = np.arange(256, dtype=np.uint8).view(source.dtype.value).astype(np.int64)
     x -= quantization(graph, op, op.inputs[0]).zero_point
-    function: ByteRule = load("graph.reference", DEFS[op.kind].byte)
-    y = function(graph, op, x, RANGES[out.dtype])
-    return y.astype(out.dtype.value).view(np.uint8)
+    return _computed(graph, op, x).view(np.uint8)
+
+
+def _computed(graph: Graph, op: Op, x: Int64) -> Values:
+    """The operator's outputs of elements less the input's zero point, by the rule of its definition."""
+    rule: ByteRule = load("graph.reference", DEFS[op.kind].byte)
+    out = graph.tensors[op.outputs[0]].dtype
+    return rule(graph, op, x, RANGES[out]).astype(out.value)
+
+
+def apply_wide(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """RELU and its kin, and QUANTIZE, of elements of more than 8 bits: the rule of the bytes."""
+    return [_computed(graph, op, centred(graph, op, 0, inputs[0]))]
 
 
 def apply_table(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
@@ -134,8 +147,7 @@ def absolute(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
     scale, out = _scales(graph, op)
     if scale == out.scale:
         return np.asarray(np.clip(np.abs(x) + out.zero_point, *limits), np.int64)
-    pair = quantize_multiplier(float_ratio(scale, over=out.scale))
-    return requantise(np.abs(x), *pair, out.zero_point, limits)
+    return requantise(np.abs(x), *float_factor(graph, op), out.zero_point, limits)
 
 
 def _exp(value: float) -> float:
@@ -143,36 +155,44 @@ def _exp(value: float) -> float:
     return math.exp(value) if value < 128 * math.log(2) else math.inf
 
 
-def rescale_or_clamp(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
-    """RELU and RELU6: rescaled by a float32 ratio, cut at the quantised 0 and 6."""
-    scale, out = _scales(graph, op)
-    low, high = max(limits[0], quantize_value(0.0, out)), limits[1]
-    if op.kind is OpKind.RELU6:
-        high = min(high, quantize_value(6.0, out))
-    pair = quantize_multiplier(float_ratio(scale, over=out.scale))
-    return requantise(x, *pair, out.zero_point, (low, high))
+_ENDS = {
+    OpKind.RELU: (0.0, None),
+    OpKind.RELU6: (0.0, 6.0),
+    OpKind.RELU_N1_TO_1: (-1.0, 1.0),
+    OpKind.RELU_0_TO_1: (0.0, 1.0),
+}
+
+
+def clamped(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
+    """RELU and its kin: rescaled by a float32 ratio, cut at the quantised ends."""
+    out, (least, most), (low, high) = output_quantization(graph, op), _ENDS[op.kind], limits
+    low = max(low, quantize_value(least, out))
+    high = high if most is None else min(high, quantize_value(most, out))
+    return requantise(x, *float_factor(graph, op), out.zero_point, (low, high))
 
 
 def leaky_relu(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
     """Each side of 0 has a factor of its own."""
-    scale, out = _scales(graph, op)
-    alpha = attributes(op, LeakyReluAttrs).alpha
-    identity = quantize_multiplier(float_ratio(scale, over=out.scale))
-    factor = quantize_multiplier(float_ratio(scale, alpha, over=out.scale))
-    zero_point = out.zero_point
+    identity, factor = leaky_factors(graph, op)
+    zero_point = output_quantization(graph, op).zero_point
     below = leak(np.minimum(x, 0), *factor, zero_point, limits)
     return np.where(x >= 0, requantise(x, *identity, zero_point, limits), below)
 
 
-def requantised(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
-    """QUANTIZE from 8 bits to 8 bits; the ratio is in double precision."""
+def leaky_factors(graph: Graph, op: Op) -> tuple[Factor, Factor]:
+    """LEAKY_RELU's (multiplier, shift) of inputs that are not negative, and of those that are."""
+    return float_factor(graph, op), float_factor(graph, op, attributes(op, LeakyReluAttrs).alpha)
+
+
+def rescaled(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
+    """QUANTIZE among integers; the ratio is in double precision."""
     if isinstance(op.attrs, AsUint8):
-        return _rescale(graph, op, x, limits)
+        return _rescaled_in_floats(graph, op, x, limits)
     scale, out = _scales(graph, op)
     return requantise(x, *quantize_multiplier(scale / out.scale), out.zero_point, limits)
 
 
-def _rescale(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
+def _rescaled_in_floats(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
     """An operand of a uint8 CONCATENATION: q * ratio - zero point * ratio, in float32 and of unsigned q."""
     source, out = quantization(graph, op, op.inputs[0]), output_quantization(graph, op)
     ratio = np.float32(source.scale) * (np.float32(1) / np.float32(out.scale))
@@ -254,7 +274,7 @@ def negated(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
 
 def root(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
     """SQRT: float32, rounded down; LiteRT stops at values below zero, which here give the least output."""
-    scale, out = quantization(graph, op, op.inputs[0]).scale, output_quantization(graph, op)
+    scale, out = _scales(graph, op)
     real = np.float32(scale) * np.maximum(x, 0).astype(np.float32)
     y = np.trunc(np.sqrt(real) / np.float32(out.scale)).astype(np.int64) + out.zero_point
     return np.where(x < 0, limits[0], np.clip(y, *limits))
@@ -262,21 +282,12 @@ def root(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
 
 def inverse_square_root(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
     """RSQRT in integers; of 0 the greatest output, of values below zero, where LiteRT stops, the least."""
-    scale, out = quantization(graph, op, op.inputs[0]).scale, output_quantization(graph, op)
+    scale, out = _scales(graph, op)
     multiplier, shift = quantize_multiplier(1 / (float(np.sqrt(np.float32(scale))) * out.scale))
     factor, factor_shift = inverse_root(np.maximum(x, 0))
     data = multiply_by_quantized_multiplier(1, factor, factor_shift + _ROOT_BITS)
     y = requantise(data, multiplier, shift - _ROOT_BITS, out.zero_point, limits)
     return np.where(x > 0, y, np.where(x == 0, limits[1], limits[0]))
-
-
-def clamped(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
-    """RELU_N1_TO_1 and RELU_0_TO_1: rescaled by a float32 ratio, cut at the quantised -1 or 0 and 1."""
-    scale, out = quantization(graph, op, op.inputs[0]).scale, output_quantization(graph, op)
-    least = -1.0 if op.kind is OpKind.RELU_N1_TO_1 else 0.0
-    low, high = max(limits[0], quantize_value(least, out)), min(limits[1], quantize_value(1.0, out))
-    pair = quantize_multiplier(float_ratio(scale, over=out.scale))
-    return requantise(x, *pair, out.zero_point, (low, high))
 
 
 def elu(value: float) -> float:

@@ -1,7 +1,8 @@
-"""CONV_2D, DEPTHWISE_CONV_2D, TRANSPOSE_CONV and FULLY_CONNECTED, int8, per tensor or per channel.
+"""CONV_2D, DEPTHWISE_CONV_2D, TRANSPOSE_CONV and FULLY_CONNECTED, per tensor or per channel.
 
 Sums are exact: products of int8 numbers and zero-point-corrected activations are at most 255 * 128
-in magnitude, so a float32 matrix product is exact up to 514 terms, and float64 up to 2^38.
+in magnitude, so a float32 matrix product is exact up to 514 terms, and float64 up to 2^38. Of int16
+activations sums have 64 bits; convolutions requantise them by a multiplier of 16 bits, rounded once.
 """
 
 from __future__ import annotations
@@ -13,28 +14,19 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from buildtool.base.errors import ModelError
-from buildtool.graph.fixedpoint import INT32_MAX, activation_range, quantize_multiplier, wrap_int32
+from buildtool.graph.fixedpoint import INT32_MAX, multiply_wide, quantize_multiplier, wrap_int32
+from buildtool.graph.geometry import attributes
 from buildtool.graph.reference.tensors import (
     Int64,
     Values,
-    attributes,
     centred,
+    clipped,
     output_quantization,
     quantization,
-    requantise,
+    requantised,
     round_half_away_array,
 )
-from buildtool.graph.types import (
-    Activation,
-    AsUint8,
-    ConvAttrs,
-    DepthwiseAttrs,
-    FullyConnectedAttrs,
-    Graph,
-    Op,
-    OpKind,
-    Pad,
-)
+from buildtool.graph.types import AsUint8, ConvAttrs, DepthwiseAttrs, Graph, Op, OpKind, Pad
 
 Numbers: TypeAlias = npt.NDArray[Any]  # float32, float64 or integers
 
@@ -48,7 +40,7 @@ def channel_scales(graph: Graph, op: Op) -> list[float]:
     source = quantization(graph, op, op.inputs[0])
     weights = quantization(graph, op, op.inputs[1])
     out = output_quantization(graph, op)
-    channels = output_channels(graph, op)
+    channels = graph.tensors[op.inputs[1]].shape[3 if op.kind is OpKind.DEPTHWISE_CONV_2D else 0]
     if len(weights.scales) not in (1, channels):
         name = graph.tensors[op.inputs[1]].name
         raise ModelError(
@@ -58,38 +50,25 @@ def channel_scales(graph: Graph, op: Op) -> list[float]:
     return scales * channels if len(scales) == 1 else scales
 
 
-def channel_multipliers(graph: Graph, op: Op) -> tuple[Int64, Int64]:
-    """(multipliers, shifts), one an output channel, of a convolution."""
-    pairs = [quantize_multiplier(scale) for scale in channel_scales(graph, op)]
-    multipliers, shifts = np.array(pairs, np.int64).reshape(-1, 2).T
-    return multipliers, shifts
-
-
-def output_channels(graph: Graph, op: Op) -> int:
-    """Output channels of a convolution or fully connected layer."""
-    return graph.tensors[op.inputs[1]].shape[3 if op.kind is OpKind.DEPTHWISE_CONV_2D else 0]
-
-
 def _biased(sums: Numbers, inputs: list[Values]) -> Int64:
-    """The sums, output channels last, plus the bias, modulo 2^32 as LiteRT's int32 holds them."""
+    """The sums, output channels last, plus the bias; of int8 modulo 2^32, as LiteRT's int32 holds them."""
     total = np.asarray(sums, np.int64)
     most = inputs[1].size // max(total.shape[-1], 1) * _LARGEST_PRODUCT
     if len(inputs) > 2:
         bias = inputs[2].astype(np.int64)
         total = total + bias
         most += int(np.abs(bias).max(initial=0))
-    return wrap_int32(total) if most > INT32_MAX else total
+    return wrap_int32(total) if most > INT32_MAX and inputs[0].dtype != _WIDE else total
 
 
-def _finish(
-    graph: Graph, op: Op, sums: Numbers, inputs: list[Values], activation: Activation
-) -> list[Values]:
+def _finish(graph: Graph, op: Op, sums: Numbers, inputs: list[Values]) -> list[Values]:
     """Bias, requantisation and fused activation of a convolution."""
-    out, quant = graph.tensors[op.outputs[0]], output_quantization(graph, op)
-    limits = activation_range(activation, quant, out.dtype)
-    multipliers, shifts = channel_multipliers(graph, op)
-    y = requantise(_biased(sums, inputs), multipliers, shifts, quant.zero_point, limits)
-    return [y.astype(out.dtype.value).reshape(out.shape)]
+    total = _biased(sums, inputs)
+    factors = [quantize_multiplier(scale) for scale in channel_scales(graph, op)]
+    multipliers, shifts = np.array(factors, np.int64).reshape(-1, 2).T
+    if inputs[0].dtype == _WIDE:
+        return [clipped(graph, op, multiply_wide(total, multipliers, shifts))]
+    return [requantised(graph, op, total, (multipliers, shifts))]
 
 
 def _weights(graph: Graph, op: Op, value: Values) -> npt.NDArray[np.int16]:
@@ -98,9 +77,10 @@ def _weights(graph: Graph, op: Op, value: Values) -> npt.NDArray[np.int16]:
     return (value.astype(np.int16) - np.int16(zero_point)).astype(np.int16)
 
 
-def _exact_float(op: Op, terms: int) -> type[np.float32] | type[np.float64]:
+def _exact_float(op: Op, x: Values, terms: int) -> type[np.float32] | type[np.float64]:
     """A float type in which a sum of that many products is exact."""
-    return np.float32 if terms <= _FLOAT32_TERMS and not isinstance(op.attrs, AsUint8) else np.float64
+    is_small = terms <= _FLOAT32_TERMS and x.dtype != _WIDE and not isinstance(op.attrs, AsUint8)
+    return np.float32 if is_small else np.float64
 
 
 def _padded(x: Int64, pad: Pad, dtype: npt.DTypeLike) -> Numbers:
@@ -121,18 +101,13 @@ def _windows(padded: Numbers, attrs: ConvAttrs, kernel: tuple[int, int], out: tu
 
 
 def conv_2d(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """CONV_2D."""
-    return _finish(graph, op, _conv_sums(graph, op, inputs), inputs, attributes(op, ConvAttrs).activation)
-
-
-def _conv_sums(graph: Graph, op: Op, inputs: list[Values]) -> Numbers:
-    """Im2col and a matrix product for each group."""
+    """CONV_2D: im2col and a matrix product for each group."""
     attrs = attributes(op, ConvAttrs)
     out = graph.tensors[op.outputs[0]].shape
     weights = _weights(graph, op, inputs[1])
     channels, kernel, depth = weights.shape[0], weights.shape[1:3], weights.shape[3]
     terms = depth * kernel[0] * kernel[1]
-    dtype = np.float64 if inputs[0].dtype == _WIDE else _exact_float(op, terms)
+    dtype = _exact_float(op, inputs[0], terms)
     padded = _padded(centred(graph, op, 0, inputs[0]), attrs.pad, dtype)
     windows = _windows(padded, attrs, kernel, out)
     groups = padded.shape[3] // depth
@@ -143,17 +118,11 @@ def _conv_sums(graph: Graph, op: Op, inputs: list[Values]) -> Numbers:
         columns = columns.transpose(0, 1, 2, 4, 5, 3).reshape(-1, terms)
         matrix = weights[i * share : (i + 1) * share].reshape(share, terms).T.astype(dtype)
         sums[..., i * share : (i + 1) * share] = (columns @ matrix).reshape(*out[:3], share)
-    return sums
+    return _finish(graph, op, sums, inputs)
 
 
 def depthwise_conv_2d(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """DEPTHWISE_CONV_2D."""
-    sums = _depthwise_sums(graph, op, inputs)
-    return _finish(graph, op, sums, inputs, attributes(op, DepthwiseAttrs).activation)
-
-
-def _depthwise_sums(graph: Graph, op: Op, inputs: list[Values]) -> Numbers:
-    """One multiply-add a tap over whole planes."""
+    """DEPTHWISE_CONV_2D: one multiply-add a tap over whole planes."""
     attrs = attributes(op, DepthwiseAttrs)
     out = graph.tensors[op.outputs[0]].shape
     exact = np.int64 if inputs[0].dtype == _WIDE else np.int32
@@ -166,16 +135,7 @@ def _depthwise_sums(graph: Graph, op: Op, inputs: list[Values]) -> Numbers:
     for ky in range(taps.shape[0]):
         for kx in range(taps.shape[1]):
             sums += windows[..., ky, kx][..., None] * taps[ky, kx]
-    return sums.reshape(out)
-
-
-def sums_of(graph: Graph, op: Op, inputs: list[Values]) -> Int64:
-    """The sums of a CONV_2D, DEPTHWISE_CONV_2D or FULLY_CONNECTED without bias, output channels last."""
-    if op.kind is OpKind.FULLY_CONNECTED:
-        weights = inputs[1].astype(np.float64)
-        return np.asarray(inputs[0].reshape(-1, weights.shape[1]).astype(np.float64) @ weights.T, np.int64)
-    found = _depthwise_sums if op.kind is OpKind.DEPTHWISE_CONV_2D else _conv_sums
-    return np.asarray(found(graph, op, inputs), np.int64)
+    return _finish(graph, op, sums.reshape(out), inputs)
 
 
 def transpose_conv(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
@@ -190,7 +150,7 @@ def transpose_conv(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     full_h = max((rows - 1) * stride_h + kernel_h, pad.top + height)
     full_w = max((columns - 1) * stride_w + kernel_w, pad.left + width)
     full = np.zeros((batch, full_h, full_w, channels), np.int64)
-    dtype = _exact_float(op, depth)
+    dtype = _exact_float(op, inputs[0], depth)
     source = x.reshape(-1, depth).astype(dtype)
     for ky in range(kernel_h):
         for kx in range(kernel_w):
@@ -198,7 +158,7 @@ def transpose_conv(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
             last = (ky + (rows - 1) * stride_h + 1, kx + (columns - 1) * stride_w + 1)
             full[:, ky : last[0] : stride_h, kx : last[1] : stride_w] += products.astype(np.int64)
     sums = full[:, pad.top : pad.top + height, pad.left : pad.left + width]
-    return _finish(graph, op, sums, inputs, attrs.activation)
+    return _finish(graph, op, sums, inputs)
 
 
 def fully_connected(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
@@ -206,13 +166,9 @@ def fully_connected(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
     Unlike a convolution it is requantised in double precision, with one rounding.
     """
-    attrs = attributes(op, FullyConnectedAttrs)
     weights = _weights(graph, op, inputs[1])
-    dtype = _exact_float(op, weights.shape[1])
+    dtype = _exact_float(op, inputs[0], weights.shape[1])
     x = centred(graph, op, 0, inputs[0]).reshape(-1, weights.shape[1])
     total = _biased(x.astype(dtype) @ weights.T.astype(dtype), inputs)
-    out, quant = graph.tensors[op.outputs[0]], output_quantization(graph, op)
-    scaled = total * np.array(channel_scales(graph, op))
-    limits = activation_range(attrs.activation, quant, out.dtype)
-    y = np.clip(round_half_away_array(scaled) + quant.zero_point, *limits)
-    return [y.astype(out.dtype.value).reshape(out.shape)]
+    y = clipped(graph, op, round_half_away_array(total * np.array(channel_scales(graph, op))))
+    return [y.reshape(graph.tensors[op.outputs[0]].shape)]

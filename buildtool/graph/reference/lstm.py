@@ -36,14 +36,15 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.graph.fixedpoint import (
+    divide_towards_zero,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     rounding_divide_by_pot,
-    saturating_rounding_doubling_high_mul,
     wrap_int32,
 )
-from buildtool.graph.reference import narrow
-from buildtool.graph.reference.tensors import Int64, Values, attributes, output_quantization, quantization
+from buildtool.graph.geometry import attributes
+from buildtool.graph.reference.curves import GATE_INTEGER_BITS, inverse_root, logistic, tanh
+from buildtool.graph.reference.tensors import Factor, Int64, Values, output_quantization, quantization
 from buildtool.graph.types import Graph, LstmAttrs, LstmInput, Op
 
 GATES = ("INPUT", "FORGET", "CELL", "OUTPUT")
@@ -56,7 +57,7 @@ class Product:
 
     weights: npt.NDArray[np.int64]  # (rows, columns)
     bias: Int64
-    factor: tuple[int, int]
+    factor: Factor
 
     def times(self, x: Int64) -> Int64:
         """The requantised products of rows of `x` (batch, columns)."""
@@ -65,12 +66,22 @@ class Product:
 
 
 @dataclass(frozen=True)
+class LayerNorm:
+    """Weights (16 bits) and biases (32 bits) of the cells; (multiplier, shift); the guard of the variance."""
+
+    weights: Int64
+    bias: Int64
+    factor: Factor
+    guard: int
+
+
+@dataclass(frozen=True)
 class Gate:
     """What one gate is made of."""
 
     input: Product
     recurrent: Product
-    peephole: tuple[Int64, tuple[int, int]] | None  # weights and their factor
+    peephole: tuple[Int64, Factor] | None  # weights and their factor
     norm: LayerNorm | None
 
 
@@ -81,7 +92,7 @@ class Lstm:
     gates: tuple[Gate | None, Gate, Gate, Gate]
     cell_bits: int  # the cell's scale is 2^-cell_bits
     cell_clip: int  # 0: none
-    hidden_factor: tuple[int, int]
+    hidden_factor: Factor
     hidden_zero_point: int
     projection: Product | None
     projection_clip: int
@@ -144,7 +155,7 @@ def _gate(graph: Graph, op: Op, number: int) -> Gate | None:
     )
 
 
-def _peephole(graph: Graph, op: Op, name: str, scale: np.float32) -> tuple[Int64, tuple[int, int]] | None:
+def _peephole(graph: Graph, op: Op, name: str, scale: np.float32) -> tuple[Int64, Factor] | None:
     if name == "CELL" or op.inputs[place := LstmInput[f"CELL_TO_{name}"]] < 0:
         return None
     weights = constant(graph, op, place)
@@ -218,16 +229,16 @@ def _sum(gate: Gate, x: Int64, h: Int64, cell: Int64) -> Int64:
 def _step(net: Lstm, x: Int64, h: Int64, cell: Int64) -> tuple[Int64, Int64]:
     """The new state of the output and the new cell."""
     first, forget_gate, cell_gate, output_gate = net.gates
-    forget = narrow.logistic(_sum(forget_gate, x, h, cell))
-    candidate = narrow.tanh(_sum(cell_gate, x, h, cell), narrow.GATE_INTEGER_BITS)
-    admitted = 32767 - forget if first is None else narrow.logistic(_sum(first, x, h, cell))
+    forget = logistic(_sum(forget_gate, x, h, cell))
+    candidate = tanh(_sum(cell_gate, x, h, cell), GATE_INTEGER_BITS)
+    admitted = 32767 - forget if first is None else logistic(_sum(first, x, h, cell))
     kept = rounding_divide_by_pot(forget * cell, 15)
     added = rounding_divide_by_pot(admitted * candidate, 30 - net.cell_bits)
     cell = _clamp16(kept + added)
     if net.cell_clip:
         cell = np.clip(cell, -net.cell_clip, net.cell_clip)
-    shown = narrow.logistic(_sum(output_gate, x, h, cell))
-    squashed = narrow.tanh(cell, 15 - net.cell_bits)
+    shown = logistic(_sum(output_gate, x, h, cell))
+    squashed = tanh(cell, 15 - net.cell_bits)
     hidden = multiply_by_quantized_multiplier(shown * squashed, *net.hidden_factor)
     hidden = np.clip(hidden + net.hidden_zero_point, -128, 127)
     if net.projection is None:
@@ -266,70 +277,15 @@ def lstm(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     return [y, *states]
 
 
-_HALF_SQRT_2 = 1518500250  # round(sqrt(2) / 2 * 2^31)
-_NEWTON_STEPS = 5
-_THREE_HALVES = (1 << 28) + (1 << 27)  # Q3.28
-
-
-@dataclass(frozen=True)
-class LayerNorm:
-    """Weights (16 bits) and biases (32 bits) of the cells; (multiplier, shift); the guard of the variance."""
-
-    weights: Int64
-    bias: Int64
-    factor: tuple[int, int]
-    guard: int
-
-
-def _towards_zero(x: int, divisor: int) -> int:
-    return x // divisor if x >= 0 else -(-x // divisor)
-
-
-def _multiply(a: int, b: int) -> int:
-    return int(saturating_rounding_doubling_high_mul(np.asarray(a, np.int64), b))
-
-
-def _shifted(a: int, bits: int) -> int:
-    return min(max(a << bits, -(1 << 31)), (1 << 31) - 1)
-
-
-def inverse_square_root(value: int) -> tuple[int, int]:
-    """(multiplier, shift) of 1 / sqrt(value), value >= 1."""
-    if value <= 1:
-        return (1 << 31) - 1, 0
-    shift = 11
-    while value >= 1 << 29:
-        value //= 4
-        shift += 1
-    pairs = (32 - value.bit_length() - 1) // 2 - 1
-    shift -= pairs
-    value <<= 2 * pairs
-    number = value >> 1  # Q3.28
-    half = int(rounding_divide_by_pot(np.asarray(number, np.int64), 1))
-    x = 1 << 28
-    for _ in range(_NEWTON_STEPS):
-        cube = _shifted(_multiply(_multiply(x, x), x), 6)
-        x = _shifted(_multiply(_THREE_HALVES, x) - _multiply(half, cube), 3)
-    x = _multiply(x, _HALF_SQRT_2)
-    if shift < 0:
-        return x << -shift, 0
-    return x, -shift
-
-
 def normalise(norm: LayerNorm, x: Int64) -> Int64:
     """Every row of `x` (batch, cells), clamped to 16 bits."""
-    made = [_row(norm, row) for row in x]
-    return np.stack(made)
-
-
-def _row(norm: LayerNorm, x: Int64) -> Int64:
-    count, total = len(x), int(x.sum())
-    mean = _towards_zero(total * 1024, count)
-    squares = int((x * x).sum())
-    variance = _towards_zero(squares * ((1 << 20) // count) - mean * mean, 1 << 20)
-    multiplier, shift = inverse_square_root(norm.guard if variance < 1 else variance)
-    rescaled = multiply_by_quantized_multiplier(1024 * x - mean, multiplier, shift)
+    count = x.shape[1]
+    mean = divide_towards_zero(x.sum(1, keepdims=True) * 1024, count)
+    squares = (x * x).sum(1, keepdims=True)
+    variance = divide_towards_zero(squares * ((1 << 20) // count) - mean * mean, 1 << 20)
+    inverse = inverse_root(np.where(variance < 1, norm.guard, variance))
+    rescaled = multiply_by_quantized_multiplier(1024 * x - mean, *inverse)
     weighted = wrap_int32(wrap_int32(rescaled * norm.weights) + norm.bias)
-    rounded = (np.abs(weighted) + 512) // 1024 * np.sign(weighted)
-    scaled = multiply_by_quantized_multiplier(rounded, norm.factor[0], norm.factor[1] + 12)
-    return np.asarray(np.clip(scaled, -32768, 32767))
+    multiplier, shift = norm.factor
+    rounded = rounding_divide_by_pot(weighted, 10)
+    return _clamp16(multiply_by_quantized_multiplier(rounded, multiplier, shift + 12))

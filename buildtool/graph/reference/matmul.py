@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from buildtool.graph.fixedpoint import RANGES, quantize_multiplier
+from buildtool.graph.fixedpoint import quantize_multiplier
+from buildtool.graph.geometry import attributes
 from buildtool.graph.reference.tensors import (
+    Factor,
     Values,
-    attributes,
     centred,
     output_quantization,
     quantization,
-    requantise,
+    requantised,
 )
 from buildtool.graph.types import Graph, MatmulAttrs, Op
 
 
-def matmul_multiplier(graph: Graph, op: Op) -> tuple[int, int]:
+def matmul_multiplier(graph: Graph, op: Op) -> Factor:
     """(multiplier, shift) from a sum of products to the output; the scales' product is a float32."""
     first, second = (quantization(graph, op, t).scale for t in op.inputs)
     product = float(np.float32(first) * np.float32(second))
@@ -29,6 +30,4 @@ def batch_matmul(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     x, y = (centred(graph, op, n, value) for n, value in enumerate(inputs))
     x = x.swapaxes(-1, -2) if attrs.adj_x else x
     y = y.swapaxes(-1, -2) if attrs.adj_y else y
-    quant, out = output_quantization(graph, op), graph.tensors[op.outputs[0]]
-    made = requantise(np.matmul(x, y), *matmul_multiplier(graph, op), quant.zero_point, RANGES[out.dtype])
-    return [made.astype(out.dtype.value)]
+    return [requantised(graph, op, np.matmul(x, y), matmul_multiplier(graph, op))]

@@ -10,30 +10,28 @@ from collections.abc import Callable
 import numpy as np
 
 from buildtool.graph.fixedpoint import (
-    RANGES,
-    activation_range,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
 )
-from buildtool.graph.reference.rootlog import reciprocal
+from buildtool.graph.geometry import attributes
+from buildtool.graph.reference.curves import reciprocal
 from buildtool.graph.reference.tensors import (
+    Factor,
     Int64,
     Rule,
     Values,
-    attributes,
     centred,
+    clipped,
     output_quantization,
     quantization,
-    requantise,
+    requantised,
 )
 from buildtool.graph.types import DType, Graph, Op, QuotientAttrs
 
 DIFFERENCE_LEFT_SHIFT = 7  # of SQUARED_DIFFERENCE's operands
 COMPARISON_LEFT_SHIFT = 8  # of a comparison's operands
-
-_Factor = tuple[int, int]  # multiplier, shift
 
 
 def larger(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
@@ -46,7 +44,7 @@ def smaller(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     return [np.asarray(np.minimum(*inputs))]
 
 
-def difference_factors(graph: Graph, op: Op) -> tuple[_Factor, _Factor, _Factor]:
+def difference_factors(graph: Graph, op: Op) -> tuple[Factor, Factor, Factor]:
     """SQUARED_DIFFERENCE's (multiplier, shift) of the first operand, the second, and the square."""
     first, second = (quantization(graph, op, t).scale for t in op.inputs)
     twice = 2 * max(first, second)
@@ -65,14 +63,13 @@ def squared_difference(graph: Graph, op: Op, inputs: list[Values]) -> list[Value
         multiply_by_quantized_multiplier(centred(graph, op, i, inputs[i]) << DIFFERENCE_LEFT_SHIFT, *pair)
         for i, pair in enumerate(pairs)
     )
-    out, quant = graph.tensors[op.outputs[0]], output_quantization(graph, op)
-    return [requantise((a - b) ** 2, *square, quant.zero_point, RANGES[out.dtype]).astype(out.dtype.value)]
+    return [requantised(graph, op, (a - b) ** 2, square)]
 
 
 # ---- DIV ----------------------------------------------------------------------------------------------
 
 
-def quotient_factor(graph: Graph, op: Op) -> _Factor:
+def quotient_factor(graph: Graph, op: Op) -> Factor:
     """DIV's (multiplier, shift) of the quotient of two differences to zero points; float32."""
     first, second = (np.float32(quantization(graph, op, t).scale) for t in op.inputs)
     return quantize_multiplier(float(first / (second * np.float32(output_quantization(graph, op).scale))))
@@ -86,9 +83,7 @@ def divide(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     unless the attributes ask for 0.
     """
     a, b = (centred(graph, op, i, inputs[i]) for i in range(2))
-    out, quant = graph.tensors[op.outputs[0]], output_quantization(graph, op)
     attrs = attributes(op, QuotientAttrs)
-    limits = activation_range(attrs.activation, quant, out.dtype)
     a, b = np.broadcast_arrays(np.where(b < 0, -a, a), np.abs(b))
     factor, bits = reciprocal(np.maximum(b, 1))
     room = _sign_bits(a)
@@ -98,8 +93,7 @@ def divide(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     right = bits + room - shift
     wrapped = (scaled >> (right & 31)) + (scaled >= 0) if attrs.wraps else np.zeros_like(scaled)
     y = np.where(right < 32, rounding_divide_by_pot(scaled, np.minimum(right, 31)), wrapped)
-    y = np.where(b == 0, np.sign(a) * 256, y) + quant.zero_point
-    return [np.clip(y, *limits).astype(out.dtype.value)]
+    return [clipped(graph, op, np.where(b == 0, np.sign(a) * 256, y))]
 
 
 def _sign_bits(x: Int64) -> Int64:

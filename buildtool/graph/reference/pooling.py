@@ -5,20 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from buildtool.graph.fixedpoint import RANGES, activation_range
-from buildtool.graph.reference.tensors import Int64, Values, attributes, output_quantization
+from buildtool.graph.fixedpoint import RANGES
+from buildtool.graph.geometry import attributes
+from buildtool.graph.reference.tensors import Int64, Values, output_limits
 from buildtool.graph.types import AsUint8, Graph, Op, OpKind, PoolAttrs
-
-
-def divide_rounding(total: Int64, count: Int64) -> Int64:
-    """Total / count, halves away from zero, as C's truncating division with a bias of count / 2."""
-    magnitude = (np.abs(total) + count // 2) // count
-    return np.where(total > 0, magnitude, -magnitude)
-
-
-def divide_rounding_up(total: Int64, count: Int64) -> Int64:
-    """Total / count, halves up."""
-    return (total + count // 2) // count
 
 
 def _windows(x: Int64, attrs: PoolAttrs, out: tuple[int, ...], fill: int) -> Int64:
@@ -43,7 +33,7 @@ def pool(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     else:
         inside = np.ones((1, *x.shape[1:3], 1), np.int64)
         count = _windows(inside, attrs, out.shape, 0).sum(axis=(4, 5))
-        divide = divide_rounding_up if isinstance(attrs, AsUint8) else divide_rounding
-        y = divide(_windows(x, attrs, out.shape, 0).sum(axis=(4, 5)), count)
-    limits = activation_range(attrs.activation, output_quantization(graph, op), out.dtype)
-    return [np.clip(y, *limits).astype(out.dtype.value)]
+        total = _windows(x, attrs, out.shape, 0).sum(axis=(4, 5))
+        sign = 1 if isinstance(attrs, AsUint8) else np.sign(total)  # halves up, or away from zero
+        y = sign * ((sign * total + count // 2) // count)
+    return [np.clip(y, *output_limits(graph, op)).astype(out.dtype.value)]

@@ -6,18 +6,17 @@ import math
 
 import numpy as np
 
-from buildtool.graph.fixedpoint import RANGES, quantize_multiplier, wrap_int32
+from buildtool.graph.fixedpoint import RANGES, multiply_wide, quantize_multiplier, wrap_int32
+from buildtool.graph.geometry import attributes
 from buildtool.graph.ops.reductions import product_step
 from buildtool.graph.reference.tensors import (
     Values,
-    attributes,
     centred,
     output_quantization,
     quantization,
-    requantise,
+    requantised,
 )
-from buildtool.graph.reference.wide import multiply_wide
-from buildtool.graph.types import AxisAttrs, Graph, MeanAttrs, Op, OpKind
+from buildtool.graph.types import AxisAttrs, DType, Graph, MeanAttrs, Op, OpKind
 
 
 def mean_count(graph: Graph, op: Op) -> int:
@@ -26,26 +25,18 @@ def mean_count(graph: Graph, op: Op) -> int:
     return math.prod(shape[axis] for axis in attributes(op, MeanAttrs).axes)
 
 
-def mean_multiplier(graph: Graph, op: Op) -> tuple[int, int]:
-    """(multiplier, shift) from a sum of centred elements to the output: 1 / count is part of it.
+def mean(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """MEAN; sums are modulo 2^32, as LiteRT's are, and 1 / count is part of their factor.
 
     The multiplier of the two scales' ratio is shifted left as far as the count has bits, then
     divided by the count, truncating; 31 bits in all are kept.
     """
+    attrs, count = attributes(op, MeanAttrs), mean_count(graph, op)
     scale, out = quantization(graph, op, op.inputs[0]).scale, output_quantization(graph, op).scale
     multiplier, shift = quantize_multiplier(scale / out)
-    count = mean_count(graph, op)
     bits = min(count.bit_length() - 1, 32, 31 + shift)
-    return (multiplier << bits) // count, shift - bits
-
-
-def mean(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """MEAN; sums are modulo 2^32, as LiteRT's are."""
-    attrs = attributes(op, MeanAttrs)
     total = wrap_int32(centred(graph, op, 0, inputs[0]).sum(axis=attrs.axes, keepdims=attrs.keep_dims))
-    out, quant = graph.tensors[op.outputs[0]], output_quantization(graph, op)
-    y = requantise(total, *mean_multiplier(graph, op), quant.zero_point, RANGES[out.dtype])
-    return [y.astype(out.dtype.value)]
+    return [requantised(graph, op, total, ((multiplier << bits) // count, shift - bits))]
 
 
 def extreme(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
@@ -69,7 +60,7 @@ def product(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     for element in rest:
         first = multiply_wide(first * element, *factor)
     total = wrap_int32(multiply_wide(first, *factor) + output_quantization(graph, op).zero_point)
-    return [np.clip(total, -128, 127).astype(np.int8).reshape(shape)]
+    return [np.clip(total, *RANGES[DType.INT8]).astype(np.int8).reshape(shape)]
 
 
 def arg_extreme(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:

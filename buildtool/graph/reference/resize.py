@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.graph.reference.tensors import Int64, Values, attributes
+from buildtool.graph.fixedpoint import divide_towards_zero
+from buildtool.graph.geometry import attributes
+from buildtool.graph.reference.tensors import Int64, Values
 from buildtool.graph.types import Graph, Op, ResizeAttrs
 
 FRACTION_BITS = 10  # of bilinear's positions
@@ -41,14 +43,9 @@ def bilinear_positions(size: int, out: int, attrs: ResizeAttrs) -> tuple[Int64, 
     position = np.arange(out, dtype=np.int64) * scale
     if attrs.half_pixel_centers:
         position += scale // 2 - one // 2
-    lower = np.maximum(_divide(position, one), 0)
-    upper = np.minimum(_divide(position + one - 1, one), size - 1)
+    lower = np.maximum(divide_towards_zero(position, one), 0)
+    upper = np.minimum(divide_towards_zero(position + one - 1, one), size - 1)
     return lower, upper, position
-
-
-def _divide(a: Int64, b: int) -> Int64:
-    """A / b towards zero, as C divides."""
-    return np.asarray(np.sign(a) * (np.abs(a) // b))
 
 
 def bilinear(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
@@ -68,5 +65,5 @@ def bilinear(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     total = corner(y0, x0) * (one - fy) * (one - fx) + corner(y0, x1) * (one - fy) * fx
     total += corner(y1, x0) * fy * (one - fx) + corner(y1, x1) * fy * fx
     half = 1 << (2 * FRACTION_BITS - 1)
-    rounded = _divide(total + np.where(total > 0, half, -half), 1 << (2 * FRACTION_BITS))
+    rounded = divide_towards_zero(total + np.where(total > 0, half, -half), 1 << (2 * FRACTION_BITS))
     return [rounded.astype(out.dtype.value)]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from buildtool.graph.reference.tensors import Values, attributes
+from buildtool.graph.geometry import attributes
+from buildtool.graph.reference.tensors import Values
 from buildtool.graph.types import (
     AxisAttrs,
     BatchBlockAttrs,

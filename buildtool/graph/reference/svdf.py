@@ -9,18 +9,13 @@ All sums are modulo 2^32. The factors are computed in float32.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from buildtool.graph.fixedpoint import (
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-    wrap_int32,
-)
+from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier, quantize_multiplier, wrap_int32
+from buildtool.graph.geometry import attributes
 from buildtool.graph.reference.tensors import (
+    Factor,
     Values,
-    attributes,
     centred,
     float_ratio,
     output_quantization,
@@ -28,14 +23,6 @@ from buildtool.graph.reference.tensors import (
     requantise,
 )
 from buildtool.graph.types import Graph, Op, SvdfAttrs
-
-
-@dataclass(frozen=True)
-class SvdfFactors:
-    """(multiplier, shift) of the sums over features, and of those over time."""
-
-    feature: tuple[int, int]
-    time: tuple[int, int]
 
 
 def svdf_scales(graph: Graph, op: Op) -> tuple[float, float]:
@@ -47,19 +34,19 @@ def svdf_scales(graph: Graph, op: Op) -> tuple[float, float]:
     return first, float_ratio(scale[state], scale[time], over=out)
 
 
-def svdf_factors(graph: Graph, op: Op) -> SvdfFactors:
-    """The factors as integers."""
+def svdf_factors(graph: Graph, op: Op) -> tuple[Factor, Factor]:
+    """(multiplier, shift) of the sums over features, and of those over time."""
     first, second = svdf_scales(graph, op)
-    return SvdfFactors(quantize_multiplier(first), quantize_multiplier(second))
+    return quantize_multiplier(first), quantize_multiplier(second)
 
 
 def svdf(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """One step; the output and the new state."""
     attrs = attributes(op, SvdfAttrs)
     feature, time, state = inputs[1].astype(np.int64), inputs[2].astype(np.int64), inputs[-1]
-    factors = svdf_factors(graph, op)
+    of_features, of_time = svdf_factors(graph, op)
     sums = centred(graph, op, 0, inputs[0]) @ feature.T
-    newest = np.clip(multiply_by_quantized_multiplier(wrap_int32(sums), *factors.feature), -32768, 32767)
+    newest = np.clip(multiply_by_quantized_multiplier(wrap_int32(sums), *of_features), -32768, 32767)
     batch, (features, memory) = len(sums), time.shape
     history = np.roll(state.reshape(batch, features, memory).astype(np.int64), -1, axis=2)
     history[:, :, -1] = newest
@@ -67,5 +54,5 @@ def svdf(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     if op.inputs[3] >= 0:
         units = units + inputs[3].astype(np.int64)
     zero_point = output_quantization(graph, op).zero_point
-    y = requantise(wrap_int32(units), *factors.time, zero_point, (-128, 127))
+    y = requantise(wrap_int32(units), *of_time, zero_point, (-128, 127))
     return [y.astype(np.int8), history.astype(np.int16).reshape(state.shape)]

@@ -1,30 +1,28 @@
-"""What the families of operators share: values, checked access to attributes, requantisation."""
+"""What the families of operators share: values, quantisations, requantisation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.fixedpoint import INT32_MAX, multiply_by_quantized_multiplier, wrap_int32
-from buildtool.graph.types import Attrs, Graph, Op, Quantization
+from buildtool.graph.fixedpoint import (
+    INT32_MAX,
+    activation_range,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    wrap_int32,
+)
+from buildtool.graph.types import Activation, Graph, Op, Quantization
 
 Values: TypeAlias = npt.NDArray[np.generic]
 Int64: TypeAlias = npt.NDArray[np.int64]
 # Computes an operator's outputs from its inputs (an absent bias is left out).
 Rule: TypeAlias = Callable[[Graph, Op, list[Values]], list[Values]]
-
-_A = TypeVar("_A", bound=Attrs)
-
-
-def attributes(op: Op, kind: type[_A]) -> _A:
-    """The operator's attributes, which must be of `kind`."""
-    if not isinstance(op.attrs, kind):
-        raise ModelError(f"expected {kind.__name__}, found {type(op.attrs).__name__}", operator=op.place)
-    return op.attrs
+Factor: TypeAlias = tuple[int, int]  # (multiplier, shift)
 
 
 def quantization(graph: Graph, op: Op, tensor: int) -> Quantization:
@@ -55,6 +53,12 @@ def float_ratio(*scales: float, over: float) -> float:
     return float(np.float32(product / np.float32(over)))
 
 
+def float_factor(graph: Graph, op: Op, *more: float) -> Factor:
+    """(multiplier, shift) from the first operand's scale, times `more`, to the output's, in float32."""
+    scale, out = quantization(graph, op, op.inputs[0]).scale, output_quantization(graph, op).scale
+    return quantize_multiplier(float_ratio(scale, *more, over=out))
+
+
 def requantise(
     x: npt.ArrayLike,
     multiplier: int | npt.ArrayLike,
@@ -68,6 +72,24 @@ def requantise(
     if np.any(np.asarray(shift) > 0) and np.any(y > INT32_MAX):  # the C code's int32 wraps
         y = wrap_int32(y)
     return np.asarray(np.clip(y, *limits))
+
+
+def requantised(graph: Graph, op: Op, x: Int64, factor: tuple[npt.ArrayLike, npt.ArrayLike]) -> Values:
+    """`x` as elements of the operator's output, under its fused activation if it has one."""
+    zero_point, dtype = output_quantization(graph, op).zero_point, graph.tensors[op.outputs[0]].dtype
+    return requantise(x, *factor, zero_point, output_limits(graph, op)).astype(dtype.value)
+
+
+def clipped(graph: Graph, op: Op, y: npt.NDArray[Any]) -> Values:
+    """Steps above the zero point as elements of the output, under its fused activation if it has one."""
+    zero_point, dtype = output_quantization(graph, op).zero_point, graph.tensors[op.outputs[0]].dtype
+    return np.asarray(np.clip(y + zero_point, *output_limits(graph, op)), dtype.value)
+
+
+def output_limits(graph: Graph, op: Op) -> tuple[int, int]:
+    """The least and greatest output, both inclusive."""
+    activation = getattr(op.attrs, "activation", Activation.NONE)
+    return activation_range(activation, output_quantization(graph, op), graph.tensors[op.outputs[0]].dtype)
 
 
 def leak(x: Int64, multiplier: int, shift: int, zero_point: int, limits: tuple[int, int]) -> Int64:

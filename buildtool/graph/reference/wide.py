@@ -1,8 +1,6 @@
-"""Operators on int16 activations, as LiteRT's reference kernels compute them (16x8 quantisation).
+"""SOFTMAX, LOGISTIC and TANH of int16, as LiteRT's reference kernels compute them, and CAST.
 
-Zero points are 0. Convolutions sum in 64 bits and are requantised by a multiplier of 16 bits, rounded
-once; dense layers in double precision, as those of int8.
-SOFTMAX, LOGISTIC and TANH interpolate in tables; docs/arithmetic.md has them all.
+Zero points are 0. They interpolate in tables; docs/arithmetic.md has them all.
 """
 
 from __future__ import annotations
@@ -14,93 +12,17 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.graph.fixedpoint import (
-    INT32_MAX,
-    INT32_MIN,
-    RANGES,
-    activation_range,
-    quantize_multiplier,
-    round_half_away,
-    wrap_int32,
-)
-from buildtool.graph.reference.convolution import channel_multipliers, channel_scales, sums_of
-from buildtool.graph.reference.elementwise import ADD_LEFT_SHIFTS, add_multipliers, summands
-from buildtool.graph.reference.tensors import (
-    Int64,
-    Values,
-    attributes,
-    float_ratio,
-    leak,
-    output_quantization,
-    quantization,
-    requantise,
-    round_half_away_array,
-)
-from buildtool.graph.types import (
-    Activation,
-    DType,
-    Graph,
-    LeakyReluAttrs,
-    Op,
-    OpKind,
-    SoftmaxAttrs,
-)
+from buildtool.graph.fixedpoint import INT32_MAX, INT32_MIN, RANGES, quantize_multiplier, round_half_away
+from buildtool.graph.geometry import attributes
+from buildtool.graph.reference.tensors import Int64, Values, float_ratio, quantization, requantise
+from buildtool.graph.types import DType, Graph, Op, SoftmaxAttrs
 
 Table = npt.NDArray[np.int64]
 
-HALVES = (-32768, 32767)
+HALVES = RANGES[DType.INT16]
 STEPS = 512  # of an interpolation table over all int16 values
 SIGMOID_STEPS = 256
 SIGMOID_SCALE = 3 * 4096  # of the interpolation: so many input steps are 1.0
-
-
-# ---- layers with weights ------------------------------------------------------------------------
-
-
-def multiply_wide(x: Int64, multiplier: npt.ArrayLike, shift: npt.ArrayLike) -> Int64:
-    """X * multiplier * 2^(shift - 31) of sums of 64 bits: 16 bits of the multiplier, halves up.
-
-    As LiteRT's MultiplyByQuantizedMultiplier(int64_t, ...); the result is cut to 32 bits.
-    """
-    reduced, total = reduced_multiplier(np.asarray(multiplier, np.int64)), 15 - np.asarray(shift, np.int64)
-    return wrap_int32((x * reduced + (np.int64(1) << (total - 1))) >> total)
-
-
-def reduced_multiplier(multiplier: Int64) -> Int64:
-    """A multiplier of 31 bits as one of 15."""
-    return np.where(multiplier < 0x7FFF0000, (multiplier + (1 << 15)) >> 16, 0x7FFF)
-
-
-def weighted(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED."""
-    out = graph.tensors[op.outputs[0]]
-    total = sums_of(graph, op, inputs)
-    if len(inputs) > 2:
-        total = total + inputs[2].astype(np.int64)
-    activation: Activation = op.attrs.activation  # type: ignore[attr-defined]
-    limits = activation_range(activation, output_quantization(graph, op), out.dtype)
-    if op.kind is OpKind.FULLY_CONNECTED:
-        y = round_half_away_array(total * np.array(channel_scales(graph, op)))
-    else:
-        y = multiply_wide(total, *channel_multipliers(graph, op)).astype(np.float64)
-    return [np.clip(y, *limits).astype(out.dtype.value).reshape(out.shape)]
-
-
-def add_sub(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """ADD and SUB: as of int8, but for how far both inputs move left before they are scaled."""
-    multipliers = add_multipliers(graph, op)
-    left = ADD_LEFT_SHIFTS[DType.INT16]
-    a, b = (
-        requantise(value.astype(np.int64) << left, *pair, 0, (INT32_MIN, INT32_MAX))
-        for value, pair in zip(summands(op, inputs), (multipliers.first, multipliers.second), strict=True)
-    )
-    out, quant = graph.tensors[op.outputs[0]], output_quantization(graph, op)
-    limits = activation_range(op.attrs.activation, quant, out.dtype)  # type: ignore[attr-defined]
-    total = a - b if op.kind is OpKind.SUB else a + b
-    return [requantise(total, *multipliers.output, 0, limits).astype(out.dtype.value)]
-
-
-# ---- tables --------------------------------------------------------------------------------------
 
 
 def sampled(low: float, high: float, function: Callable[[float], float]) -> Table:
@@ -222,43 +144,6 @@ def _placed(graph: Graph, op: Op, inputs: list[Values]) -> tuple[Int64, Int64]:
     return np.abs(x), x
 
 
-# ---- functions of one element -----------------------------------------------------------------------
-
-
-def rescaled(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """QUANTIZE among int8, uint8, int16 and int32: the ratio is in double precision."""
-    source, result = quantization(graph, op, op.inputs[0]), output_quantization(graph, op)
-    dtype = graph.tensors[op.outputs[0]].dtype
-    x = inputs[0].astype(np.int64) - source.zero_point
-    pair = quantize_multiplier(source.scale / result.scale)
-    return [requantise(x, *pair, result.zero_point, RANGES[dtype]).astype(dtype.value)]
-
-
 def cast(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """CAST among integers: the low bits, whatever scales the tensors have."""
     return [inputs[0].astype(graph.tensors[op.outputs[0]].dtype.value)]
-
-
-def clamped(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """RELU, RELU6: rescaled by a float32 ratio, cut at the quantised 0 and 6."""
-    source, out = quantization(graph, op, op.inputs[0]), output_quantization(graph, op)
-    kind = Activation.RELU if op.kind is OpKind.RELU else Activation.RELU6
-    limits = activation_range(kind, out, DType.INT16)
-    pair = quantize_multiplier(float_ratio(source.scale, over=out.scale))
-    return [requantise(inputs[0].astype(np.int64), *pair, 0, limits).astype(np.int16)]
-
-
-def leaky_relu(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """LEAKY_RELU: each side of 0 has a factor of its own."""
-    identity, factor = leaky_factors(graph, op)
-    x = inputs[0].astype(np.int64)
-    y = np.where(x >= 0, requantise(x, *identity, 0, HALVES), leak(np.minimum(x, 0), *factor, 0, HALVES))
-    return [y.astype(np.int16)]
-
-
-def leaky_factors(graph: Graph, op: Op) -> tuple[tuple[int, int], tuple[int, int]]:
-    """LEAKY_RELU's (multiplier, shift) of inputs that are not negative, and of those that are."""
-    scale, out = quantization(graph, op, op.inputs[0]).scale, output_quantization(graph, op).scale
-    alpha = attributes(op, LeakyReluAttrs).alpha
-    identity = quantize_multiplier(float_ratio(scale, over=out))
-    return identity, quantize_multiplier(float_ratio(scale, alpha, over=out))

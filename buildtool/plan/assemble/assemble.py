@@ -13,9 +13,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from buildtool.base.session import Session
-from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import total_macs
 from buildtool.graph.partviews import views
+from buildtool.graph.topology import topology_digest
 from buildtool.plan.assemble.buffers import accumulators, state_buffers, tensor_buffers
 from buildtool.plan.assemble.lives import Lives, lives
 from buildtool.plan.assemble.moves import least_between

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from buildtool.base.modes import Image, InPlace
 from buildtool.base.session import Session
 from buildtool.base.store.recent import Recent
-from buildtool.graph.digest import topology_digest
 from buildtool.graph.liveness import alias_roots, live_ranges, state_of
 from buildtool.graph.macs import pixel_macs
+from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.overlaps import RegionOverlap, of_region
 from buildtool.plan.assemble.workspace import Workspace, workspace

@@ -26,11 +26,11 @@ from collections.abc import Mapping, Sequence
 from buildtool.base.errors import PlanError, TargetError
 from buildtool.base.expression import evaluate
 from buildtool.base.modes import Image
-from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import pixel_macs, total_macs
 from buildtool.graph.numbering import is_numbered
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.partviews import parts, views
+from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph, Op
 from buildtool.plan.check.contents import check_contents
 from buildtool.plan.check.hazard import unsafe

@@ -174,7 +174,7 @@ def _found(graph: Graph, target: Target, options: PlanOptions, session: Session)
 
 def _parts(graph: Graph, target: Target, options: PlanOptions) -> dict[str, str | int | float | None]:
     """What the choices depend on."""
-    from buildtool.graph.digest import topology_digest
+    from buildtool.graph.topology import topology_digest
     from buildtool.target.digest import planning_digest
 
     return {

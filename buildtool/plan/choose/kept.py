@@ -19,7 +19,7 @@ import msgpack
 from buildtool.base.errors import PlanError, from_data, to_data
 from buildtool.base.plain import to_plain
 from buildtool.base.session import Level
-from buildtool.graph.digest import topology_digest
+from buildtool.graph.topology import topology_digest
 from buildtool.plan.summary.fit import holds
 from buildtool.plan.types import Plan
 from buildtool.target.digest import planning_digest

@@ -193,8 +193,8 @@ def _orders(graph: Graph, options: PlanOptions, session: Session) -> tuple[tuple
     follows = options.strategy not in (Strategy.BEST, Strategy.LAYERWISE)
     if options.order == Order.GIVEN or (follows and options.order != Order.BEST):
         return (graph,), None
-    from buildtool.graph.digest import topology_digest
     from buildtool.graph.order import BUDGET, SHORT_BUDGET, in_order, with_order
+    from buildtool.graph.topology import topology_digest
 
     is_long = options.order == Order.BEST
     budget = BUDGET if is_long else SHORT_BUDGET
@@ -223,9 +223,9 @@ def _best_order(graph: Graph, budget: int, session: Session, *, of_chains: bool 
 
     `of_chains`: one in which chains of operators stay together (see graph.order).
     """
-    from buildtool.graph.digest import topology_digest
     from buildtool.graph.flow import flow_of
     from buildtool.graph.order import Order, is_order, least_peak_of_chains, least_peak_order
+    from buildtool.graph.topology import topology_digest
 
     def unpacked(data: bytes) -> Order:
         order, status, *numbers = msgpack.unpackb(data)

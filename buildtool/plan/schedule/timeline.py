@@ -17,8 +17,8 @@ import numpy as np
 
 from buildtool.base.distinct import distinct
 from buildtool.base.session import Session
-from buildtool.graph.digest import topology_digest
 from buildtool.graph.liveness import LiveRange, alias_roots, live_ranges
+from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph
 from buildtool.plan.schedule.schedule import Run, Steps, run
 from buildtool.plan.types import Region, Step

@@ -9,7 +9,6 @@ import sys
 import msgpack
 import numpy as np
 import pytest
-from netbuilder import NetBuilder
 from paths import ROOT
 
 from buildtool.api import answered
@@ -20,6 +19,7 @@ from buildtool.base.store.cache import Cache
 from buildtool.graph.tflite.writer import write_model
 from buildtool.options.values import PlanOptions
 from buildtool.plan.codec import from_bytes, to_bytes
+from buildtool.zoo.drawn import NetBuilder
 
 CODE = "the code's digest"
 
@@ -33,7 +33,7 @@ def network(seed=1, channels=8):
 
 
 def net_quant():
-    from netbuilder import quant
+    from buildtool.zoo.drawn import quant
 
     return quant(0.05, -3)
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from needs import needs_package
-from netbuilder import NetBuilder
 
 from buildtool.base.errors import UsageError
 from buildtool.base.files import File
@@ -19,8 +18,9 @@ from buildtool.base.modes import Resize
 from buildtool.firmware.datasets.arrays import DataSet
 from buildtool.firmware.datasets.opened import chosen, opened
 from buildtool.graph.types import Graph, OpKind
-from buildtool.options.pixels import NAMED, normalise
+from buildtool.options.parsers import NAMED, normalise
 from buildtool.options.values import Wanted
+from buildtool.zoo.drawn import NetBuilder
 
 
 def network(shape: tuple[int, ...] = (1, 4, 6, 3), scale: float = 1 / 255, zero: int = -128) -> Graph:

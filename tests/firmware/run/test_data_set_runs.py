@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from litert import run
 from needs import needs_package, needs_shared, needs_tool
-from netbuilder import NetBuilder
 
 from buildtool import zoo
 from buildtool.api import handle
@@ -27,6 +26,7 @@ from buildtool.fronts.cli import main as cli
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph, OpKind
 from buildtool.plan.models import load_model, read_graph
+from buildtool.zoo.drawn import NetBuilder
 
 NET, SHAPE, CLASSES, COUNT = "ds_cnn", (49, 10, 1), 12, 9
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 import statenets
-from netbuilder import NetBuilder, quant
 from onnxexport import Style, export
 from zoo_networks import built
 
@@ -27,6 +26,7 @@ from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Attrs, OpKind
 from buildtool.plan.models import load_model, read_graph
+from buildtool.zoo.drawn import NetBuilder, quant
 
 KERNELS = f"LiteRT {version('ai-edge-litert')}'s reference kernels"
 OWN = "buildtool's own executor"
@@ -142,7 +142,7 @@ def test_a_machine_without_room_for_another_process_has_our_executor(monkeypatch
 def test_what_litert_refuses_to_compute_is_told(tmp_path: Path) -> None:
     net = NetBuilder(7)
     x = net.input((256,), q=quant(0.1, 0))
-    graph = net.graph([net.op(OpKind.SQRT, (x,), (256,), Attrs(), quant(0.1, 0))])
+    graph = net.graph([net.op(OpKind.SQRT, (x,), Attrs(), quant(0.1, 0))])
     path = tmp_path / "root.tflite"
     path.write_bytes(write_model(graph))
     told, equal = judged(str(path))

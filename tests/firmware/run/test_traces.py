@@ -4,12 +4,12 @@ import struct
 
 import numpy as np
 import pytest
-from netbuilder import NetBuilder
 
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Reference
 from buildtool.firmware.run.compare import difference, reference
 from buildtool.firmware.run.execute import _traces
+from buildtool.zoo.drawn import NetBuilder
 
 
 @pytest.fixture

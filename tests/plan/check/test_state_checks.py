@@ -8,17 +8,17 @@ import pytest
 import recurrentnets
 import statenets
 from loaded import load_target
-from netbuilder import NetBuilder
 
 from buildtool.base.errors import PlanError
-from buildtool.graph.digest import topology_digest
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.rewrite import rewrite
+from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import OpKind
 from buildtool.options.values import PlanOptions
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.choose import make_plan
 from buildtool.zoo import drawn_state
+from buildtool.zoo.drawn import NetBuilder
 
 TARGET = "host"
 

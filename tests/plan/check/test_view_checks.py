@@ -6,7 +6,6 @@ import dataclasses
 
 import pytest
 from loaded import load_target
-from netbuilder import NetBuilder
 from viewnets import taken
 
 from buildtool.base.errors import PlanError
@@ -24,6 +23,7 @@ from buildtool.plan.summary.view import to_json
 from buildtool.plan.types import Overlap
 from buildtool.target.catalogue import select_all
 from buildtool.target.types import Contract, Windows
+from buildtool.zoo.drawn import NetBuilder
 
 TARGET = load_target("host")
 

@@ -229,9 +229,8 @@ def test_the_best_order_is_on_the_front(branches: str) -> None:
 @pytest.fixture(scope="module")
 def branches(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A file whose operators need less memory in another order."""
-    from netbuilder import NetBuilder
-
     from buildtool.graph.tflite.writer import write_model
+    from buildtool.zoo.drawn import NetBuilder
 
     net = NetBuilder(5)
     x = net.input((1, 12, 12, 8))

@@ -1,7 +1,6 @@
 """Option order: what it gains, that it never costs anything, and that results stay the same to the bit."""
 
 import pytest
-from netbuilder import NetBuilder
 from wired import wired_net
 
 from buildtool import zoo
@@ -19,6 +18,7 @@ from buildtool.options.values import PlanOptions
 from buildtool.plan.choose import choose
 from buildtool.plan.models import Model, Network, load_network
 from buildtool.target.registry import load_target
+from buildtool.zoo.drawn import NetBuilder
 
 
 @pytest.fixture(scope="module")

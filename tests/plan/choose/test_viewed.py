@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from netbuilder import NetBuilder
 from viewnets import taken
 
 from buildtool.api import handle
@@ -21,6 +20,7 @@ from buildtool.plan.choose import choose
 from buildtool.plan.choose.fronts import points
 from buildtool.plan.models import load_network
 from buildtool.target.choice import choice, load_target
+from buildtool.zoo.drawn import NetBuilder
 
 
 def _branches(net, x, count, channels):

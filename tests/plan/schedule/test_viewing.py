@@ -6,7 +6,6 @@ import dataclasses
 
 import pytest
 from loaded import load_target
-from netbuilder import NetBuilder
 from viewnets import taken
 
 from buildtool.graph.rewrite import rewrite
@@ -14,6 +13,7 @@ from buildtool.graph.types import OpKind
 from buildtool.plan.schedule.viewing import fits_words, possible_views
 from buildtool.target.catalogue import select_all
 from buildtool.target.types import Windows
+from buildtool.zoo.drawn import NetBuilder
 
 
 @pytest.mark.parametrize(

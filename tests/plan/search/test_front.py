@@ -82,14 +82,14 @@ def _enlarged(draw, net, x, made):
     kind = draw(st.sampled_from(ENLARGING))
     if kind is not OpKind.TRANSPOSE_CONV:
         attrs = ResizeAttrs(*draw(st.sampled_from([(False, False), (True, False), (False, True)])))
-        return net.add_op(kind, [x], (batch, *size, channels), attrs)
+        return net.add_op(kind, [x], attrs, (batch, *size, channels))
     kernel, stride = draw(st.integers(1, 4)), draw(st.integers(1, 3))
     over = [(n - 1) * stride + kernel - m for n, m in zip((height, width), size, strict=True)]
     pad = [min(kernel - 1, max(0, n) // 2) for n in over]
     weights = net.constant((draw(st.integers(1, 6)), kernel, kernel, channels))
     shape = (batch, *size, net.shape(weights)[0])
     attrs = ConvAttrs((stride, stride), (1, 1), Pad(pad[0], 0, pad[1], 0))
-    return net.add_op(kind, [x, weights], shape, attrs)
+    return net.add_op(kind, [x, weights], attrs, shape)
 
 
 def _convolution(draw, net, x, kind):
@@ -118,7 +118,7 @@ def _compare(graph, target, image, in_place, space):
         except UsageError:  # an image that several operators read
             return
         twin = Twin(graph, target, image, in_place, space)
-        for cuts, weight in ((found.cuts, Twin.work), (found.cost_cuts, Twin.cost)):
+        for cuts, weight in ((found.space.cuts, Twin.work), (found.space.cost_cuts, Twin.cost)):
             ways = sorted((way.bytes, way.weight) for way in Search(cuts).falling())
             assert ways == twin.front(weight), weight.__name__
         assert [(point.live_bytes, point.work) for point in found.points] == twin.front(Twin.work)

@@ -40,9 +40,7 @@ def gated_networks(draw):
             x = _made(net, kind, x, draw(st.integers(3, 9)))
         channels = net.shape(x)[3]
         gate = net.conv(net.reshape(net.mean(x), (1, 1, 1, channels)), channels)
-        x = net.add_op(
-            draw(st.sampled_from([OpKind.MUL, OpKind.ADD])), (x, gate), net.shape(x), ElementwiseAttrs()
-        )
+        x = net.add_op(draw(st.sampled_from([OpKind.MUL, OpKind.ADD])), (x, gate), ElementwiseAttrs())
         if draw(st.booleans()):
             x = net.conv(x, draw(st.integers(1, 4)))
         if net.shape(x) == net.shape(before) and draw(st.booleans()):
