@@ -40,7 +40,7 @@ from buildtool.plan.models import load_network
 from buildtool.plan.types import Plan
 from buildtool.target.kernels import all_kernel_sources, is_runtime, kernel_includes
 from buildtool.target.recorded import FOLDER, Recorded, read
-from buildtool.target.registry import load_target, plugin, toolchain
+from buildtool.target.registry import load_target, toolchain
 from buildtool.target.types import Target, Toolchain
 
 CODE, VARIABLES = (".text", ".rodata"), (".data", ".bss")
@@ -159,7 +159,7 @@ def samples(target: Target, tools: Toolchain, known: Kernels) -> Iterator[Sample
             continue
         sources = emit(graph, plan, target, network.model.name, session)
         with tempfile.TemporaryDirectory() as folder:
-            image = link_anyway(sources, plan, target, plugin(target.board), tools, Path(folder))
+            image = link_anyway(sources, plan, target, tools, Path(folder))
             yield _sample(sources, plan, target, image, known)
 
 

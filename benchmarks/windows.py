@@ -155,7 +155,7 @@ def run(
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         tools = plugin.toolchain(target.board, toolchain)
-        elf = build_firmware(sources, plan, target, plugin, tools, work).elf
+        elf = build_firmware(sources, plan, target, tools, work).elf
         rng = np.random.default_rng(1)
         sizes = (graph.tensors[t].size for t in graph.inputs)
         data = b"".join(rng.integers(-128, 128, size, np.int8).tobytes() for size in sizes)

@@ -89,7 +89,7 @@ def _described(subject: _Subject, net: str, digest: str, flashing: Flashing) -> 
 
     board, tools = subject.target.board, subject.tools
     check_formats(board, flashing.formats, signed=flashing.sign is not None)
-    harness, roots = harness_of(subject.origins.plugin, board, tools), _Roots(subject)
+    harness, roots = harness_of(board, tools), _Roots(subject)
     emitted = _emitted("")
     kernels = list(map(roots.place, kernel_includes(subject.target)))
     own = [roots.place(Path(folder)) for folder in tools.includes]

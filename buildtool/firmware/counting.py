@@ -35,8 +35,7 @@ from buildtool.firmware.sizes import Placed, open_elf, placed_sections
 from buildtool.graph.types import Graph
 from buildtool.plan.types import Plan
 from buildtool.target.hardware import Memory
-from buildtool.target.plugin import TargetPlugin
-from buildtool.target.registry import plugin, toolchain
+from buildtool.target.registry import toolchain
 from buildtool.target.types import Board, LinkerScript, Target, Toolchain
 
 _STACK = re.compile(rb"#define \w+_STACK_BYTES (\d+)")
@@ -82,7 +81,7 @@ def counted(
     if target.board.is_native:
         note = "images for this board run on this machine: their code says nothing about the board's"
         return Count(foreseen(graph, plan, target, session), note, is_estimated(target))
-    sources, family = emit(graph, plan, target, name, session), plugin(target.board)
+    sources = emit(graph, plan, target, name, session)
     tools, note = _tools(target)
     stack = _stack(sources)
     above = bound(sources, plan, target, tools.identity if tools else "")
@@ -90,7 +89,7 @@ def counted(
         return Count(above, note, stack=stack)
     if tools is not None:
         try:
-            return Count(linked(sources, plan, target, family, tools), stack=stack)
+            return Count(linked(sources, plan, target, tools), stack=stack)
         except ToolError as error:
             note = error.text.partition("\n")[0]
     return Count(above, note, stack=stack)
@@ -131,21 +130,19 @@ class LinkedImage:
     objects: Objects
 
 
-def linked(
-    sources: Sources, plan: Plan, target: Target, plugin: TargetPlugin, toolchain: Toolchain
-) -> Footprint:
+def linked(sources: Sources, plan: Plan, target: Target, toolchain: Toolchain) -> Footprint:
     """The exact footprint of a network's test firmware; ToolError where it cannot be compiled or linked."""
     with scratch() as folder:
-        image = link_anyway(sources, plan, target, plugin, toolchain, Path(folder))
+        image = link_anyway(sources, plan, target, toolchain, Path(folder))
     uses = _uses(image, target.board, _by_category(image), plan.arenas)
     return Footprint(image.compiler, True, uses)
 
 
 def link_anyway(
-    sources: Sources, plan: Plan, target: Target, plugin: TargetPlugin, toolchain: Toolchain, folder: Path
+    sources: Sources, plan: Plan, target: Target, toolchain: Toolchain, folder: Path
 ) -> LinkedImage:
     """Compiles and links a network's test firmware in `folder`, also where a memory is too small for it."""
-    objects = compile_firmware(sources, plan, target, plugin, toolchain, folder)
+    objects = compile_firmware(sources, plan, target, toolchain, folder)
     elf = folder / "image.elf"
     flags = ("-Xlinker", "--no-check-sections")
     try:

@@ -60,7 +60,6 @@ def build_firmware(
     sources: Sources,
     plan: Plan,
     target: Target,
-    plugin: TargetPlugin,
     toolchain: Toolchain,
     folder: Path,
     flags: Sequence[str] = (),
@@ -72,7 +71,7 @@ def build_firmware(
     `flags` are given to every compilation and the link (-DNN_TRACE, sanitizers); `tell` hears of progress.
     `own_harness`: its own C, where that is not the plugin's.
     """
-    objects = compile_firmware(sources, plan, target, plugin, toolchain, folder, flags, tell, own_harness)
+    objects = compile_firmware(sources, plan, target, toolchain, folder, flags, tell, own_harness)
     elf = folder / f"{sources.net}.elf"
     tell(f"linking {elf.name}")
     link(toolchain, objects.all, elf, target, flags)
@@ -83,7 +82,6 @@ def compile_firmware(
     sources: Sources,
     plan: Plan,
     target: Target,
-    plugin: TargetPlugin,
     toolchain: Toolchain,
     folder: Path,
     flags: Sequence[str] = (),
@@ -97,7 +95,7 @@ def compile_firmware(
     renames = toolchain.renames
     if renames:  # debuggers look for what is emitted in the folder that they are started in
         renames = (*renames, f"{RENAMES}{emitted.resolve()}=.")
-    own_sources = own_harness or harness(plugin, target.board, toolchain)
+    own_sources = own_harness or harness(target.board, toolchain)
     all_flags = (*toolchain.cflags, *own_sources.flags, *flags)
     compiler = Compiler(toolchain.cc, toolchain.identity, all_flags, renames)
     own = (emitted, *map(Path, toolchain.includes), *includes)

@@ -29,10 +29,10 @@ def toolchain(choice: TargetChoice, target: Target) -> Toolchain:
     return debuggable(tools, Origins.of(choice, target).folders(choice.cmsis_nn))
 
 
-def harness(plugin: TargetPlugin, board: Board, tools: Toolchain) -> Harness:
+def harness(board: Board, tools: Toolchain) -> Harness:
     """The test firmware's own sources: the plugin's, or those for a wire."""
     if tools.wiring is None:
-        return plugin.harness(board)
+        return registry.plugin(board).harness(board)
     sources, includes = tools.wiring.sources, tools.wiring.includes
     return Harness(tuple(map(Path, sources)), tuple(map(Path, includes)))
 

@@ -35,9 +35,9 @@ from buildtool.graph.types import (
     Tensor,
     WidenedAttrs,
 )
-from buildtool.target.geometry import MET, THREADS, VECTOR_BITS, Geometry, taps_met
 from buildtool.target.hardware import Core
 from buildtool.target.types import Argument, Contract, KernelVariant, Target, Windows
+from buildtool.target.variables import MET, THREADS, VECTOR_BITS, Geometry, taps_met
 
 LEAST_VECTOR_BITS = 128
 ALIGNMENT = 16  # bytes, of blocks of constants

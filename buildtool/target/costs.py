@@ -26,8 +26,8 @@ from typing import NamedTuple
 from buildtool.base.expression import compiled, evaluate
 from buildtool.graph.types import Graph, Op
 from buildtool.target.catalogue import features
-from buildtool.target.geometry import Geometry, taps_met
 from buildtool.target.types import Costs, KernelVariant
+from buildtool.target.variables import Geometry, taps_met
 
 COST_UNITS = 16  # a cost is a whole number of sixteenths
 

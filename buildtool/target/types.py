@@ -15,7 +15,6 @@ from buildtool.base.plain import Key, Kind, Mismatch, Word, must, power
 from buildtool.graph.types import DType
 from buildtool.target import readers
 from buildtool.target.executed import Executed
-from buildtool.target.geometry import THREADS, VARIABLES, VECTOR_BITS
 from buildtool.target.hardware import (
     Chip,
     Core,
@@ -43,6 +42,7 @@ from buildtool.target.readers import (
     Types,
 )
 from buildtool.target.speeds import Cache, Pipeline
+from buildtool.target.variables import THREADS, VARIABLES, VECTOR_BITS
 
 KEPT_FOR_GLOBALS = 1024  # bytes
 PLAIN_IMAGE = FlashImage()  # firmware at the start of its memory, weights behind it

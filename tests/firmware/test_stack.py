@@ -29,7 +29,7 @@ from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.choose import nearest
 from buildtool.plan.models import load_network
 from buildtool.target.kernels import all_kernel_sources, kernel_includes
-from buildtool.target.registry import load_target, plugin, toolchain
+from buildtool.target.registry import load_target, toolchain
 
 RUN = [
     *(("ds_cnn", board) for board in ("cortex-m4", "cortex-m55", "hifive1", "qemu-virt-rv32v256", "esp8266")),
@@ -127,8 +127,8 @@ def _image(board: str, model: str, folder: Path) -> bytes:
     network = load_network(model, session)
     graph, plan = nearest(prepare(network, target, PlanOptions(), session))
     sources = emit(graph, plan, target, network.model.name, session)
-    family, tools = plugin(target.board), toolchain(target, "")
-    return link_anyway(sources, plan, target, family, tools, folder).elf
+    tools = toolchain(target, "")
+    return link_anyway(sources, plan, target, tools, folder).elf
 
 
 def _stated(header: str) -> int:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from buildtool.base.errors import TargetError
 from buildtool.target.catalogue import for_core
 from buildtool.target.family import load_family
-from buildtool.target.geometry import taps_met
 from buildtool.target.hardware import Core
+from buildtool.target.variables import taps_met
 
 CORE = Core("some", "isa", ("reference",))
 KERNEL = """

@@ -88,7 +88,7 @@ def build(request: Build, session: Session) -> BuildAnswer:
     with scratch() as folder:
         tools = toolchain(made.choice, made.target)
         tell = session.tell
-        firmware = build_firmware(sources, made.plan, made.target, family, tools, Path(folder), tell=tell)
+        firmware = build_firmware(sources, made.plan, made.target, tools, Path(folder), tell=tell)
         elf, table = firmware.elf.read_bytes(), portable(map_of(firmware.elf).read_bytes())
     report, stacks = size_report(elf, board), stack_report(elf, board, [sources.net])
     if not made.choice.debug:  # a debug build only says it: it may be looked at for that

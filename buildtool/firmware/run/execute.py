@@ -99,8 +99,8 @@ def built(
         folder = Path(name)
         tools = toolchain(planned.choice, target)
         extra = [*flags, *(["-DNN_TRACE"] if trace else [])]
-        family, tell = find_plugin(board), planned.session.tell
-        made = build_firmware(sources, planned.plan, target, family, tools, folder, extra, tell, harness)
+        tell = planned.session.tell
+        made = build_firmware(sources, planned.plan, target, tools, folder, extra, tell, harness)
         if not planned.choice.debug and not extra:
             refuse_unless_enough(made.elf.read_bytes(), target.board, sources.net)
         yield made

@@ -109,7 +109,7 @@ class Stacks:
         if address in path:
             return None  # recursion
         if address not in self._sizes:
-            return 0 if not self._inside(address) else None
+            return 0 if self._data_from(address) is None else None
         body = self._body(address)
         path = (*path, address)
         called = [self._need(target, path) for target in sorted(body.calls)]
@@ -145,8 +145,12 @@ class Stacks:
             self._open[address] = body.is_indirect or any(map(self._is_open, near))
         return self._open[address]
 
-    def _inside(self, address: int) -> bool:
-        return any(start <= address < start + len(data) for start, data in self._sections)
+    def _data_from(self, address: int) -> bytes | None:
+        """The contents of the section that an address is in, from there on; None outside all of them."""
+        for start, data in self._sections:
+            if start <= address < start + len(data):
+                return bytes(data[address - start :])
+        return None
 
     def _body(self, address: int) -> Body:
         if address not in self._bodies:
@@ -154,24 +158,19 @@ class Stacks:
         return self._bodies[address]
 
     def _read(self, address: int) -> Body:
-        size = self._sizes[address]
-        for start, data in self._sections:
-            if start <= address < start + len(data):
-                part = bytes(data[address - start : address - start + size])
-                literals = _within(self._literals, address, address + size)
-                code = Code(address, part, literals)
-                if self._machine == "EM_ARM":
-                    return thumb.read_body(code)
-                if self._machine == "EM_XTENSA":
-                    return xtensa.read_body(code, self._word)
-                return riscv.read_body(code, self._vector_bytes)
-        return Body(unknown=True)
+        size, data = self._sizes[address], self._data_from(address)
+        if data is None:
+            return Body(unknown=True)
+        code = Code(address, data[:size], _within(self._literals, address, address + size))
+        if self._machine == "EM_ARM":
+            return thumb.read_body(code)
+        if self._machine == "EM_XTENSA":
+            return xtensa.read_body(code, self._word)
+        return riscv.read_body(code, self._vector_bytes)
 
     def _word(self, address: int) -> int | None:
-        for start, data in self._sections:
-            if start <= address <= start + len(data) - 4:
-                return int.from_bytes(data[address - start : address - start + 4], "little")
-        return None
+        word = (self._data_from(address) or b"")[:4]
+        return int.from_bytes(word, "little") if len(word) == 4 else None
 
     def _pointed(self, path: tuple[int, ...]) -> set[int]:
         """Whom the last function of a path of calls may call by address.
