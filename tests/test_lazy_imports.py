@@ -6,9 +6,7 @@ import sys
 
 import pytest
 from paths import ROOT
-from zeronet import Net
-
-from buildtool.graph.tflite.writer import write_model
+from zeronet import small
 
 CODE = """
 import json, sys
@@ -29,9 +27,7 @@ UNUSED = {
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
-    net = Net((1, 8, 8, 3))
-    graph = net.graph(net.dense(net.mean(net.conv(net.inputs[0], 8, (3, 3))), 4))
-    (folder / "net.tflite").write_bytes(write_model(graph))
+    (folder / "net.tflite").write_bytes(small())
     (folder / "arena.csv").write_text("id,lower,upper,size\na,0,2,8\nb,1,3,8\n")
     return folder
 

@@ -173,11 +173,8 @@ class Session:
         Where the code has no part in it, its version has: no version reads another one's entries.
         """
         code = self.keeper.code if self.keeper is not None and level.by_code else __version__
-        data = msgpack.packb(
-            [_SCHEMA, level.name, code, sorted(parts.items())],
-            use_bin_type=True,
-            unicode_errors="surrogateescape",  # a name of a file need not be UTF-8
-        )
+        said = [_SCHEMA, level.name, code, sorted(parts.items())]
+        data = msgpack.packb(said, unicode_errors="surrogateescape")  # a name of a file need not be UTF-8
         return hashlib.sha256(data).hexdigest()
 
 

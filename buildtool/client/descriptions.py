@@ -193,5 +193,5 @@ def _read(name: str) -> tuple[dict[str, Any], bytes] | None:
 
 
 def _packed(value: Any) -> bytes:
-    packed: bytes = msgpack.packb(value, use_bin_type=True, unicode_errors="surrogateescape")
+    packed: bytes = msgpack.packb(value, unicode_errors="surrogateescape")
     return packed

@@ -14,15 +14,7 @@ from buildtool.graph.ops import DEFS
 from buildtool.graph.ops.types import load
 from buildtool.graph.quantrules import QuantError, check_tensor, fixed_output
 from buildtool.graph.states import check_states
-from buildtool.graph.types import (
-    DType,
-    Graph,
-    Op,
-    OpKind,
-    PadAttrs,
-    Tensor,
-    WidenedAttrs,
-)
+from buildtool.graph.types import DType, Graph, Op, OpKind, PadAttrs, Tensor, WidenedAttrs
 
 MAX_RANK = 6  # of the kernels' copies and reductions
 
@@ -55,9 +47,8 @@ def check_op(graph: Graph, op: Op) -> None:
         raise ModelError(str(error), operator=op.place, tensor=_output_name(graph, op)) from error
     except QuantError as error:
         tensor = error.tensor.name if error.tensor else _output_name(graph, op)
-        raise UnsupportedError(
-            str(error), operator=op.place, tensor=tensor, hint="check how the model was quantised"
-        ) from error
+        hint = "check how the model was quantised"
+        raise UnsupportedError(str(error), operator=op.place, tensor=tensor, hint=hint) from error
     except BuildtoolError as error:
         raise error.at(operator=op.place, tensor=_output_name(graph, op)) from None
 

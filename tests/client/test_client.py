@@ -1,7 +1,6 @@
 """The client: what it imports, and how it and its service live and die."""
 
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -14,7 +13,7 @@ from paths import ROOT
 
 from buildtool import api as service
 from buildtool.base.errors import ToolError, UsageError
-from buildtool.client import Client, code_digest, home
+from buildtool.client import Client
 
 
 @pytest.fixture(scope="module")
@@ -122,54 +121,6 @@ def test_paths_are_relative_to_the_given_folder(tmp_path: Path) -> None:
     with Client(cwd=str(tmp_path)) as client, pytest.raises(Exception, match=r"net\.tflite") as caught:
         client.request({"kind": "plan", "model": "net.tflite", "board": "host"})
     assert caught.value.code == "MODEL"
-
-
-@pytest.mark.slow
-def test_the_codes_digest_changes_with_all_that_decides_plans(tmp_path: Path) -> None:
-    """In a copy: the digest is of what is beside the client. Kernels are sources of the build."""
-    ignore = shutil.ignore_patterns("__pycache__")
-    for name in ("buildtool", "plugins", "kernels"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=ignore)
-    code = "from buildtool.client import code_digest, home; print(home()); print(code_digest())"
-
-    def digest() -> str:
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            text=True,
-            check=True,
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": str(tmp_path)},
-        )
-        where, value = done.stdout.split()
-        assert where == str(tmp_path)
-        return value
-
-    seen = [digest()]
-    assert seen[0] == code_digest()  # the place does not matter
-    assert home() == str(ROOT)
-    for name in (
-        "buildtool/emit/sources.py",
-        "buildtool/plan/place/search.c",
-        "kernels/reference/catalogue.toml",
-        "kernels/cortex_m_dsp/packing.py",
-        "kernels/cortex_m_cmsis_nn/nn_cmsis_nn_ask.h",
-        "plugins/buildtool_plugins/cortex_m/ask_cmsis_nn.c",
-        "plugins/buildtool_plugins/host/__init__.py",
-        "plugins/buildtool_plugins/host/boards/host.toml",
-    ):
-        with (tmp_path / name).open("a") as file:
-            file.write("\n")
-        seen.append(digest())
-    assert len(set(seen)) == len(seen)
-    for name in (
-        "kernels/reference/nn_add_s8.c",
-        "kernels/include/nn.h",
-        "plugins/buildtool_plugins/riscv/startup.c",
-    ):
-        with (tmp_path / name).open("a") as file:
-            file.write("\n")
-        assert digest() == seen[-1]
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder"])

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
@@ -100,24 +99,6 @@ def test_a_worker_that_is_stopped_is_found_out_and_the_caller_answers_itself(tmp
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_leaves_the_answer_to_the_caller(tmp_path, capsys):
-    with running(tmp_path) as daemon:
-        for mode in (door.Mode.AUTO, door.Mode.REQUIRE):
-            daemon.stop_workers()
-            crashes = daemon.counts()["crashes"]
-            killer = threading.Thread(target=lambda: os.kill(eventually(daemon.at_work)[0], 9))
-            killer.start()
-            if mode is door.Mode.AUTO:
-                here, told = through_the_door(capsys, ZOO, mode)
-                assert here and len(told) == 1 and "ended (status -9)" in told[0]
-            else:
-                with pytest.raises(ToolError, match=r"the planner daemon does not answer: .*status -9"):
-                    door.ask(ZOO, handle, mode=mode)
-            killer.join()
-            assert daemon.counts()["crashes"] == crashes + 1
-
-
-@pytest.mark.slow
 def test_sigterm_and_stop_take_the_endpoint_away_and_let_the_work_end(tmp_path, monkeypatch):
     monkeypatch.setattr(starting, "CONNECT_SECONDS", 0.3)
     for how in ("signal", "stop"):
@@ -200,24 +181,6 @@ def test_over_the_ceiling_of_memory_a_worker_forgets_and_then_another_takes_its_
         eventually(lambda: before not in daemon.workers())
         assert daemon.ask(ZOO, "off")
         assert daemon.counts()["crashes"] == 0
-
-
-def test_status_stop_logs_and_version_start_nothing(tmp_path, monkeypatch, capsys):
-    with running(tmp_path) as daemon:
-        answer, text, status = upkeep.daemon_command("status")
-        assert status == 1 and not answer["daemons"][0]["running"] and "no daemon" in text
-        assert upkeep.daemon_command("stop")[0] == {"stopped": []}
-        assert upkeep.daemon_command("logs")[2] == 0
-        from buildtool.fronts.cli import main as cli
-
-        assert cli.run(["--version"]) == 0
-        assert not daemon.at.address.exists() and not daemon.at.lock.exists()
-        assert upkeep.daemon_command("start")[0]["running"]
-        first = daemon.pid
-        assert upkeep.daemon_command("restart")[0]["pid"] != first
-        answer, text, status = upkeep.daemon_command("status", every=True)
-        assert status == 0 and answer["daemons"][0]["pid"] == daemon.pid and "the daemon runs" in text
-        assert upkeep.daemon_command("stop")[0] == {"stopped": [daemon.pid]}
 
 
 def test_alive_is_who_holds_the_lock_and_nobody_else_is_killed(tmp_path, monkeypatch):
@@ -410,16 +373,6 @@ def test_memory_is_flat_over_a_thousand_requests(tmp_path):
         assert len(before) == len(after)
         assert sum(after) - sum(before) < 8 << 20, (before, after)
         assert daemon.counts()["requests"] == 1000
-
-
-def test_a_connection_that_never_says_hello_is_hung_up_on():
-    from buildtool.daemon import connection
-
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        found = connection.Connection(theirs)
-        assert not found.is_stuck(found._begun + connection.FRAME_SECONDS - 1)
-        assert found.is_stuck(found._begun + connection.FRAME_SECONDS + 1)
 
 
 def test_workers_end_with_a_daemon_that_is_killed(tmp_path):

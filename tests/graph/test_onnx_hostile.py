@@ -186,6 +186,31 @@ def test_a_way_of_working_that_has_no_kernel(kind, attributes, text):
     assert error.hint
 
 
+@pytest.mark.parametrize(
+    ("kind", "count", "attributes", "text"),
+    [
+        ("Sum", 3, {}, "Sum of more than two"),
+        ("Elu", 1, {"alpha": 0.5}, "alpha 0.5"),
+        ("Gather", 2, {}, "indices is not constant"),
+        ("Relu", 1, {}, "network output"),
+    ],
+)
+def test_operands_that_are_not_read(kind, count, attributes, text):
+    """The Relu is of the place of an extreme."""
+    net = Qdq((1, 4, 5, 6))
+    x = net.node("ArgMax", [net.x]) if kind == "Relu" else net.x
+    error = refused(net.model([net.q(net.node(kind, [x] * count, **attributes))]))
+    assert text in error.text or text in error.hint
+
+
+@pytest.mark.parametrize("kind", ["Expand", "MatMul"])
+def test_what_does_not_broadcast_is_said_so(kind):
+    net = Qdq((3, 3, 4, 5))
+    other = net.const([7, 3, 4, 5]) if kind == "Expand" else net.weights((2, 2, 5, 6))
+    error = refused(net.model([net.q(net.node(kind, [net.x, other]))]), ModelError)
+    assert "do not broadcast" in error.text
+
+
 def test_an_average_whose_padding_counts_and_whose_windows_reach_further():
     net = Qdq((1, 3, 6, 6))
     how = {"pads": [1, 1, 1, 1], "strides": [3, 3], "count_include_pad": 1, "ceil_mode": 1}

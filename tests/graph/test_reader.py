@@ -16,14 +16,7 @@ from buildtool.graph.consistency import check_graph
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.types import (
-    DepthwiseAttrs,
-    DType,
-    Graph,
-    OpKind,
-    Pad,
-    SliceAttrs,
-)
+from buildtool.graph.types import DepthwiseAttrs, DType, Graph, OpKind, Pad, SliceAttrs
 
 EXAMPLES = settings(derandomize=True, deadline=None, max_examples=25)
 

@@ -38,6 +38,15 @@ def eventually(is_true: Callable[[], Any], seconds: float = 20.0) -> Any:
     raise AssertionError("it did not come true in time")
 
 
+class Clock:
+    """A clock that goes when it is told to."""
+
+    now = 50.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 def is_running(pid: int) -> bool:
     """Whether a process is there and is no zombie."""
     try:

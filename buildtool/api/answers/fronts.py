@@ -15,9 +15,9 @@ from buildtool.firmware.needs import refuse_weights
 from buildtool.firmware.planned import prepare
 from buildtool.plan.choose.choose import chosen, front, settled
 from buildtool.plan.choose.cost_units import estimated_ms
-from buildtool.plan.choose.fronts import front_factor, settings
+from buildtool.plan.choose.fronts import front_factor
 from buildtool.plan.choose.kept import parts
-from buildtool.plan.choose.problem import Prepared
+from buildtool.plan.choose.problem import Prepared, settings
 from buildtool.plan.models import load_network
 from buildtool.schema.fronts import Figures, Point
 from buildtool.target.choice import load_target
@@ -44,7 +44,7 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
     found = prepared.session.keep(FRONTS, parts(prepared), lambda: _found(prepared))
     if not found["points"]:
         raise _refused(prepared)
-    searched = settings(graph, prepared)
+    searched = settings(prepared)
     return {
         "model": network.model.name,
         "board": target.board.name,

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from buildtool.api.answers.building import sources_of
 from buildtool.api.bundling.licenses import licenses
 from buildtool.api.describe import EXACT
 from buildtool.api.requests.kinds import Bundle
@@ -26,10 +27,7 @@ _HARNESS = "harness_net.h"  # for the test firmware alone
 def answer(request: Bundle, session: Session) -> BundleAnswer:
     """The answer to a `bundle` request."""
     from buildtool.emit.sources import kernel_sources
-    from buildtool.firmware.firmware import arena_map
-    from buildtool.firmware.needs import refuse_unless_fits
-    from buildtool.firmware.planned import emitted, planned_or_given
-    from buildtool.plan.codec import digest, to_bytes
+    from buildtool.plan.codec import digest
     from buildtool.target.kernels import apart
 
     if request.target.cmsis_nn:
@@ -38,16 +36,9 @@ def answer(request: Bundle, session: Session) -> BundleAnswer:
             option="cmsis_nn",
             hint=suggest(cmsis_nn=None),
         )
-    made = planned_or_given(request.model, request.target, request.options, request.lock, session)
-    name = request.name or made.model.name
-    sources = emitted(made, name)
-    refuse_unless_fits(made, len(sources.image.data))
+    made, sources, emitted = sources_of(request, session)
     net, plan, core = sources.net, made.plan, made.target.board.core
-    own = {
-        **{file: data for file, data in sources.files.items() if file != _HARNESS},
-        **arena_map(net, name, plan, made.graph, session),
-        f"{net}.plan": to_bytes(plan),
-    }
+    own = {file: data for file, data in emitted.items() if file != _HARNESS}
     folder, compiled = f"{NETWORKS}/{net}", [*kernel_sources(plan, made.target), *apart()]
     kernels, headers = _kernel_files(made.target, own.values(), compiled)
     licensed = licenses(made.target, {**kernels, **headers})
@@ -56,7 +47,7 @@ def answer(request: Bundle, session: Session) -> BundleAnswer:
     text = own[f"{net}.h"].decode()
     array = f"{folder}/{net}_weights.c"
     network: BundledNetwork = {
-        "network": name,
+        "network": request.name or made.model.name,
         "board": made.target.board.name,
         "core": list(core.cflags),
         "exact": list(EXACT),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, dataclass_transform
 
 from buildtool import options as table
 from buildtool.base.errors import UsageError, suggest
-from buildtool.base.modes import Format, On, Requantise, Resize
+from buildtool.base.modes import Format, On
 from buildtool.options import NESTED, Group, Option
 from buildtool.options.table import DATA
 
@@ -201,6 +201,10 @@ class Values:
         """The value of a key, or `default`."""
         return self.given.get(name, default)
 
+    def some(self, *names: str) -> dict[str, Any]:
+        """Those of some keys that are given, for what has defaults of its own."""
+        return {name: self.given[name] for name in names if name in self.given}
+
     def field(self, of: type[Request], name: str) -> Any:
         """What a field of a type of request holds: a part, or the value of the option of that name."""
         return _PARTS[name](self) if name in _PARTS else self.value(name, getattr(of, name, MISSING))
@@ -222,19 +226,15 @@ class Values:
         return to_file(value, option.suffixes)
 
     def target(self) -> TargetChoice:
-        """The board, and what goes with it."""
+        """The board, and what goes with it; of several boards ("") that alone."""
         from buildtool.options.values import TargetChoice
 
         return TargetChoice(
-            self.value("board"),
-            self.get("toolchain", ""),
-            self.value("cmsis_nn", ""),
-            self.kind == "debug" or self.get("debug", False),
-            self.wire(),
-            self.get("threads", None),
-            self.get("weights_in", None),
-            self.get("requantise", Requantise.EXACT),
-            self.get("arena_in", None),
+            board="" if self.kind == "analyze" else self.value("board"),
+            cmsis_nn=self.value("cmsis_nn", ""),
+            debug=self.kind == "debug" or self.get("debug", False),
+            wire=self.wire(),
+            **self.some("toolchain", "threads", "weights_in", "requantise", "arena_in"),
         )
 
     def wire(self) -> str:
@@ -338,25 +338,12 @@ class Values:
             raise table.idle("seed", "it has no effect without a limit: the whole data set is run")
         from buildtool.options.values import Wanted
 
-        wanted = Wanted(
-            self.value("data"),
-            self.value("labels", None),
-            self.get("limit", None),
-            self.get("seed", 0),
-            self.get("resize", Resize.CROP),
-            self.get("normalise", None),
-        )
+        own = self.some("limit", "seed", "resize", "normalise")
+        wanted = Wanted(self.value("data"), self.value("labels", None), **own)
         through = 0 if alone else self.get("through_firmware", None)
         return Data(wanted, through, self.get("scores", ""))
 
 
 # The fields of requests that are made of several options.
-_PARTS: dict[str, Callable[[Values], Any]] = {
-    "target": Values.target,
-    "lock": Values.lock,
-    "options": Values.planning,
-    "flashing": Values.flashing,
-    "made": Values.made,
-    "inputs": Values.inputs,
-    "desk": Values.desk,
-}
+_PARTS: dict[str, Callable[[Values], Any]] = {"options": Values.planning}
+_PARTS |= {name: getattr(Values, name) for name in ("target", "lock", "flashing", "made", "inputs", "desk")}

@@ -167,7 +167,7 @@ class Cache:
         """Notes, for `explain`, what this request asked of each level, and which parts of keys are new."""
         for level, (parts, hit) in asked.items():
             now = {"code": self.code, **parts}
-            shown = {name: [_digest(value), _short(value)] for name, value in sorted(now.items())}
+            shown = {name: _shown(value) for name, value in sorted(now.items())}
             changed = [] if hit else _changes(before.get(level), shown)
             report = {"hit": hit, "counts": dict(found.get(level, {})), "parts": shown, "changed": changed}
             packed = msgpack.packb(report, unicode_errors="backslashreplace")
@@ -207,11 +207,8 @@ def _parts(report: bytes) -> Mapping[str, Any]:
     return found
 
 
-def _digest(value: Any) -> str:
-    data = msgpack.packb(value, unicode_errors="backslashreplace")
-    return hashlib.sha256(data).hexdigest()[:16]
-
-
-def _short(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+def _shown(value: Any) -> list[str]:
+    """What tells a part of a key from another one, and what people see of it."""
+    data, text = msgpack.packb(value, unicode_errors="backslashreplace"), str(value)
+    short = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+    return [hashlib.sha256(data).hexdigest()[:16], short]

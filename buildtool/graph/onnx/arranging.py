@@ -1,4 +1,4 @@
-"""Gather, Tile, Expand; ReduceMax, ReduceMin, ArgMax, ArgMin; MatMul of two activations."""
+"""Gather, Tile, Expand; ArgMax, ArgMin; MatMul of two activations."""
 
 from __future__ import annotations
 
@@ -14,20 +14,13 @@ from buildtool.graph.onnx.context import Context
 from buildtool.graph.onnx.file import Node
 from buildtool.graph.onnx.folding import axis_of
 from buildtool.graph.onnx.layout import lying, order_of
-from buildtool.graph.onnx.pools import reduced_axes
 from buildtool.graph.onnx.values import Held, Pending, Places, Quantized, Value
+from buildtool.graph.onnx.windows import NHWC
 from buildtool.graph.ops import ONNX
 from buildtool.graph.picking import picking
-from buildtool.graph.types import (
-    AxisAttrs,
-    MatmulAttrs,
-    MeanAttrs,
-    OpKind,
-    TileAttrs,
-)
+from buildtool.graph.types import AxisAttrs, MatmulAttrs, OpKind, TileAttrs
 
 _MOST = 4096  # elements gathered
-_TO_NHWC = (0, 2, 3, 1)
 
 
 def gather(ctx: Context, node: Node) -> list[Value]:
@@ -80,22 +73,6 @@ def _tiled(ctx: Context, node: Node, x: Held, repeats: tuple[int, ...]) -> Held:
     return ctx.build.moved(OpKind.TILE, x, tensor, order, node.outputs[0], sizes, attrs)
 
 
-def extreme(ctx: Context, node: Node) -> list[Value]:
-    """ReduceMax or ReduceMin; axes as an attribute or as an operand."""
-    kind = ONNX[node.kind].kind
-    x = ctx.held(node, integers=True)
-    gone = reduced_axes(ctx, node, len(x.shape))
-    if gone is None:
-        return [x]
-    tensor, order = ctx.build.natural(x)
-    places = tuple(sorted(order.index(a) for a in gone))
-    kept = [1 if d in gone else n for d, n in enumerate(x.shape)]
-    held = ctx.build.moved(kind, x, tensor, order, node.outputs[0], kept, MeanAttrs(places, True))
-    if not node.integer("keepdims", 1):
-        held = replace(held, shape=tuple(n for d, n in enumerate(x.shape) if d not in gone))
-    return [held]
-
-
 def arg_extreme(ctx: Context, node: Node) -> list[Value]:
     """ArgMax or ArgMin at the network's end: int64, without the dimension, images channels last."""
     kind = ONNX[node.kind].kind
@@ -107,9 +84,9 @@ def arg_extreme(ctx: Context, node: Node) -> list[Value]:
     axis = axis_of(node, rank)
     left = [d for d in range(rank) if d != axis]
     if node.integer("keepdims", 1) and rank == 4:
-        left = [d for d in _TO_NHWC if d != axis]
+        left = [d for d in NHWC if d != axis]
     elif len(left) == 4:
-        left = [left[d] for d in _TO_NHWC]
+        left = [left[d] for d in NHWC]
     own = order_of(x.shape, x.layout)
     order = own if own is not None and [d for d in own if d != axis] == left else (*left, axis)
     tensor = ctx.build.ordered(x, order)
@@ -128,9 +105,8 @@ def matmul(ctx: Context, node: Node) -> list[Value]:
     x, y = (ctx.operand(node, i) for i in range(2))
     shapes = [v.data.shape if isinstance(v, Quantized) else v.shape for v in (x, y)]
     if min(map(len, shapes)) < 2 or shapes[0][-1] != shapes[1][-2]:
-        raise UnsupportedError(
-            f"a MatMul of {list(shapes[0])} and {list(shapes[1])}", hint="reshape vectors to matrices"
-        )
+        text = f"a MatMul of {list(shapes[0])} and {list(shapes[1])}"
+        raise UnsupportedError(text, hint="reshape vectors to matrices")
     shape = (*_broadcast(shapes[0][:-2], shapes[1][:-2]), shapes[0][-2], shapes[1][-1])
     if isinstance(x, Quantized) and isinstance(y, Quantized):
         raise UnsupportedError("a product of two constants", hint="fold constants before exporting")

@@ -14,16 +14,7 @@ from buildtool.graph.onnx import scales
 from buildtool.graph.onnx.build import Builder
 from buildtool.graph.onnx.file import DTYPES, Array, Node, OnnxFile, shown
 from buildtool.graph.onnx.layout import Layout
-from buildtool.graph.onnx.values import (
-    NO_CLAMP,
-    Clamp,
-    Constant,
-    Held,
-    Pending,
-    Places,
-    Quantized,
-    Value,
-)
+from buildtool.graph.onnx.values import NO_CLAMP, Clamp, Constant, Held, Pending, Places, Quantized, Value
 from buildtool.graph.ops import DEFS
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.types import Activation, Attrs, ElementwiseAttrs, OpKind, Quantization
@@ -141,11 +132,9 @@ class Context:
         value = self.value(name)
         if isinstance(value, Quantized):
             if value.data.dtype != np.int8 or len(value.quant.scales) != 1:
-                raise UnsupportedError(
-                    "a constant operand that is not int8, per tensor",
-                    tensor=shown(name),
-                    hint="quantise it as an activation, with one scale",
-                )
+                text = "a constant operand that is not int8, per tensor"
+                hint = "quantise it as an activation, with one scale"
+                raise UnsupportedError(text, tensor=shown(name), hint=hint)
             return value
         if isinstance(value, Constant):
             return scales.exact_scalar(value.data, name)
@@ -194,11 +183,9 @@ class Context:
         quant, dtype = self.parameters(node)
         dtype = dtype or self._integers(node)
         if len(quant.scales) != 1:
-            raise UnsupportedError(
-                "an activation quantised per channel",
-                tensor=shown(node.input(0)),
-                hint="quantise activations per tensor (weights may be per channel)",
-            )
+            text = "an activation quantised per channel"
+            hint = "quantise activations per tensor (weights may be per channel)"
+            raise UnsupportedError(text, tensor=shown(node.input(0)), hint=hint)
         if quant.scale <= 0:
             raise ModelError("a scale is not positive", tensor=shown(node.input(1)))
         if dtype not in _SHIFT:

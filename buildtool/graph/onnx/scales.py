@@ -71,23 +71,17 @@ def symmetric(value: Quantized, name: str) -> Quantized:
     _, zero = _along(quant, value.data)
     data = value.data.astype(np.int64) - zero
     if data.min(initial=0) < -128 or data.max(initial=0) > 127:
-        raise UnsupportedError(
-            "weights with a zero point other than 0",
-            tensor=shown(name),
-            hint="quantise weights symmetrically to int8 (onnxruntime: weight_type=QuantType.QInt8)",
-        )
+        hint = "quantise weights symmetrically to int8 (onnxruntime: weight_type=QuantType.QInt8)"
+        raise UnsupportedError("weights with a zero point other than 0", tensor=shown(name), hint=hint)
     return Quantized(data.astype(np.int8), Quantization(quant.scales, (0,) * len(quant.scales), quant.axis))
 
 
-def exact_scalar(data: Array | np.float32, name: str) -> Quantized:
+def exact_scalar(data: Array | np.float32, name: str = "") -> Quantized:
     """A float scalar as an int8 constant without loss: 1 or -1 times its magnitude."""
     data = np.asarray(data)
     if data.size != 1 or data.dtype.kind != "f" or not np.isfinite(data).all():
-        raise UnsupportedError(
-            "a constant operand that is not quantised",
-            tensor=shown(name),
-            hint="quantise it: a DequantizeLinear between it and the operator",
-        )
+        hint = "quantise it: a DequantizeLinear between it and the operator"
+        raise UnsupportedError("a constant operand that is not quantised", tensor=shown(name), hint=hint)
     value = float(np.float32(data.reshape(-1)[0]))
     steps = np.full((1,) * max(data.ndim, 1), int(np.sign(value)), np.int8)
     return Quantized(steps, Quantization((abs(value) or 1.0,), (0,)))

@@ -70,7 +70,9 @@ def _pending(
         return _pending(ctx, kind, x, filter_, bias, attrs, memory, shape)
 
     def scaled(factor: Array, shift: Array) -> Pending:
-        real = np.zeros(channels) if bias is None else _real(bias, channels)
+        real = np.zeros(channels)
+        if bias is not None:
+            real += (bias.real if isinstance(bias, Quantized) else bias.data.astype(np.float64)).reshape(-1)
         axis = 3 if kind is OpKind.DEPTHWISE_CONV_2D else 0
         return again(_times(data, quant, axis, factor), Constant(real * factor + shift))
 
@@ -83,12 +85,6 @@ def _pending(
         scaled=None if raw else scaled,
         channel=-1 if dense else 1,
     )
-
-
-def _real(bias: Constant | Quantized, channels: int) -> Array:
-    """A bias as real numbers."""
-    data = bias.real if isinstance(bias, Quantized) else bias.data.astype(np.float64)
-    return np.broadcast_to(data.reshape(-1), (channels,))
 
 
 def _times(data: Array, quant: Quantization, axis: int, factor: Array) -> tuple[Array, Quantization]:
@@ -146,10 +142,8 @@ def _along(w: Quantized, wanted: int, axis: int) -> Quantization:
     """The scales, of output channels: dimension `wanted` in the file, `axis` in our filter."""
     quant = w.quant
     if len(quant.scales) > 1 and quant.axis != wanted:
-        raise UnsupportedError(
-            f"weights quantised along dimension {quant.axis}, not along the output channels",
-            hint=f"quantise them along dimension {wanted}, or per tensor",
-        )
+        text = f"weights quantised along dimension {quant.axis}, not along the output channels"
+        raise UnsupportedError(text, hint=f"quantise them along dimension {wanted}, or per tensor")
     return Quantization(quant.scales, quant.zero_points, axis if len(quant.scales) > 1 else 0)
 
 
@@ -207,9 +201,8 @@ def matmul(ctx: Context, node: Node) -> list[Value]:
         raise UnsupportedError("constant weights on the left", hint=hint)
     x, w = ctx.held(node), ctx.weights(node, 1)
     if w.data.ndim != 2 or not x.shape:
-        raise UnsupportedError(
-            f"a MatMul of {list(x.shape)} and {list(w.data.shape)}", hint="weights are 2-D"
-        )
+        text = f"a MatMul of {list(x.shape)} and {list(w.data.shape)}"
+        raise UnsupportedError(text, hint="weights are 2-D")
     return [_dense(ctx, x, w, False, None)]
 
 

@@ -174,7 +174,7 @@ DEFS = (
         Plain(2, "LeakyReluOptions", LeakyReluAttrs, {"Alpha": "alpha"}, needed=True),
         _leaky_scales,
         wide=_WIDE,
-        onnx={"LeakyRelu": "activations:leaky_relu"},
+        onnx={"LeakyRelu": _UNARY},
     ),
     _function(
         OpKind.ABS,
@@ -190,7 +190,7 @@ DEFS = (
         OpKind.GELU,
         _CURVE,
         Plain(2, "GeluOptions", GeluAttrs, {"Approximate": "approximate"}),
-        onnx={"Gelu": "activations:gelu"},
+        onnx={"Gelu": _UNARY},
     ),
     _function(OpKind.NEG, "activation:negated", Plain(1, "NegOptions"), no_uint8=NO_UINT8),
     _function(
@@ -202,7 +202,7 @@ DEFS = (
         _CURVE,
         Plain(1),
         int16=_NO_INT16,
-        onnx={"Elu": "activations:elu"},
+        onnx={"Elu": _UNARY},
         no_uint8=NO_UINT8,
     ),
     _function(OpKind.RELU_N1_TO_1, _CLAMP, Plain(1), _SCALED, int16=_NO_INT16),

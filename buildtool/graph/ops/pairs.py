@@ -200,7 +200,7 @@ DEFS = (
         OpKind.DIV,
         _pair_shape,
         "pairs:divide",
-        read=(Spelling("DIV", "pointwise:div"),),
+        read=(Spelling("DIV", "pointwise:arithmetic"),),
         written="pointwise:write_div",
         quant=_quotient_scales,
         call=CallForm.SEVERAL,

@@ -57,11 +57,8 @@ def read_model(data: bytes, *, path: str = "") -> Graph:
     except BuildtoolError as error:
         raise error.at(path=path) from error.__cause__
     except _MALFORMED as error:
-        raise ModelError(
-            "the file's structure is damaged: an offset or a length points outside of it",
-            path=path,
-            hint="convert or download the model again",
-        ) from error
+        text = "the file's structure is damaged: an offset or a length points outside of it"
+        raise ModelError(text, path=path, hint="convert or download the model again") from error
 
 
 class _Reader:

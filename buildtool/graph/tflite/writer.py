@@ -78,11 +78,8 @@ def _lowered(graph: Graph) -> Lowering:
 def _file_op(low: Lowering, op: Op) -> FileOp:
     written = DEFS[op.kind].written
     if written is None:
-        raise UnsupportedError(
-            f"{op.kind} has no form in .tflite",
-            operator=op.place,
-            hint="write the network before its rewrite",
-        )
+        text = f"{op.kind} has no form in .tflite"
+        raise UnsupportedError(text, operator=op.place, hint="write the network before its rewrite")
     if isinstance(written, Plain):
         options = {name: getattr(op.attrs, attribute) for name, attribute in written.fields.items()}
         parameters = [low.parameter(op, r, getattr(op.attrs, name)) for r, name in written.parameters.items()]

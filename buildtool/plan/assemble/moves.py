@@ -9,7 +9,7 @@ placed by itself; as few are made as that height needs.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
@@ -18,8 +18,8 @@ from buildtool.base.errors import UnsupportedError
 from buildtool.base.work import Work
 from buildtool.plan.assemble.placement import Placed, place
 from buildtool.plan.place import arena
+from buildtool.plan.place.arena import arena_problem
 from buildtool.plan.place.bounds import bound
-from buildtool.plan.place.problem import arena_problem
 from buildtool.plan.place.solver import decide
 from buildtool.plan.types import Buffer, Move, Overlap, changed
 
@@ -401,12 +401,12 @@ def _parted(
             origin.append(i)
             if known is not None:
                 moved.append(Move(known, current[i]))
-        ordered = _in_order(moved, parts)
+        ordered = in_order(moved, parts)
         if ordered is None:
             return None
         moves += ordered
         named = (changed(o, input=current[o.input], output=current[o.output]) for o in stretch.options)
-        overlaps += [o for o in named if _share(parts[o.input], parts[o.output])]
+        overlaps += [o for o in named if parts[o.input].touches(parts[o.output])]
     order = sorted(range(len(parts)), key=lambda part: (origin[part], parts[part].first))
     top = max(part.offset + part.size for part in parts)
     at_last = {part: i for i, part in enumerate(order)}
@@ -424,25 +424,16 @@ def _parted(
     )
 
 
-def _in_order(moves: list[Move], parts: Sequence[Buffer]) -> list[Move] | None:
-    """The moves such that none writes over what another still has to read; None where they go round."""
-    left, ordered = list(moves), []
+def in_order(moves: Iterable[Move], parts: Sequence[Buffer]) -> list[Move] | None:
+    """Moves of one moment so that none writes over what another still has to read; None: they go round."""
+    left, ordered = list(moves), list[Move]()
     while left:
-        free = next(
-            (
-                m
-                for m in left
-                if not any(_share(parts[m.target], parts[o.source]) for o in left if o is not m)
-            ),
-            None,
-        )
-        if free is None:
+        for move in left:
+            target = parts[move.target]
+            if not any(target.touches(parts[other.source]) for other in left if other is not move):
+                break
+        else:
             return None
-        left.remove(free)
-        ordered.append(free)
+        left.remove(move)
+        ordered.append(move)
     return ordered
-
-
-def _share(a: Buffer, b: Buffer) -> bool:
-    """Whether two placed buffers have bytes in common."""
-    return a.offset < b.offset + b.size and b.offset < a.offset + a.size

@@ -10,11 +10,9 @@ from typing import Any
 
 from buildtool.base.modes import Image
 from buildtool.base.session import Session
-from buildtool.plan.assemble.lives import Lives
 from buildtool.plan.assemble.moves import Parted, place_in_parts
 from buildtool.plan.assemble.placement import Placed, look, place_quickly, searched
-from buildtool.plan.assemble.ticks import Ticks
-from buildtool.plan.assemble.workspace import Workspace
+from buildtool.plan.assemble.workspace import Ticks, Workspace
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Move, Overlap, changed
@@ -50,7 +48,6 @@ class _Key(tuple[Any, ...]):
 
 def lay(
     timeline: Timeline,
-    lives: Lives,
     buffers: Sequence[Buffer],
     extra: Sequence[Buffer],
     workspaces: Sequence[Workspace],
@@ -75,7 +72,7 @@ def lay(
     lived = [(ticks.lived(b, known[i], timed[i]), i) for b, i in pairs if i < len(known)]
     places = [b.offset for b, i in pairs if i >= len(known)]
     pieces = [piece for workspace in workspaces for piece in workspace.pieces]
-    inside = [b for piece, at in zip(pieces, places, strict=True) for b in piece.buffers(at, lives)]
+    inside = [b for piece, at in zip(pieces, places, strict=True) for b in piece.buffers(at, timeline)]
     return Laid(
         (
             *(b for b, i in lived if i < len(buffers)),

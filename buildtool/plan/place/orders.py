@@ -1,7 +1,8 @@
 """In which order the search tries items that could lie equally low: a few good orders, and noise.
 
 A depth-first search that starts wrongly stays wrong for long, so it is restarted with other orders
-and growing limits. Nothing is left to chance: the noise comes from a fixed generator.
+and growing limits. Nothing is left to chance: the noise comes from a linear congruential generator, with
+the multiplier and the increment of Knuth's MMIX.
 """
 
 from __future__ import annotations
@@ -13,13 +14,24 @@ import numpy as np
 
 from buildtool.plan.place.arena import Problem
 from buildtool.plan.place.instance import Instance
-from buildtool.plan.place.noise import choice, following
 
 FIRST_LIMIT = 1000  # nodes of the runs of the first round; doubles from round to round
 NOISY = 4  # runs with noise in a round
 CROWDED_LIMIT = 4 * FIRST_LIMIT  # of the first round with crowded runs: for what is hard for the others
 SEED = 0x9E3779B97F4A7C15
+_MULTIPLIER, _INCREMENT, _MODULUS = 6364136223846793005, 1442695040888963407, 1 << 64
+_LOW_BITS = 33  # of the generator's state, which repeat soon
 LEAST_WEIGHT, WEIGHTS = 768, 512  # an area counts from 3/4 to 5/4 of itself, in 1024ths
+
+
+def following(state: int) -> int:
+    """The state after this one."""
+    return (state * _MULTIPLIER + _INCREMENT) % _MODULUS
+
+
+def choice(state: int, choices: int) -> int:
+    """One of 0, 1, ... `choices` - 1."""
+    return (state >> _LOW_BITS) % choices
 
 
 @dataclass(frozen=True)

@@ -90,12 +90,9 @@ def all_of(size: int) -> Ranges:
     return Ranges(np.array([0]), np.array([size]))
 
 
-def _group_calls(graph: Graph, group: Group, made: int) -> tuple[tuple[int, Calls], ...]:
-    return tuple(group_calls(graph, group, made))
-
-
-def group_calls(graph: Graph, group: Group, made: int) -> Iterator[tuple[int, Calls]]:
-    """(operator, calls) of a group that makes the first `made` rows of its output."""
+def _group_calls(graph: Graph, group: Group, made: int) -> dict[int, Calls]:
+    """Operator -> its calls, of a group that makes the first `made` rows of its output."""
+    found: dict[int, Calls] = {}
     last = graph.ops[group.ops[-1]]
     width = columns(graph, last)
     starts = range(first_column(group, graph), width, group.hand_off or width)
@@ -107,7 +104,7 @@ def group_calls(graph: Graph, group: Group, made: int) -> Iterator[tuple[int, Ca
         op = graph.ops[position]
         own, end = row_ranges[op.outputs[0]], column_ends[op.outputs[0]]
         kept = Rings(max((held.get(t, 0) for t in op.inputs), default=0), held.get(op.outputs[0], 0))
-        yield position, Calls(own.without_empty(), gained(end).without_empty(), kept)
+        found[position] = Calls(own.without_empty(), gained(end).without_empty(), kept)
         vertical, horizontal = axes(graph, op)
         for t in row_inputs(graph, op):
             _, height, width, _ = graph.tensors[t].nhwc
@@ -115,6 +112,7 @@ def group_calls(graph: Graph, group: Group, made: int) -> Iterator[tuple[int, Ca
             row_ranges[t] = row_ranges[t].joined(read) if t in row_ranges else read
             need = np.minimum(width, horizontal.highs(end))
             column_ends[t] = np.maximum(column_ends[t], need) if t in column_ends else need
+    return found
 
 
 def branch_calls(lanes: Branches, widths: Sequence[int], made: int) -> Iterator[tuple[int, Calls]]:

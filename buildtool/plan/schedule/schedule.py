@@ -8,7 +8,7 @@ branches asks for its input little by little (see `branches`).
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -19,12 +19,13 @@ import numpy.typing as npt
 from buildtool.base.distinct import distinct
 from buildtool.base.errors import PlanError
 from buildtool.base.modes import Image
+from buildtool.graph.macs import pixel_macs
 from buildtool.graph.types import Graph
 from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.branches import Branches, Progress, branches
 from buildtool.plan.schedule.inner import fed_by, known, made, needs, together
 from buildtool.plan.schedule.receptive import axes, columns, row_inputs, rows
-from buildtool.plan.types import SOURCE, Group, Region, Scheme, Step
+from buildtool.plan.types import SOURCE, Group, Region, Scheme
 
 Ints = npt.NDArray[np.int32]
 Columns = npt.NDArray[np.int64]
@@ -112,6 +113,11 @@ class Run:
         return {op: Activity(*line) for op, line in zip(found.tolist(), lines, strict=True)}
 
 
+def executed_macs(graph: Graph, run: Run) -> int:
+    """Multiply-accumulates of a run, repetitions included."""
+    return sum(pixel_macs(graph, graph.ops[op], a.pixels) for op, a in run.activities.items() if op != SOURCE)
+
+
 def _packed(lines: Ints) -> bytes:
     """Lines of numbers as bytes, column by column, deflated where there are more than a few."""
     plain = lines.T.tobytes()
@@ -137,16 +143,6 @@ def run(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> Run:
     chain = links(region, graph)
     found = tuple(_advances(chain, graph, image))
     return Run.of(region, found, _steps_of(chain, graph, found))
-
-
-def schedule(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> tuple[Step, ...]:
-    """The steps of one region as objects: see `run`."""
-    return tuple(Step(*line) for line in run(region, graph, image).steps.tolist())
-
-
-def plan_steps(regions: Iterable[Region], graph: Graph, image: str = Image.OVERWRITABLE) -> tuple[Step, ...]:
-    """The steps of all regions, one after the other; a lifetime's unit is an index into them."""
-    return tuple(step for region in regions for step in schedule(region, graph, image))
 
 
 def _position(group: Group, graph: Graph) -> int:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
+import replay_twin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import needs_shared
@@ -17,10 +18,10 @@ from buildtool.base.modes import Objective
 from buildtool.base.session import Session
 from buildtool.firmware.planned import planned
 from buildtool.options.values import PlanOptions
-from buildtool.plan.assemble.ahead import Demand, begins
-from buildtool.plan.assemble.behind import Room, Site, Trail, places, stacks
-from buildtool.plan.check import native
+from buildtool.plan.assemble.arrivals import Demand, Room, Site, Trail, begins, places, stacks
+from buildtool.plan.check import check as checking
 from buildtool.plan.check.check import check
+from buildtool.plan.check.replay import replay
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.schedule.turns import Part, brought
 from buildtool.plan.types import BufferKind
@@ -107,11 +108,10 @@ def test_the_plan_has_all_that_is_tested_here():
 
 
 @slow
-@pytest.mark.parametrize("compiled", [True, False])
-def test_faults_in_what_comes_while_a_region_runs_are_found(compiled, monkeypatch):
+@pytest.mark.parametrize("run", [replay, replay_twin.replay])
+def test_faults_in_what_comes_while_a_region_runs_are_found(run, monkeypatch):
     """By the replay in C and by its twin."""
-    if not compiled:
-        monkeypatch.setattr(native, "library", lambda path=None: None)
+    monkeypatch.setattr(checking, "replay", run)
     found = made()
     graph, target, plan = found.graph, found.target, found.plan
     check(plan, graph, target)
@@ -156,10 +156,9 @@ def without(plan, *gone):
 
 
 @slow
-@pytest.mark.parametrize("compiled", [True, False])
-def test_slices_that_lie_between_pixels_are_refused(compiled, monkeypatch):
-    if not compiled:
-        monkeypatch.setattr(native, "library", lambda path=None: None)
+@pytest.mark.parametrize("run", [replay, replay_twin.replay])
+def test_slices_that_lie_between_pixels_are_refused(run, monkeypatch):
+    monkeypatch.setattr(checking, "replay", run)
     found = made()
     plan = found.plan
     cut = {load.op for load in plan.loads if load.channels}

@@ -15,10 +15,11 @@ from buildtool.emit.image import weight_image
 from buildtool.emit.sources import emit
 from buildtool.plan.assemble.constants import Constants, constants
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
-from buildtool.plan.assemble.loads import with_loads
+from buildtool.plan.assemble.loads import Loading
 from buildtool.plan.baselines.strips import parse_segments, plan_strips
 from buildtool.plan.check.check import check
 from buildtool.plan.models import load_model, read_graph
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import BufferKind
 from buildtool.target import catalogue
 from buildtool.target.registry import load_target
@@ -39,7 +40,8 @@ def loaded(limit, segments=""):
     graph, target, kernels, blocks = parts()
     strips = parse_segments(segments) if segments else ()
     bare = plan_strips(graph, target, strips) if strips else plan_layerwise(graph, target)
-    return bare, with_loads(bare, graph, target, kernels, blocks, limit, "rows")
+    timeline = Timeline.of(graph, bare.regions, bare.image)
+    return bare, Loading(timeline, target, kernels, blocks, "rows", bare.strategy).plan(limit, 0)
 
 
 def test_every_operator_with_constants_has_a_load():

@@ -8,9 +8,8 @@ import pytest
 from buildtool.api.requests import parse
 from buildtool.base.session import Session
 from buildtool.firmware.planned import planned_or_given
-from buildtool.plan.summary.binding import binding
 from buildtool.plan.summary.steps import plan_steps
-from buildtool.plan.summary.summary import summarize
+from buildtool.plan.summary.summary import binding, summarize
 from buildtool.plan.types import BufferKind
 
 SMALL = "mobilenetv2:size=32,alpha=0.35,classes=10"

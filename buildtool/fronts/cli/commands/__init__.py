@@ -1,6 +1,7 @@
 """The commands: what each is called and takes, and how it asks the service.
 
-A command is one function in one of these files; what describes it on the command line stands above it.
+A command is one function in one of these files; what describes it on the command line stands above it. One
+that asks and shows the answer, and does nothing else, is named with its text (`shows`).
 """
 
 from __future__ import annotations
@@ -92,6 +93,21 @@ def command(summary: str, *, kind: str | None = None, **more: Any) -> Callable[[
         return Command(name, name if kind is None else kind, summary, run, **more)
 
     return described
+
+
+def shows(name: str, text: str, summary: str, *, exact: str = "", **more: Any) -> Command:
+    """The command that shows the answer to the request of its name, by a function of texts ("front:text").
+
+    `exact`: the key of the answer that says whether the exit status is 0.
+    """
+
+    def run(args: argparse.Namespace) -> Result:
+        answer = ask(args)
+        module, _, function = text.partition(":")
+        words: str = getattr(import_module(f"buildtool.fronts.texts.{module}"), function)(answer)
+        return answer, words, 1 if exact and not answer[exact] else 0
+
+    return Command(name, name, summary, run, **more)
 
 
 def load(name: str) -> Command:

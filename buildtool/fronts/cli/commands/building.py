@@ -10,23 +10,10 @@ from typing import TYPE_CHECKING
 from buildtool.base.errors import UsageError
 from buildtool.base.outfiles import keep_inputs, keep_networks, write_changed
 from buildtool.base.outfiles import write as write_files
-from buildtool.fronts.cli.commands import (
-    Own,
-    Result,
-    ask,
-    below,
-    command,
-    inputs,
-    out,
-)
+from buildtool.fronts.cli.commands import Own, Result, ask, below, command, inputs, out
 
 if TYPE_CHECKING:
-    from buildtool.schema.builds import (
-        BuildAnswer,
-        BundleAnswer,
-        DescribeAnswer,
-        EmitAnswer,
-    )
+    from buildtool.schema.builds import BuildAnswer, BundleAnswer, DescribeAnswer, EmitAnswer
 
 
 @command(
@@ -76,11 +63,7 @@ def _bundle(args: argparse.Namespace) -> Result:
     "Writes a network's sources and weight image, for a build system that compiles them.",
     positional=("model",),
     own=(
-        out(
-            "DIR",
-            "The folder for the files; those that have not changed stay as they are.",
-            required=True,
-        ),
+        out("DIR", "The folder for the files; those that have not changed stay as they are.", required=True),
         Own(
             ("--stamp",),
             "A file that is written last, always: the output of a build system's rule.",
