@@ -119,7 +119,7 @@ def _sections(t: Tables) -> tuple[Numbers, Numbers]:
         if section is None:
             continue
         form = next((form for form in t.endings(last) if form.block.section is not None), None)
-        found = progress.of(form.block) if form is not None else None
+        found = progress.of(form) if form is not None else None
         lists = (_wanted(section), found.made if found else (), found.low if found else ())
         begin = []
         for one in (*lists, section.read_from, section.read_after):

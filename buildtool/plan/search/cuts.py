@@ -13,10 +13,10 @@ import numpy as np
 from buildtool.base.modes import InPlace
 from buildtool.base.remembered import remembered
 from buildtool.plan.place.arena import round_up
-from buildtool.plan.search.blocks import WHOLE, Block
+from buildtool.plan.search.blocks import WHOLE
 from buildtool.plan.search.columns import Numbers, columns
 from buildtool.plan.search.progress import ProgressTable
-from buildtool.plan.search.tables import Tables
+from buildtool.plan.search.tables import BlockForm, Tables
 
 
 @dataclass(frozen=True)
@@ -54,15 +54,15 @@ class Cuts:
     @cached_property
     def _steps(self) -> list[list[int]]:
         """Last element -> rows in one go of the blocks that end there."""
-        return [sorted({form.block.step for form in ending}) for ending in self.t.block_forms]
+        return [sorted({block_form.step for block_form in ending}) for ending in self.t.block_forms]
 
     @cached_property
-    def _readers(self) -> dict[int, dict[tuple[int, int], Block]]:
+    def _readers(self) -> dict[int, dict[tuple[int, int], BlockForm]]:
         """Cut -> the blocks that begin there."""
-        found: dict[int, dict[tuple[int, int], Block]] = {}
+        found: dict[int, dict[tuple[int, int], BlockForm]] = {}
         for ending in self.t.block_forms:
             for form in ending:
-                found.setdefault(form.block.first, {})[form.block.last, form.block.step] = form.block
+                found.setdefault(form.first, {})[form.block.last, form.step] = form
         return found
 
     @cached_property
@@ -75,19 +75,21 @@ class Cuts:
         """The blocks that end at a cut: as the first of a region, and behind others."""
         return self._begun(cut), self._continued(cut)
 
-    def growth(self, block: Block) -> tuple[int, int]:
+    def growth(self, block_form: BlockForm) -> tuple[int, int]:
         """Least bytes of the ring that a block reads, and by how much at the least they exceed the base's."""
-        key = (block.first, block.last, block.step)
+        key = (block_form.first, block_form.block.last, block_form.step)
         if key not in self._growths:
-            bases = self._base(block.first)
-            ring = {step: self._ring(block, step) for step in bases}
+            bases = self._base(block_form.first)
+            ring = {step: self._ring(block_form, step) for step in bases}
             self._growths[key] = min(ring.values()), min(ring[step] - bases[step] for step in bases)
         return self._growths[key]
 
-    def _ring(self, block: Block, step: int) -> int:
+    def _ring(self, block_form: BlockForm, step: int) -> int:
         """Least bytes of the ring at a block's input, filled `step` rows at a time."""
-        height, row = self.t.rows[block.first - 1]
-        rows = max(self.progress.least_rows(block, step), min(height, self.t.least_rows[block.first]))
+        height, row = self.t.rows[block_form.first - 1]
+        rows = max(
+            self.progress.least_rows(block_form, step), min(height, self.t.least_rows[block_form.first])
+        )
         return round_up(rows * row, self.t.e.alignment)
 
     @remembered
@@ -102,25 +104,29 @@ class Cuts:
     def _begun(self, cut: int) -> list[Begun]:
         rows: dict[int, list[tuple[int, int, int, int]]] = {}
         base = self._base(cut)
-        for block, form, _, least_extra in self.t.block_forms[cut - 1]:
-            source = self.t.sources[block.first]
+        for block_form in self.t.block_forms[cut - 1]:
+            source = self.t.sources[block_form.first]
             held = source.size
             if source.streamed:
-                held = round_up(self.progress.least_rows(block, 1) * source.row, self.t.e.alignment)
-            plain = self.t.live[block.first] - source.size + held + block.sums + base[block.step]
+                held = round_up(self.progress.least_rows(block_form, 1) * source.row, self.t.e.alignment)
+            plain = (
+                self.t.live[block_form.first] - source.size + held + block_form.sums + base[block_form.step]
+            )
             apart = source.streamed or self.t.e.in_place != InPlace.ROWS or source.last >= self.t.count
-            row = (block.first, least_extra, plain, plain + form.window)
+            row = (block_form.first, block_form.least_extra, plain, plain + block_form.window)
             rows.setdefault(0 if apart else source.size, []).append(row)
         return [Begun(under, *np.array(found, np.int64).T) for under, found in rows.items()]
 
     def _continued(self, cut: int) -> list[Continued]:
         rows: dict[int, list[tuple[int, int, int]]] = {}
         base = self._base(cut)
-        for block, form, _, least_extra in self.t.block_forms[cut - 1]:
-            if not block.first or not self.t.e.feeds[block.first - 1]:
+        for block_form in self.t.block_forms[cut - 1]:
+            if not block_form.first or not self.t.e.feeds[block_form.first - 1]:
                 continue
-            tensor = self.t.e.makes[block.first - 1]
-            if all(t != tensor or lag < WHOLE for t, lag in block.lags):
-                more = self.growth(block)[1] + block.sums + base[block.step]
-                rows.setdefault(block.first, []).append((least_extra, more, form.window))
+            tensor = self.t.e.makes[block_form.first - 1]
+            if all(t != tensor or lag < WHOLE for t, lag in block_form.lags):
+                more = self.growth(block_form)[1] + block_form.sums + base[block_form.step]
+                rows.setdefault(block_form.first, []).append(
+                    (block_form.least_extra, more, block_form.window)
+                )
         return [Continued(first, *np.array(found, np.int64).T) for first, found in rows.items()]

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from buildtool.base.distinct import distinct
-from buildtool.plan.search.blocks import Block
 from buildtool.plan.search.columns import Numbers
 from buildtool.plan.search.cuts import Cuts
+from buildtool.plan.search.tables import BlockForm
 
 Weights = ctypes.Array[ctypes.c_int64]
 
@@ -69,18 +69,18 @@ class LowerBounds:
         self._all: dict[int, tuple[Numbers, Stairs]] = {}  # cut -> all of its stairs, and to what they belong
         self._made_at = [-1] * (self.t.count + 1)
 
-    def least(self, block: Block, rings: int, window: int, result: int, held: int) -> int:
+    def least(self, block_form: BlockForm, rings: int, window: int, result: int, held: int) -> int:
         """Least weight of everything before a block inside a region that needs so much from there on.
 
         `rings`, `window`: bytes after the cut before the block; `result`: of the region's output;
         `held`: of all that is whole at its end. INFINITE where nothing keeps the limit.
         """
-        ring, more = self.cuts.growth(block)
+        ring, more = self.cuts.growth(block_form)
         within = self.most_bytes - rings - more
         best = INFINITE
         if self.most_bytes - rings - ring < window + held:
             return INFINITE
-        for bounds in self._made[block.first]:
+        for bounds in self._made[block_form.first]:
             room = within - max(0, result - bounds.under)
             at = max(bisect_left(bounds.plain, window - room), bisect_left(bounds.windowed, -room))
             if at < len(bounds.weight) and bounds.weight[at] < best:

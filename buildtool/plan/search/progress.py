@@ -12,9 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from buildtool.plan.schedule.branches import INPUT, Progress
-from buildtool.plan.search.blocks import Block
 from buildtool.plan.search.sections import Section
-from buildtool.plan.search.tables import Tables
+from buildtool.plan.search.tables import BlockForm, Tables
 
 
 class BlockProgress(NamedTuple):
@@ -31,34 +30,34 @@ class ProgressTable:
         self.t = tables
         self._found: dict[tuple[int, int, int], BlockProgress] = {}
 
-    def of(self, block: Block) -> BlockProgress:
+    def of(self, block_form: BlockForm) -> BlockProgress:
         """How far a block has come, by row of its input."""
-        key = (block.first, block.last, block.step)
+        key = (block_form.first, block_form.block.last, block_form.step)
         if key not in self._found:
-            section = block.section
-            tall = self.t.sources[block.first].rows
-            self._found[key] = self._chain(block, tall) if section is None else _section(section, tall)
+            section = block_form.block.section
+            tall = self.t.sources[block_form.first].rows
+            self._found[key] = self._chain(block_form, tall) if section is None else _section(section, tall)
         return self._found[key]
 
-    def _chain(self, block: Block, tall: int) -> BlockProgress:
-        height, axis = self.t.e.heights[block.last], block.axis
-        begin = np.arange(0, height, block.step)
-        needed = np.clip(axis.highs(np.minimum(begin + block.step, height)), 0, tall)
+    def _chain(self, block_form: BlockForm, tall: int) -> BlockProgress:
+        height, axis = self.t.e.heights[block_form.block.last], block_form.axis
+        begin = np.arange(0, height, block_form.step)
+        needed = np.clip(axis.highs(np.minimum(begin + block_form.step, height)), 0, tall)
         pending = np.searchsorted(needed, np.arange(tall), side="right")
         made = np.append(begin, height)[pending]
         low = np.where(pending < len(begin), np.maximum(0, axis.lows(made)), tall)
         return BlockProgress(tuple(made.tolist()), tuple(low.tolist()))
 
-    def asked(self, block: Block, made: int) -> int:
+    def asked(self, block_form: BlockForm, made: int) -> int:
         """Rows of a block's input that it asks for to make so many rows."""
-        if block.section is not None:
-            return block.section.lanes.wanted(made)[-1]
-        return min(self.t.sources[block.first].rows, max(0, block.axis.high(made)))
+        if block_form.block.section is not None:
+            return block_form.block.section.lanes.wanted(made)[-1]
+        return min(self.t.sources[block_form.first].rows, max(0, block_form.axis.high(made)))
 
-    def least_rows(self, block: Block, step: int) -> int:
+    def least_rows(self, block_form: BlockForm, step: int) -> int:
         """Rows that a ring at a block's input has at the least, filled `step` rows at a time."""
-        made = min(self.t.least_wanted[block.last + 1], self.t.e.heights[block.last])
-        return held(self.of(block).low, step, self.asked(block, made))
+        made = min(self.t.least_wanted[block_form.block.last + 1], self.t.e.heights[block_form.block.last])
+        return held(self.of(block_form).low, step, self.asked(block_form, made))
 
 
 def _section(section: Section, tall: int) -> BlockProgress:

@@ -15,7 +15,7 @@ import heapq
 from typing import NamedTuple
 
 from buildtool.plan.place.arena import round_up
-from buildtool.plan.search.blocks import WHOLE, Block
+from buildtool.plan.search.blocks import WHOLE
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.cuts import Cuts
 from buildtool.plan.search.lower_bound import INFINITE, LowerBounds, Weights
@@ -153,22 +153,21 @@ class RegionSearch:
         rings_by_step: dict[int, int] = {}
         forms = self.t.block_forms[label.boundary - 1]
         for number, block_form in enumerate(forms, self.t.starts[label.boundary - 1]):
-            block = block_form.block
-            if block.first < lowest:
+            if block_form.first < lowest:
                 continue
-            if block.step not in rings_by_step:
-                rings_by_step[block.step] = label.rings + self._ring(label, block.step)
-            rings = rings_by_step[block.step] + block.sums
-            window = max(label.window, block_form.form.window)
+            if block_form.step not in rings_by_step:
+                rings_by_step[block_form.step] = label.rings + self._ring(label, block_form.step)
+            rings = rings_by_step[block_form.step] + block_form.sums
+            window = max(label.window, block_form.window)
             extra = block_form.extra
             if label.wanted < height:
-                extra = self.t.extra(block, block_form.form, label.wanted)
+                extra = self.t.extra(block_form.block, block_form.form, label.wanted)
             weight = label.weight + extra
             if rings + window + self.held > most or weight > limit:
                 continue
             links = Links(number, label.links)
             grown = label._replace(
-                boundary=block.first, weight=weight, rings=rings, window=window, links=links
+                boundary=block_form.first, weight=weight, rings=rings, window=window, links=links
             )
             self._complete(block_form, label, grown)
             self._continue(block_form, label, grown)
@@ -186,57 +185,54 @@ class RegionSearch:
 
     def _complete(self, block_form: BlockForm, after: Label, grown: Label) -> None:
         """The region that begins with this block, if it is the best so far."""
-        block = block_form.block
-        total = self.lower_bounds.best[block.first] + grown.weight
+        total = self.lower_bounds.best[block_form.first] + grown.weight
         if total >= self.weight or total > self.lower_bounds.limit:
             return
-        source = self.t.sources[block.first]
-        need = self._delivered(block, after) if source.streamed else 0
-        size = grown.rings + grown.window + self.t.crossing(block.first, need, self.end)
+        source = self.t.sources[block_form.first]
+        need = self._delivered(block_form, after) if source.streamed else 0
+        size = grown.rings + grown.window + self.t.crossing(block_form.first, need, self.end)
         if self.profiles.follows and not source.streamed and source.last < self.end:
             if size - min(source.size, self.result) > self.lower_bounds.most_bytes:
                 return
             size -= self._overlap(block_form, after)
         if size <= self.lower_bounds.most_bytes:
             self.weight = total
-            self._best, self._links = (block.first, size, grown.weight), grown.links
+            self._best, self._links = (block_form.first, size, grown.weight), grown.links
 
-    def _delivered(self, block: Block, after: Label) -> int:
+    def _delivered(self, block_form: BlockForm, after: Label) -> int:
         """Rows held of a streamed image, which comes row by row, by a region that begins with this block."""
-        made = self.profiles.profiles[self.profiles.made(after.asked, block)][-1]
-        low = self.profiles.place(self.lower_bounds.cuts.progress.of(block).low)
-        return self.profiles.held(low, 1, self.lower_bounds.cuts.progress.asked(block, made))
+        made = self.profiles.profiles[self.profiles.made(after.asked, block_form)][-1]
+        low = self.profiles.place(self.lower_bounds.cuts.progress.of(block_form).low)
+        return self.profiles.held(low, 1, self.lower_bounds.cuts.progress.asked(block_form, made))
 
     def _overlap(self, block_form: BlockForm, after: Label) -> int:
         """Bytes of the region's output that may lie on its input, if the region begins with this block."""
-        block = block_form.block
-        source = self.t.sources[block.first]
-        made = self.profiles.made(after.asked, block)
-        lows = self.profiles.reads(made, block_form, block.first, self.t.e.main[block.first])
+        source = self.t.sources[block_form.first]
+        made = self.profiles.made(after.asked, block_form)
+        lows = self.profiles.reads(made, block_form, block_form.first, self.t.e.main[block_form.first])
         for beside in self._beside(block_form, after, made):
             if beside.tensor == source.tensor:
                 lows = self.profiles.lower(lows, beside.lows)
-        key = (block.first, lows)
+        key = (block_form.first, lows)
         if key not in self._saved:
             self._saved[key] = self.profiles.saved(lows, source.size, self.result)
         return self._saved[key]
 
     def _continue(self, block_form: BlockForm, after: Label, grown: Label) -> None:
         """Keeps a partial region that may still become the best."""
-        block = block_form.block
-        first = block.first
+        first = block_form.first
         if not first or not self.t.e.feeds[first - 1] or self.t.last_reader[first - 1] >= self.end:
             return
-        least = self.lower_bounds.least(block, grown.rings, grown.window, self.result, self.held)
+        least = self.lower_bounds.least(block_form, grown.rings, grown.window, self.result, self.held)
         if least >= INFINITE or grown.weight + least >= self.weight:
             return
-        made = self.profiles.made(after.asked, block)
+        made = self.profiles.made(after.asked, block_form)
         beside = self._beside(block_form, after, made)
         if any(b.whole and b.tensor == self.t.e.makes[first - 1] for b in beside):
             return
-        asked = self.profiles.asked(made, block)
+        asked = self.profiles.asked(made, block_form)
         wanted = self.profiles.profiles[asked][-1]
-        low = self.profiles.place(self.lower_bounds.cuts.progress.of(block).low)
+        low = self.profiles.place(self.lower_bounds.cuts.progress.of(block_form).low)
         grown = grown._replace(low=low, wanted=wanted, asked=asked, beside=beside)
         if self._keep(grown):
             self.labels += 1
@@ -246,22 +242,21 @@ class RegionSearch:
 
     def _beside(self, block_form: BlockForm, after: Label, made: int) -> tuple[Beside, ...]:
         """What is read besides by a block that has made rows as marked, and by those after it."""
-        block = block_form.block
-        if not block.lags and not after.beside:
+        if not block_form.lags and not after.beside:
             return ()
-        tensor = self.t.e.makes[block.last]
-        progress = self.lower_bounds.cuts.progress.of(block)
+        tensor = self.t.e.makes[block_form.block.last]
+        progress = self.lower_bounds.cuts.progress.of(block_form)
         found = {
-            b.tensor: b._replace(at=self.profiles.moved(b.at, block, progress))
+            b.tensor: b._replace(at=self.profiles.moved(b.at, block_form, progress))
             for b in after.beside
             if b.tensor != tensor
         }
-        lags = dict(block.lags)
-        for element, t in block.beside:
+        lags = dict(block_form.lags)
+        for element, t in block_form.block.beside:
             root = self.t.e.roots[t]
             lows, at = (
                 self.profiles.reads(made, block_form, element, t),
-                self.profiles.added(block, element, progress),
+                self.profiles.added(block_form, element, progress),
             )
             known = found.get(root, Beside(root, False, lows, at))
             whole = known.whole or lags[root] >= WHOLE

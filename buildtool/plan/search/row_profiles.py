@@ -14,7 +14,6 @@ from buildtool.base.modes import InPlace
 from buildtool.base.remembered import remembered
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.receptive import accumulates, through
-from buildtool.plan.search.blocks import Block
 from buildtool.plan.search.progress import BlockProgress, held
 from buildtool.plan.search.sections import NEVER
 from buildtool.plan.search.tables import BlockForm, Tables
@@ -51,22 +50,22 @@ class RowProfiles:
         height = self.t.e.heights[self.end - 1]
         return self.place(tuple(range(1, height + 1)) if self.follows else (height,))
 
-    def made(self, asked: int, block: Block) -> int:
+    def made(self, asked: int, block_form: BlockForm) -> int:
         """Rows that a block has made, of which `asked` are asked for."""
-        key = (asked, block.last, block.step)
+        key = (asked, block_form.block.last, block_form.step)
         if key not in self._made:
-            height, step = self.t.e.heights[block.last], block.step
+            height, step = self.t.e.heights[block_form.block.last], block_form.step
             self._made[key] = self.place(
                 tuple(min(height, -(-n // step) * step) for n in self.profiles[asked])
             )
         return self._made[key]
 
-    def asked(self, made: int, block: Block) -> int:
+    def asked(self, made: int, block_form: BlockForm) -> int:
         """Rows of a block's input that are there when it has made so many."""
-        key = (made, block.first, block.last)
+        key = (made, block_form.first, block_form.block.last)
         if key not in self._asked:
-            axis, tall = block.axis, self.t.rows[block.first - 1][0]
-            section = block.section
+            axis, tall = block_form.axis, self.t.rows[block_form.first - 1][0]
+            section = block_form.block.section
             if section is None:
                 asked = tuple(min(tall, max(0, axis.high(n))) for n in self.profiles[made])
             else:
@@ -90,25 +89,26 @@ class RowProfiles:
 
         Of a region's last block, the element may still be at the rows that are being written.
         """
-        block = block_form.block
-        final = block.last + 1 == self.end
-        late = final and block_form.form.late >> (block.last - element) & 1 == 1
-        key = (made, block.first, block.last, block.step, element, tensor, late)
+        final = block_form.block.last + 1 == self.end
+        late = final and block_form.form.late >> (block_form.block.last - element) & 1 == 1
+        key = (made, block_form.first, block_form.block.last, block_form.step, element, tensor, late)
         if key not in self._reads:
             row = self.t.e.graph.tensors[tensor].row_bytes
-            rows = self._next_rows(made, block, element, tensor, late)
+            rows = self._next_rows(made, block_form, element, tensor, late)
             self._reads[key] = self.place(tuple(n if n == NEVER else n * row for n in rows))
         return self._reads[key]
 
-    def _next_rows(self, made: int, block: Block, element: int, tensor: int, late: bool) -> Sequence[int]:
-        profile, step, section = self.profiles[made], block.step, block.section
+    def _next_rows(
+        self, made: int, block_form: BlockForm, element: int, tensor: int, late: bool
+    ) -> Sequence[int]:
+        profile, step, section = self.profiles[made], block_form.step, block_form.block.section
         if tensor in self.t.e.read_whole[element]:
             return [0 if late or n < profile[-1] else NEVER for n in profile]
         if section is not None:
             if late:
                 return section.read_from[: len(profile)]
             return [section.read_after[n] if n < profile[-1] else NEVER for n in profile]
-        axis = through(self.t.e.graph, self.t.e.positions[element : block.last + 1])
+        axis = through(self.t.e.graph, self.t.e.positions[element : block_form.block.last + 1])
         if late:
             return [max(0, axis.low(q // step * step)) for q in range(len(profile))]
         return [max(0, axis.low(n)) if n < profile[-1] else NEVER for n in profile]
@@ -124,18 +124,18 @@ class RowProfiles:
         """Rows of a ring: see `progress.held`."""
         return held(self.profiles[low], step, asked)
 
-    def moved(self, low: int, block: Block, progress: BlockProgress) -> int:
+    def moved(self, low: int, block_form: BlockForm, progress: BlockProgress) -> int:
         """A profile by row of a block's output, by row of its input."""
-        key = (low, block.first, block.last, block.step)
+        key = (low, block_form.first, block_form.block.last, block_form.step)
         if key not in self._moved:
             profile = (*self.profiles[low], NEVER)
             self._moved[key] = self.place(tuple(profile[n] for n in progress.made))
         return self._moved[key]
 
-    def added(self, block: Block, element: int, progress: BlockProgress) -> int:
+    def added(self, block_form: BlockForm, element: int, progress: BlockProgress) -> int:
         """By row of a block's input, the row that an element of it is at; it reads it of another tensor."""
-        key = (-1 - element, block.first, block.last, block.step)
+        key = (-1 - element, block_form.first, block_form.block.last, block_form.step)
         if key not in self._moved:
-            axis = through(self.t.e.graph, self.t.e.positions[element : block.last + 1])
+            axis = through(self.t.e.graph, self.t.e.positions[element : block_form.block.last + 1])
             self._moved[key] = self.place(tuple(max(0, axis.low(n)) for n in progress.made))
         return self._moved[key]
