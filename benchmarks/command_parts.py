@@ -90,7 +90,7 @@ def _timed_inside(clock: Clock, run: Callable[[], Any]) -> Any:
         (front.Front, "assemble", "place"),
         (front.Front, "cheap", "place"),
         (layerwise, "plan", "place"),
-        (loads, "with_loads", "place"),
+        (loads.Loading, "plan", "place"),
         (check, "check", "check"),
     ):
         clock.timed(owner, name, part)

@@ -38,8 +38,8 @@ from buildtool.plan.check.loads import check_loads
 from buildtool.plan.check.reads import sums_up
 from buildtool.plan.check.replay import replay
 from buildtool.plan.check.states import arena_groups, check_states
+from buildtool.plan.place.arena import arena_problem
 from buildtool.plan.place.bounds import bound
-from buildtool.plan.place.problem import arena_problem
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Load, Plan, Step
 from buildtool.target.catalogue import (

@@ -224,7 +224,7 @@ def with_fewer_views(alone: Prepared, made: Graph, plan: Plan) -> Graph | None:
 
     Those concatenations are copied whose outputs are there, for parts to come, when most bytes are.
     """
-    from buildtool.plan.summary.binding import binding
+    from buildtool.plan.summary.summary import binding
 
     step, inside = binding(plan, made, alone.session).step, written_in_place(made)
     alive = {t for buffer in plan.buffers if buffer.first <= step <= buffer.last for t in buffer.tensors}
@@ -257,8 +257,8 @@ def with_passes(alone: Prepared) -> tuple[Graph, ...]:
 
 def least_cost_with_passes(twice: Prepared) -> float:
     """A cost that no plan within the problem's memory is below, whatever its second passes; 0: not known."""
-    from buildtool.plan.search.lower_bound import INFINITE
     from buildtool.plan.search.passsearch import least_cost
+    from buildtool.plan.search.regions import INFINITE
 
     alone = twice.of(without_second_passes(twice.graph))
     most = INFINITE if alone.ram is None else alone.ram

@@ -1,7 +1,7 @@
 """What chains need besides their rings (windows between operators, and scratch), and what their calls cost.
 
 Chains that end alike share all but what lies before their first element. So they are looked at together,
-from the last element back. Most of what is asked of their costs was asked before: see CallCosts, by whose
+from the last element back. Most of what is asked of their costs was asked before: see CostModel, by whose
 numbers parts are known here.
 """
 
@@ -117,7 +117,7 @@ class ChainCosts:
 
     def __init__(self, e: Elements, lowest: Sequence[int]) -> None:
         self._e, self._lowest = e, lowest
-        self._calls = e.model.calls
+        self._model = e.model
 
     @remembered
     def of(self, last: int, step: int, pixels: int, made: int) -> list[float]:
@@ -129,17 +129,17 @@ class ChainCosts:
         found, after = list[float](), 0.0
         for i, (own, (first, later)) in enumerate(zip(rows, columns, strict=True)):
             position = self._e.positions[last - i]
-            found.append(after + self._calls.cost(position, own, first))
+            found.append(after + self._model.cost(position, own, first))
             if i + 1 < len(rows):
-                after += self._calls.cost(position, own, later)
+                after += self._model.cost(position, own, later)
         return found
 
     @remembered
     def _row_parts(self, last: int, step: int, made: int) -> list[int]:
-        """Of a chain's elements, last to first: the rows of their calls (see CallCosts)."""
+        """Of a chain's elements, last to first: the rows of their calls (see CostModel)."""
         ranges, found = in_steps(made, step), list[int]()
         for e in range(last, self._lowest[last] - 1, -1):
-            found.append(self._calls.parts(self._e.positions[e], 0, ranges.without_empty()))
+            found.append(self._model.parts(self._e.positions[e], 0, ranges.without_empty()))
             if e:
                 ranges = ranges.read(self._e.axes_of[e][0], self._e.heights[e - 1])
         return found
@@ -156,12 +156,12 @@ class ChainCosts:
         for e in range(last, self._lowest[last] - 1, -1):
             ranges, axis = gained(ends).without_empty(), self._e.axes_of[e][1]
             position = self._e.positions[e]
-            first = later = self._calls.parts(position, 1, ranges, Rings(0, kept))
+            first = later = self._model.parts(position, 1, ranges, Rings(0, kept))
             if e:
                 each *= axis.stride
                 before = min(self._e.widths[e - 1], each + axis.kernel - axis.stride) if pixels else 0
                 if before:
-                    later = self._calls.parts(position, 1, ranges, Rings(before, kept))
+                    later = self._model.parts(position, 1, ranges, Rings(before, kept))
                 kept = before
                 ends = np.minimum(self._e.widths[e - 1], axis.highs(ends))
             found.append((first, later))

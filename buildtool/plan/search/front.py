@@ -18,7 +18,7 @@ in one go, of HAND_OFFS pixels or whole rows, and repeats at most MOST_REPETITIO
 points, groups make more rows in one go only where that saves work. Branches between a fork and the join
 of all that it feeds are one group (see `sections`). A fusion in slices is a region by itself, in which its
 operators run by rows together (see `graph.fusions` and `Elements.fused`). What enlarges an image (or makes
-it less by a table of rows, see `schedule.resizing`) is a group by itself, or among branches, of one row a
+it less by a table of rows, see `schedule.receptive`) is a group by itself, or among branches, of one row a
 step. Where a later block leaves out rows of branches, the bytes inside of them are those of a group that
 makes all.
 """
@@ -44,7 +44,7 @@ from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search import blocks
 from buildtool.plan.search.blocks import Blocks
 from buildtool.plan.search.chain import Elements
-from buildtool.plan.search.cuts import Cuts
+from buildtool.plan.search.columns import Columns
 from buildtool.plan.search.paths import MOST_LABELS, Search, Way, factor
 from buildtool.plan.search.priced import Ties
 from buildtool.plan.search.regions import Candidate
@@ -139,14 +139,14 @@ class Space:
         return Tables(self.elements, self.blocks, Objective.COST)
 
     @cached_property
-    def cuts(self) -> Cuts:
+    def columns(self) -> Columns:
         """What searches for the least work share."""
-        return Cuts(self.tables)
+        return Columns(self.tables)
 
     @cached_property
-    def cost_cuts(self) -> Cuts:
+    def cost_columns(self) -> Columns:
         """What searches for the least cost share."""
-        return Cuts(self.cost_tables)
+        return Columns(self.cost_tables)
 
     @cached_property
     def _ties(self) -> Ties | None:
@@ -171,9 +171,9 @@ class Space:
     def ways(self, max_f: float, most_labels: int = MOST_LABELS) -> Ways:
         """The undominated ways with at most this F, which a search of so many labels finds."""
         extra = self.most_extra(max_f)
-        search = Search(self.cuts, extra, most_labels)
+        search = Search(self.columns, extra, most_labels)
         found = tuple(undominated(search.falling(), lambda way: (way.bytes, way.weight)))
-        missed = 1.0 if search.exact else factor(self.cuts, extra, found, search.exact_way)
+        missed = 1.0 if search.exact else factor(self.columns, extra, found, search.exact_way)
         return Ways(found, missed)
 
 

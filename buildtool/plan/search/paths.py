@@ -17,10 +17,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from buildtool.plan.search.cuts import Cuts
-from buildtool.plan.search.lower_bound import INFINITE
-from buildtool.plan.search.native import NativeRegions, library
-from buildtool.plan.search.regions import Candidate, Reached, Regions
+from buildtool.plan.search.columns import Columns
+from buildtool.plan.search.regions import INFINITE, Candidate, Reached, Regions
 
 MOST_LABELS = 200_000  # of a search: then it is no longer exact
 LABELS_BEYOND = 50  # of each search for one cut, once those are spent
@@ -40,13 +38,17 @@ class Search:
     """Ways of least weight for limits of bytes that never rise."""
 
     def __init__(
-        self, cuts: Cuts, most_extra: int | None = None, most_labels: int = MOST_LABELS, relaxed: bool = False
+        self,
+        columns: Columns,
+        most_extra: int | None = None,
+        most_labels: int = MOST_LABELS,
+        relaxed: bool = False,
     ) -> None:
         """`most_extra`: ways whose weight is further beyond the elements' own are left out.
 
         `relaxed`: no ways are looked for, but a weight that none is below (see `lower_bound`).
         """
-        self.t = tables = cuts.t
+        self.t = tables = columns.t
         self.most_extra = most_extra = INFINITE // 4 if most_extra is None else most_extra
         count = tables.count
         self._best = (ctypes.c_int64 * (count + 1))(*[-INFINITE] * (count + 1))
@@ -55,12 +57,7 @@ class Search:
         )()  # cut -> when the best of any cut before it last rose
         # what may be won back later by blocks that leave rows out
         limit = most_extra + tables.spare
-        found = library()
-        self._regions: NativeRegions | Regions = (
-            NativeRegions(found, cuts, limit, self._best, self._version)
-            if found is not None
-            else Regions(cuts, limit, self._best, self._version)
-        )
+        self._regions = Regions(columns, limit, self._best, self._version)
         self._last: list[Reached | None] = [None] * (count + 1)
         self._candidates: dict[int, tuple[Reached, Candidate]] = {}  # by cut: the last, in full
         self._rounds = 0
@@ -154,7 +151,7 @@ class Search:
 # ---- by how much ways may miss -----------------------------------------------------------------------
 
 
-def factor(cuts: Cuts, most_extra: int | None, ways: Sequence[Way], exact: Way | None) -> float:
+def factor(columns: Columns, most_extra: int | None, ways: Sequence[Way], exact: Way | None) -> float:
     """By how much a front that a budget ended may miss: for every way of the space one of `ways` needs at
     most so many times its bytes, and weighs at most so many times its weight.
 
@@ -163,15 +160,15 @@ def factor(cuts: Cuts, most_extra: int | None, ways: Sequence[Way], exact: Way |
     that many bytes at the least.
     """
     missed = 1.0
-    for size, weight in _corners(cuts, most_extra, ways, exact):
+    for size, weight in _corners(columns, most_extra, ways, exact):
         nearest = min((max(way.bytes / size, _over(way.weight, weight)) for way in ways), default=math.inf)
         missed = max(missed, nearest)
     return missed
 
 
-def over_bound(cuts: Cuts, weight: int, most_bytes: int) -> float:
+def over_bound(columns: Columns, weight: int, most_bytes: int) -> float:
     """How many times the least weight of all ways within some bytes a weight may be."""
-    bound = Search(cuts, relaxed=True).lower_bound(most_bytes)
+    bound = Search(columns, relaxed=True).lower_bound(most_bytes)
     return 1.0 if bound is None else _over(weight, bound)
 
 
@@ -182,10 +179,10 @@ def _over(weight: int, bound: int) -> float:
 
 
 def _corners(
-    cuts: Cuts, most_extra: int | None, ways: Sequence[Way], exact: Way | None
+    columns: Columns, most_extra: int | None, ways: Sequence[Way], exact: Way | None
 ) -> Iterator[tuple[int, int]]:
     """(bytes, weight): every way that may be missed needs and weighs at least as much as one of these."""
-    relaxed = Search(cuts, most_extra, relaxed=True)
+    relaxed = Search(columns, most_extra, relaxed=True)
     limit = INFINITE if exact is None else exact.bytes - 1
     known = 0 if exact is None else exact.weight  # of fewer bytes nothing weighs less
     while (bound := relaxed.lower_bound(limit)) is not None:

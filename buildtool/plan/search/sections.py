@@ -11,6 +11,7 @@ are chains.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from buildtool.base.errors import PlanError
 from buildtool.plan.place.arena import round_up
@@ -120,3 +121,30 @@ def _lows(reads: list[tuple[int, bool, int]], lanes: Branches) -> tuple[tuple[in
         after[made] = min(after[made], after[made + 1])
         starting[made] = min(starting[made], after[made + 1])
     return tuple(after), tuple(starting)
+
+
+class BlockProgress(NamedTuple):
+    """By row of a block's input: rows of its output that are made before it; the lowest row still read.
+
+    A ring is filled some rows at a time. While rows from x on are made, it has to hold all from the lowest
+    one that is still read by then.
+    """
+
+    made: tuple[int, ...]
+    low: tuple[int, ...]
+
+
+def section_progress(section: Section, tall: int) -> BlockProgress:
+    """As the section runs; rows that it leaves out count as read."""
+    progress = Progress(section.lanes)
+    made: list[int] = []
+    low: list[int] = []
+    while progress.made[-1] < section.lanes.lanes[-1].height:
+        at = progress.made[-1], progress.lowest(INPUT, tall)
+        more = max(0, progress.ask() - len(made))
+        made += [at[0]] * more
+        low += [at[1]] * more
+        for _ in progress.advance():
+            pass
+    rest = tall - len(made)
+    return BlockProgress((*made, *[progress.made[-1]] * rest), (*low, *[tall] * rest))

@@ -461,17 +461,6 @@ class Tables:
         kernel = self.e.kernels[self.e.positions[element]]
         return distance(self.e.graph, self.e.op(element), operand, kernel.overlap) if kernel else None
 
-    def crossing(self, first: int, need: int, end: int) -> int:
-        """Bytes of a region beside its rings and windows: what crosses it, its input and its output.
-
-        `need`: rows of a streamed input that have to be there at once.
-        """
-        source = self.sources[first]
-        held = source.size
-        if source.streamed:
-            held = round_up(min(source.rows, need) * source.row, self.e.alignment)
-        return self.live[first] - source.size + held + self.sizes[end - 1]
-
 
 def _saved_by_parts(own: int, lows: Sequence[tuple[int, int]]) -> int:
     """Bytes saved where the parts of a concatenation of `own` bytes lie side by side as low as they may.

@@ -22,15 +22,13 @@ from buildtool.graph.macs import op_macs
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import Graph, OpKind
 from buildtool.plan.assemble.buffers import accumulators, tensor_buffers
-from buildtool.plan.assemble.lives import lives
 from buildtool.plan.assemble.overlaps import region_distance
-from buildtool.plan.assemble.totals import executed_macs
 from buildtool.plan.assemble.workspace import workspace
 from buildtool.plan.place.arena import Item, Permission, Problem, round_up
 from buildtool.plan.place.solver import Status, solve
 from buildtool.plan.schedule.overlap import distance
 from buildtool.plan.schedule.receptive import accumulates, axes, row_inputs, streams, through
-from buildtool.plan.schedule.schedule import Run, run
+from buildtool.plan.schedule.schedule import Run, executed_macs, run
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search import blocks
 from buildtool.plan.search import front as fronts
@@ -252,16 +250,16 @@ class Twin:
         """What lies in the arena besides scratch with this region, everything else alone."""
         runs = (*self.alone[:first], self.run(region), *self.alone[first + len(region.ops) :])
         timeline = Timeline(self.graph, self.image, runs)
-        alive, alignment = lives(timeline), self.target.board.alignment
+        alignment = self.target.board.alignment
         space = workspace(self.graph, region, self.kernels, alignment, self.in_place, timeline.columns)
         windows = {window.tensor: window.columns for window in space.windows}
-        buffers = [*tensor_buffers(timeline, alive, set(windows)), *accumulators(timeline, alive)]
+        buffers = [*tensor_buffers(timeline, set(windows)), *accumulators(timeline)]
         begin = timeline.starts[first]
         return Held(tuple(buffers), windows, space.size, begin, begin + len(self.run(region).steps))
 
     def work(self, region: Region, first: int) -> int:
         """Multiply-accumulates of the region's steps."""
-        return sum(executed_macs(self.graph, self.run(region).steps).values())
+        return executed_macs(self.graph, self.run(region))
 
     def cost(self, region: Region, first: int) -> int:
         """The target's estimate in sixteenths: every step by itself, at the price of its own window."""
@@ -332,7 +330,7 @@ class Twin:
             if root not in whole or self.dies[root] >= end:
                 continue
             if region.is_streamed and self.in_place == "rows":
-                apart = region_distance(self.graph, self.run(region).steps, root, op.outputs[0])
+                apart = region_distance(self.graph, self.run(region).steps, root, op.outputs[0], region.ops)
             else:
                 apart = None if region.is_streamed else self._apart(op, t, self.kernels[region.ops[0]])
             if apart is not None:
@@ -343,7 +341,7 @@ class Twin:
             tuple(Item(0, 1, size, alignment) for size in sizes),
             tuple(Permission(0, i + 1, apart) for i, apart in enumerate(found.values())),
         )
-        lowest = solve(problem, 100_000, native=False)
+        lowest = solve(problem, 100_000)
         assert lowest.status is Status.OPTIMAL
         return sum(map(self._aligned, sizes)) - lowest.solution.height
 
@@ -387,7 +385,7 @@ def hold_front(graph: Graph, target: Target, image: str, in_place: str, space: S
     with space.searched():
         found = fronts.front(graph, target, fronts.Settings(in_place, image, max_f=1e9))
         every = twin(graph, target, image, in_place, space)
-        for cuts, weight in ((found.space.cuts, Twin.work), (found.space.cost_cuts, Twin.cost)):
-            ways = sorted((way.bytes, way.weight) for way in Search(cuts).falling())
+        for columns, weight in ((found.space.columns, Twin.work), (found.space.cost_columns, Twin.cost)):
+            ways = sorted((way.bytes, way.weight) for way in Search(columns).falling())
             assert ways == every.front(weight), weight.__name__
         assert [(point.live_bytes, point.work) for point in found.points] == every.front(Twin.work)
