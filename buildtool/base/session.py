@@ -72,16 +72,12 @@ class Session:
         self._kinds: dict[str, Recent[Hashable, _Value]] = {}
         self.work = Work()
         self.keeper = keeper
-        self._progress = progress
-
-    def listen(self, progress: Callable[[str], None]) -> None:
-        """From now on, `progress` hears of steps that may take a while."""
-        self._progress = progress
+        self.progress = progress
 
     def tell(self, text: str) -> None:
         """Says what begins now, to whoever listens."""
-        if self._progress is not None:
-            self._progress(text)
+        if self.progress is not None:
+            self.progress(text)
 
     @contextlib.contextmanager
     def budget(self, most: float) -> Iterator[Work]:

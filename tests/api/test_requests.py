@@ -146,12 +146,6 @@ def test_an_unknown_key_is_named_and_the_right_one_suggested(kind: str) -> None:
         assert caught.value.hint == f"did you mean '{name}'?"
 
 
-def test_the_key_of_the_issue_is_named() -> None:
-    with pytest.raises(UsageError, match="unknown key 'optoins'") as caught:
-        handle({"kind": "plan", "model": NET, "board": "host", "optoins": {"ram": 1}})
-    assert "'options'" in caught.value.hint
-
-
 def test_an_unknown_option_and_an_unknown_kind_are_named() -> None:
     with pytest.raises(UsageError, match="unknown key 'rma'") as caught:
         parse({**request("plan"), "options": {"rma": 4}})

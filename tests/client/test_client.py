@@ -22,26 +22,6 @@ def client() -> Iterator[Client]:
         yield made
 
 
-def test_importing_it_loads_the_standard_library_and_msgpack_only() -> None:
-    code = """
-import sys
-before = set(sys.modules)
-from buildtool.client import *
-new = set(sys.modules) - before
-# Cython makes modules that have no file
-files = {name for name in new if getattr(sys.modules[name], "__file__", None)}
-roots = {name.partition(".")[0] for name in files}
-print(*sorted(roots - set(sys.stdlib_module_names)))
-print(*sorted(name for name in sys.modules if name.startswith("buildtool.")))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    roots, rooms = done.stdout.splitlines()
-    assert set(roots.split()) == {"buildtool", "msgpack"}
-    assert {name.split(".")[1] for name in rooms.split()} == {"api", "base", "client", "options", "schema"}
-    inner = {name for name in rooms.split() if name.startswith("buildtool.api.")}
-    assert inner == {f"buildtool.api.requests{name}" for name in ("", ".parts", ".kinds")}
-
-
 def test_answers_are_those_of_the_service_in_process(client: Client) -> None:
     request = {"kind": "boards"}
     assert client.request(request) == service.handle(request)

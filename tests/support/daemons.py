@@ -70,11 +70,8 @@ class Daemon:
         self, request: Mapping[str, Any], cache: str = "on", listen: client.Listener | None = None
     ) -> Any:
         """The daemon's answer; raises what the client raises."""
-        link = self.link()
-        try:
+        with contextlib.closing(self.link()) as link:
             message = link.request(request, cache, listen)
-        finally:
-            link.close()
         if "error" in message:
             raise from_data(message["error"])
         return message["answer"]
@@ -85,11 +82,8 @@ class Daemon:
 
     def status(self) -> Any:
         """What it says of itself."""
-        link = self.link(start=False)
-        try:
+        with contextlib.closing(self.link(start=False)) as link:
             return link.control("status")
-        finally:
-            link.close()
 
     def counts(self) -> dict[str, int]:
         """What it has counted."""

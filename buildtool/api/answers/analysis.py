@@ -20,7 +20,7 @@ from buildtool.graph.macs import total_macs
 from buildtool.options.values import TargetChoice
 from buildtool.plan.choose.cost_units import estimated_ms
 from buildtool.plan.models import Network, load_network
-from buildtool.plan.summary.binding import binding
+from buildtool.plan.summary.summary import binding
 from buildtool.target.choice import load_target
 from buildtool.target.registry import board_names, load_board
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from buildtool.firmware.needs import notes
-from buildtool.plan.assemble.totals import executed_macs
+from buildtool.plan.schedule.schedule import executed_macs
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.schedule.turns import brought
 from buildtool.plan.summary.summary import peak
@@ -90,7 +90,7 @@ def _estimate(plan: Plan, timeline: Timeline, board: Board) -> Estimate | None:
                 clock.begin(load, graph)
             clock.stop(inside[number])
             later = []
-        clock.run(sum(executed_macs(graph, run.steps).values()), here, later, graph)
+        clock.run(executed_macs(graph, run), here, later, graph)
     loaded = sum(load.size for _, load in brings)
     return {
         "compute_seconds": plan.macs / rate,

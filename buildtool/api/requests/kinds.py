@@ -129,7 +129,7 @@ class Describe(Request):
     @classmethod
     def read(cls, values: Values) -> Request:
         """The request; a name is of a model."""
-        if values.get("name", "") and "model" not in values.given:
+        if values.given.get("name", "") and "model" not in values.given:
             raise table.idle("name", "it has no effect without a model")
         return super().read(values)
 
@@ -287,7 +287,7 @@ class Zoo(Request):
     @classmethod
     def read(cls, values: Values) -> Request:
         """The request; a file is nothing that can be made."""
-        model = values.get("model", "")
+        model = values.given.get("model", "")
         if not isinstance(model, str):
             raise UsageError("it must be the name of a network", option="model")
         return cls(model=model)

@@ -13,7 +13,17 @@ from buildtool.graph.geometry import (
     images,
     spatial,
 )
-from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, ShapeRule, Spelling
+from buildtool.graph.ops.types import (
+    NO_UINT8,
+    CallForm,
+    Int16,
+    OpDef,
+    Plain,
+    Shape,
+    ShapeRule,
+    Spelling,
+    Trait,
+)
 from buildtool.graph.quantrules import LARGEST_RATIO, QuantError, per_tensor, ratio
 from buildtool.graph.types import (
     AsUint8,
@@ -137,6 +147,7 @@ def _layer(
     case: str = "conv",
     call: CallForm = CallForm.ONE_TO_ONE,
     int16: Int16 = Int16.READ,
+    traits: Trait = Trait.SLIDING,
 ) -> OpDef:
     """An operator with weights and perhaps a bias."""
     return OpDef(
@@ -149,6 +160,7 @@ def _layer(
         types=_weighted_types,
         call=call,
         case=case,
+        traits=traits,
         operands=3,
         optional=frozenset({2}),
     )
@@ -169,6 +181,7 @@ DEFS = (
         {"ConvTranspose": "weighted:conv_transpose"},
         case="transpose_conv",
         int16=Int16.NOT_HERE,
+        traits=Trait.UNEVEN,
     ),
     _layer(
         OpKind.FULLY_CONNECTED,
@@ -176,6 +189,7 @@ DEFS = (
         "weighted:write_fully_connected",
         {"Gemm": "weighted:gemm"},
         case="dense",
+        traits=Trait.NONE,
         call=CallForm.ROWS,
     ),
     OpDef(

@@ -4,7 +4,7 @@ import math
 
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import attributes, axis_of, demand, images
-from buildtool.graph.ops.types import CallForm, Int16, OpDef, Plain, Shape, Spelling
+from buildtool.graph.ops.types import CallForm, Int16, OpDef, Plain, Shape, Spelling, Trait
 from buildtool.graph.quantrules import QuantError, same_quantization
 from buildtool.graph.types import (
     AxisAttrs,
@@ -149,17 +149,18 @@ def _concatenation_scales(graph: Graph, op: Op) -> None:
 _MOVED = quantrules.moved_types
 
 
-def _blocks(kind: OpKind, options: str, reference: str, onnx: str) -> OpDef:
+def _blocks(kind: OpKind, options: str, onnx: str, traits: Trait) -> OpDef:
     """DEPTH_TO_SPACE, SPACE_TO_DEPTH."""
     return OpDef(
         kind,
         _squares_shape,
-        reference,
+        f"shape:{kind.lower()}",
         read=(Spelling(kind, int16=Int16.NOT_IN_LITERT),),
         written=Plain(1, options, BlockAttrs, {"BlockSize": "block"}, needed=True),
         call=CallForm.ONE_TO_ONE,
         case="squares",
         onnx={onnx: "movement:depth_to_space"},
+        traits=traits,
     )
 
 
@@ -297,8 +298,8 @@ DEFS = (
         case="gather",
         onnx={"Gather": "arranging:gather"},
     ),
-    _blocks(OpKind.DEPTH_TO_SPACE, "DepthToSpaceOptions", "shape:depth_to_space", "DepthToSpace"),
-    _blocks(OpKind.SPACE_TO_DEPTH, "SpaceToDepthOptions", "shape:space_to_depth", "SpaceToDepth"),
+    _blocks(OpKind.DEPTH_TO_SPACE, "DepthToSpaceOptions", "DepthToSpace", Trait.UNEVEN),
+    _blocks(OpKind.SPACE_TO_DEPTH, "SpaceToDepthOptions", "SpaceToDepth", Trait.SLIDING),
     _batch_blocks(OpKind.BATCH_TO_SPACE_ND, "shape:batch_to_space"),
     _batch_blocks(OpKind.SPACE_TO_BATCH_ND, "shape:space_to_batch"),
 )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import attributes, check_window, demand, images, spatial
-from buildtool.graph.ops.types import CallForm, Int16, OpDef, Shape, Spelling
+from buildtool.graph.ops.types import CallForm, Int16, OpDef, Shape, Spelling, Trait
 from buildtool.graph.quantrules import QuantError, quants
 from buildtool.graph.types import Graph, Op, OpKind, PoolAttrs
 
@@ -52,6 +52,7 @@ def _pool(kind: OpKind, onnx: Mapping[str, str]) -> OpDef:
         call=CallForm.ONE_TO_ONE,
         case="pool",
         onnx=onnx,
+        traits=Trait.SLIDING,
     )
 
 
@@ -67,6 +68,7 @@ def _resize(kind: OpKind, reference: str, onnx: Mapping[str, str], no_uint8: str
         case="resize",
         onnx=onnx,
         no_uint8=no_uint8,
+        traits=Trait.UNEVEN,
     )
 
 

@@ -157,7 +157,7 @@ def ask(args: argparse.Namespace, kind: str = "", without: Collection[str] = ())
         from buildtool.api import answered, kept_session
 
         session = args.session or kept_session()
-        session.listen(lambda text: listen({"progress": {"text": text}}))
+        session.progress = lambda text: listen({"progress": {"text": text}})
         return answered(request, session, use)
 
     try:

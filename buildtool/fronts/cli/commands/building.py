@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from buildtool.base.errors import UsageError
-from buildtool.base.outfiles import keep_inputs, keep_networks, write_changed
+from buildtool.base.outfiles import (
+    depfile,
+    keep_inputs,
+    keep_networks,
+    remove_stamp,
+    write_changed,
+    write_stamp,
+)
 from buildtool.base.outfiles import write as write_files
 from buildtool.fronts.cli.commands import Own, Result, ask, below, command, inputs, out
 
@@ -79,7 +86,6 @@ def _bundle(args: argparse.Namespace) -> Result:
 )
 def emit(args: argparse.Namespace) -> Result:
     """The sources of a network, written where they changed; with a stamp and a depfile for a build system."""
-    from buildtool.base import depfile
     from buildtool.base.identity import code_files
 
     if args.depfile and not args.stamp:
@@ -91,12 +97,12 @@ def emit(args: argparse.Namespace) -> Result:
     keep_networks(answer["files"], Path(args.out))
     rule = None
     if args.depfile:
-        rule = args.depfile, depfile.depfile(args.stamp, [*answer["depends"], *code_files()])
+        rule = args.depfile, depfile(args.stamp, [*answer["depends"], *code_files()])
     if args.stamp:
-        depfile.remove(args.stamp)
+        remove_stamp(args.stamp)
     changed = write_changed(answer["files"], Path(args.out))
     if args.stamp:
-        depfile.finish(args.stamp, rule, began)
+        write_stamp(args.stamp, rule, began)
     named = sorted(answer["files"])
     text = f"{args.out}: written: {', '.join(changed)}" if changed else f"{args.out}: nothing changed"
     return {**answer, "files": named, "changed": changed}, text, 0

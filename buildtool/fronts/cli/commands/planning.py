@@ -182,12 +182,12 @@ front = shows(
 )
 def report(args: argparse.Namespace) -> Result:
     """A plan drawn, as one HTML file; with --json its data, and no file unless --out names one."""
-    from buildtool.fronts.changes import reports
+    from buildtool.fronts.changes import figures, reports
     from buildtool.fronts.texts.html.page import page
 
     if args.profile and args.profiled:
         raise UsageError("--profile and --profiled exclude each other", hint="leave one of them out")
-    earlier = reports.read(args.against) if args.against else None
+    earlier = figures.read(args.against) if args.against else None
     profiled: Mapping[str, Any] | None = reports.read_profile(args.profiled) if args.profiled else None
     answer: ReportAnswer = ask(args)
     if args.profile:
