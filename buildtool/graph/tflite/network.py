@@ -9,7 +9,7 @@ CALL_ONCE runs a subgraph that gives variables their first values, constants; al
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,6 @@ REEXPORT = (
 )
 _B = tflite.BuiltinOperator
 _INIT = "let the subgraph only assign constants to variables, as TFLite's converter writes it"
-Key = tuple[str, str]  # container, shared name
 
 
 class Network:
@@ -90,31 +89,7 @@ class _Variable:
     now: int = -1
 
 
-@dataclass
-class _Handles:
-    """Which tensors of a subgraph name which variable."""
-
-    file: FlatFile
-    keys: dict[int, Key] = field(default_factory=dict)
-
-    def name(self, op: RawOperator) -> Key:
-        """Takes in a VAR_HANDLE."""
-        options = op.options(tflite.VarHandleOptions)
-        if options is None or len(op.outputs) != 1:
-            raise ModelError("a variable without a name")
-        key = (_text(options.Container()), _text(options.SharedName()))
-        self.keys[op.outputs[0]] = key
-        return key
-
-    def key(self, op: RawOperator, count: int) -> Key:
-        """The variable that an operator of `count` inputs names with its first one."""
-        if len(op.inputs) != count or op.inputs[0] not in self.keys:
-            raise ModelError("the operator names no variable", hint=_INIT)
-        return self.keys[op.inputs[0]]
-
-
-def _text(value: object) -> str:
-    return printable(value[:MAX_NAME]) if isinstance(value, bytes) else ""
+_Handles = dict[int, _Variable]  # which tensor of a subgraph names which variable
 
 
 class Variables:
@@ -122,28 +97,41 @@ class Variables:
 
     def __init__(self, network: Network) -> None:
         self._network, self._file = network, network.file
-        self._handles = _Handles(network.file)
-        self._known: dict[Key, _Variable] = {}
+        self._handles: _Handles = {}
+        self._known: dict[tuple[str, str], _Variable] = {}  # by container and shared name
         self._marked: dict[int, State] = {}  # by the file's tensor
         self._initialised: set[int] = set()  # subgraphs
+
+    def _name(self, op: RawOperator, handles: _Handles) -> None:
+        """Takes in a VAR_HANDLE."""
+        options = op.options(tflite.VarHandleOptions)
+        if options is None or len(op.outputs) != 1:
+            raise ModelError("a variable without a name")
+        raw = options.Container(), options.SharedName()
+        container, name = (printable(text[:MAX_NAME]) if isinstance(text, bytes) else "" for text in raw)
+        handles[op.outputs[0]] = self._known.setdefault((container, name), _Variable(name or "variable"))
+
+    def _named(self, op: RawOperator, count: int, handles: _Handles) -> _Variable:
+        """The variable that an operator of `count` inputs names with its first one."""
+        if len(op.inputs) != count or op.inputs[0] not in handles:
+            raise ModelError("the operator names no variable", hint=_INIT)
+        return handles[op.inputs[0]]
 
     def read(self, op: RawOperator) -> None:
         """Takes in an operator of VARIABLES."""
         if op.code == _B.CALL_ONCE:
             self._call_once(op)
         elif op.code == _B.VAR_HANDLE:
-            key = self._handles.name(op)
-            self._known.setdefault(key, _Variable(key[1] or "variable"))
+            self._name(op, self._handles)
         elif op.code == _B.READ_VARIABLE:
             self._read_variable(op)
         else:
-            variable = self._known[self._handles.key(op, 2)]
-            source = self._file.tensor(op.inputs[1])
-            _check_type(variable, source)
+            variable = self._named(op, 2, self._handles)
+            _check_type(variable, self._file.tensor(op.inputs[1]))
             variable.now = self._network.place(op.inputs[1])
 
     def _read_variable(self, op: RawOperator) -> None:
-        network, variable = self._network, self._known[self._handles.key(op, 1)]
+        network, variable = self._network, self._named(op, 1, self._handles)
         if len(op.outputs) != 1:
             raise ModelError(f"{len(op.outputs)} outputs, expected 1")
         result = self._file.tensor(op.outputs[0])
@@ -170,26 +158,23 @@ class Variables:
         if number in self._initialised:
             return
         self._initialised.add(number)
-        file = FlatFile(self._file.data, number)
-        handles = _Handles(file)
+        file, handles = FlatFile(self._file.data, number), _Handles()
         for inner in file.operators:
             try:
-                self._initial(inner, handles)
+                self._initial(file, inner, handles)
             except BuildtoolError as error:
                 raise error.at(operator=f"subgraph {number}, {inner.place}") from error.__cause__
 
-    def _initial(self, op: RawOperator, handles: _Handles) -> None:
+    def _initial(self, file: FlatFile, op: RawOperator, handles: _Handles) -> None:
         """One operator of that subgraph."""
         if op.code == _B.VAR_HANDLE:
-            handles.name(op)
+            self._name(op, handles)
             return
         if op.code != _B.ASSIGN_VARIABLE:
             raise UnsupportedError("CALL_ONCE runs more than assignments of constants", hint=_INIT)
-        key = handles.key(op, 2)
-        value = handles.file.tensor(op.inputs[1])
+        variable, value = self._named(op, 2, handles), file.tensor(op.inputs[1])
         if not value.is_constant:
             raise UnsupportedError("a variable's first value is computed", tensor=value.name, hint=_INIT)
-        variable = self._known.setdefault(key, _Variable(key[1] or "variable"))
         _check_type(variable, value)
         if variable.now >= 0:
             hint = "let CALL_ONCE come before what reads or assigns the variable"
@@ -231,25 +216,26 @@ class Variables:
 
 def _check_type(variable: _Variable, raw: RawTensor) -> None:
     """Refuses floats, and a variable that has two types."""
-    if raw.dtype not in STATE_TYPES:
-        text = f"variable '{variable.name}' is of type {raw.dtype}"
-        hint = ANEW if raw.dtype == DType.UINT8 else QUANTISED
-        raise UnsupportedError(text, tensor=raw.name, hint=hint)
+    _check_kept(raw, f"variable '{variable.name}' is")
     first = variable.initial
     if first is not None and (first.dtype != raw.dtype or first.elements != raw.elements):
+        types = " and ".join(f"{t.dtype} {list(t.shape)}" for t in (first, raw))
+        hint = "give it one shape and one type wherever it is initialised, read and assigned"
         raise UnsupportedError(
-            f"variable '{variable.name}' has two types: {first.dtype} {list(first.shape)} and "
-            f"{raw.dtype} {list(raw.shape)}",
-            tensor=raw.name,
-            hint="give it one shape and one type wherever it is initialised, read and assigned",
+            f"variable '{variable.name}' has two types: {types}", tensor=raw.name, hint=hint
         )
+
+
+def _check_kept(raw: RawTensor, what: str) -> None:
+    """Refuses a type that no state has."""
+    if raw.dtype not in STATE_TYPES:
+        hint = ANEW if raw.dtype == DType.UINT8 else QUANTISED
+        raise UnsupportedError(f"{what} of type {raw.dtype}", tensor=raw.name, hint=hint)
 
 
 def _zeros(raw: RawTensor) -> npt.NDArray[np.generic]:
     """What LiteRT sets a variable tensor to: int8 to its zero point, everything else to 0."""
-    if raw.dtype not in STATE_TYPES:
-        hint = ANEW if raw.dtype == DType.UINT8 else QUANTISED
-        raise UnsupportedError(f"a variable tensor of type {raw.dtype}", tensor=raw.name, hint=hint)
+    _check_kept(raw, "a variable tensor")
     zero = raw.quant.zero_point if raw.quant and raw.dtype == DType.INT8 else 0
     value = np.full(raw.shape, zero, raw.dtype)
     value.flags.writeable = False
