@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ENTRY_POINTS = "buildtool.targets"  # the group under which packages offer boards
-_OURS = (".py", ".c", ".h", ".toml")  # planner, emitter and what is recorded; the search is in C
+# Planner, emitter and what is recorded; the search is in C, whose libraries (buildtool/base/compiled.py) may
+# be older or newer than their sources.
+_OURS = (".py", ".c", ".h", ".toml", ".so", ".pyd")
 _DATA = (".py", ".toml")  # boards, kernel catalogues with their costs, packing
 ALL = ("",)  # of the code of others, which may read whatever lies beside it
 

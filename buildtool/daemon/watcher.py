@@ -22,7 +22,7 @@ MOST_REQUESTS = 32  # that are remembered
 SETTLE_SECONDS = 0.1  # after the last event: whoever saves writes in several steps
 CODE_SETTLE_SECONDS = 3 * SETTLE_SECONDS  # whoever edits code saves several files
 LOOK_SECONDS = 2.0  # between two looks at sizes and times
-_SOURCES = (".py", ".c", ".h", ".toml")
+_SOURCES = (".py", ".c", ".h", ".toml", ".so", ".pyd")
 
 
 class Watcher:

@@ -702,11 +702,13 @@ def test_clipped_integers_of_weights_and_of_activations():
     net = Qdq((1, 12))
     w = net.node("QuantizeLinear", [net.const(net.rng.normal(size=(12, 5)), np.float32), *_params(net)])
     w = net.node("Clip", [w, net.const(-127, np.int8), net.const(127, np.int8)])
+    w = net.node("Clip", [w, "", net.const(100, np.int8)])
     x = net.node("Clip", [net.quantize(net.x, 0.05, 0), net.const(-128, np.int8), net.const(127, np.int8)])
     y = net.node("MatMul", [net.dq(x, 0.05, 0), net.node("DequantizeLinear", [w, *_params(net)])])
     graph = check(net, [net.q(y)])
     assert kinds(graph) == ["QUANTIZE", "FULLY_CONNECTED"]
-    assert graph.tensors[graph.ops[1].inputs[1]].data.min() >= -127
+    data = graph.tensors[graph.ops[1].inputs[1]].data
+    assert (data.min(), data.max()) == (-127, 100)
 
 
 def _params(net):

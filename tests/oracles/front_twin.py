@@ -330,7 +330,7 @@ class Twin:
             if root not in whole or self.dies[root] >= end:
                 continue
             if region.is_streamed and self.in_place == "rows":
-                apart = region_distance(self.graph, self.run(region).steps, root, op.outputs[0])
+                apart = region_distance(self.graph, self.run(region).steps, root, op.outputs[0], region.ops)
             else:
                 apart = None if region.is_streamed else self._apart(op, t, self.kernels[region.ops[0]])
             if apart is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import NoReturn
 
@@ -205,20 +205,24 @@ class Context:
 
     # ---- quantisation that is found ahead ------------------------------------------------------------
 
-    def ahead(self, name: str) -> Quantization | None:
-        """How `name` is quantised later on, looking through what quantisation commutes with."""
-        seen = {name}
-        queue = [name]
+    def following(self, name: str, through: Collection[str]) -> Iterator[tuple[str, Node]]:
+        """(what is read, who reads it) from a tensor on, also behind those kinds of operators."""
+        seen, queue = {name}, [name]
         for current in queue:
             if len(seen) > MOST_AHEAD:
-                break
+                return
             for node in self.readers.get(current, ()):
-                if node.kind in ("QuantizeLinear", "DequantizeLinear") and node.input(0) == current:
-                    return self.quantization(node)
-                if node.kind in COMMUTES:
+                yield current, node
+                if node.kind in through:
                     new = [n for n in node.outputs if n not in seen]
                     seen.update(new)
                     queue += new
+
+    def ahead(self, name: str) -> Quantization | None:
+        """How `name` is quantised later on, looking through what quantisation commutes with."""
+        for current, node in self.following(name, COMMUTES):
+            if node.kind in ("QuantizeLinear", "DequantizeLinear") and node.input(0) == current:
+                return self.quantization(node)
         return None
 
     def island(self, name: str) -> NoReturn:
@@ -274,34 +278,32 @@ class Context:
         return made
 
     def cut(self, x: Held, clamp: Clamp, quant: Quantization, name: str) -> Held:
-        """`x` in another quantisation, cut to `clamp`: as an activation, or as MAXIMUM and MINIMUM."""
+        """`x` in another quantisation, cut to `clamp`.
+
+        That is RELU or RELU6, a sum with 0 that cuts to -1..1, or MAXIMUM and MINIMUM.
+        """
+        build, shape = self.build, self.build.tensors[x.tensor].shape
         activation = scales.activation(clamp, quant)
+        if activation is Activation.NONE:
+            return build.requantized(x, quant, name)
+        if activation in _UNARY:
+            out = build.make(_UNARY[activation], [x.tensor], name, shape, quant)
+            return Held(out, x.shape, x.layout, quant)
         if activation is not None:
-            return self.clamped(x, activation, quant, name)
+            zero = build.constant(f"{name}/zero", np.zeros(1, np.int8), replace(quant, zero_points=(0,)))
+            attrs = ElementwiseAttrs(activation)
+            out = build.make(OpKind.ADD, [x.tensor, zero], name, shape, quant, attrs)
+            return Held(out, x.shape, x.layout, quant)
         low, high = scales.clamp_limits(clamp, quant)
         bounds = [(OpKind.MAXIMUM, low)] if low > -128 else []
         bounds += [(OpKind.MINIMUM, high)] if high < 127 else []
-        made = self.build.requantized(x, quant, f"{name}/uncut")
-        shape = self.build.tensors[x.tensor].shape
+        made = build.requantized(x, quant, f"{name}/uncut")
         for i, (kind, bound) in enumerate(bounds):
             inner = name if i == len(bounds) - 1 else f"{name}/half"
-            limit = self.build.constant(f"{inner}/limit", np.full(1, bound, np.int8), quant)
-            out = self.build.make(kind, [made.tensor, limit], inner, shape, quant)
+            limit = build.constant(f"{inner}/limit", np.full(1, bound, np.int8), quant)
+            out = build.make(kind, [made.tensor, limit], inner, shape, quant)
             made = Held(out, x.shape, x.layout, quant)
         return made
-
-    def clamped(self, x: Held, activation: Activation, quant: Quantization, name: str) -> Held:
-        """An activation of its own: RELU or RELU6, or a sum with 0 that cuts to -1..1."""
-        shape = self.build.tensors[x.tensor].shape
-        if activation is Activation.NONE:
-            return self.build.requantized(x, quant, name)
-        if activation in _UNARY:
-            out = self.build.make(_UNARY[activation], [x.tensor], name, shape, quant)
-        else:
-            zero = self.build.constant(f"{name}/zero", np.zeros(1, np.int8), replace(quant, zero_points=(0,)))
-            attrs = ElementwiseAttrs(activation)
-            out = self.build.make(OpKind.ADD, [x.tensor, zero], name, shape, quant, attrs)
-        return Held(out, x.shape, x.layout, quant)
 
 
 def _near(out: Quantization, own: Quantization) -> bool:

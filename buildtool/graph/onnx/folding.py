@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
+from buildtool.graph.geometry import GeometryError, broadcast
 from buildtool.graph.onnx.file import DTYPES, Array, Node
 from buildtool.graph.onnx.values import Constant, Quantized
 
@@ -45,6 +46,14 @@ def axes_of(given: Sequence[int], rank: int) -> tuple[int, ...]:
 def axis_of(node: Node, rank: int, default: int = 0) -> int:
     """An operator's axis, counted from the front."""
     return axes_of((node.integer("axis", default),), rank)[0]
+
+
+def broadcast_of(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
+    """The shape of both together; ModelError where there is none."""
+    try:
+        return broadcast(tuple(a), tuple(b))
+    except GeometryError as error:
+        raise ModelError(str(error)) from None
 
 
 def squeezed(shape: Sequence[int], axes: Sequence[int] | None) -> tuple[int, ...]:
@@ -186,10 +195,10 @@ def _divide(_node: Node, x: list[Array]) -> Array:
     return np.asarray(x[0] / x[1])
 
 
-def _clip(_node: Node, x: list[Array]) -> Array:
-    """Also of quantised weights, whose range some exporters narrow."""
-    low, high = (x[i] if i < len(x) else None for i in (1, 2))
-    return np.asarray(np.clip(x[0], low, high))
+def _clip(node: Node, x: list[Array]) -> Array:
+    """Also of quantised weights, whose range some exporters narrow; either limit may be absent."""
+    limits = dict(zip((i for i in (1, 2) if node.input(i)), x[1:], strict=True))
+    return np.asarray(np.clip(x[0], limits.get(1), limits.get(2)))
 
 
 def _binary(function: np.ufunc) -> Rule:

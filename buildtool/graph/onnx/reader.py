@@ -14,7 +14,7 @@ import numpy as np
 from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError, did_you_mean
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.onnx import scales
-from buildtool.graph.onnx.context import MOST_AHEAD, QUANTISE, Context
+from buildtool.graph.onnx.context import QUANTISE, Context
 from buildtool.graph.onnx.file import Array, Interface, Node, OnnxFile, read_file, shown
 from buildtool.graph.onnx.folding import KINDS, fold, move_quantized
 from buildtool.graph.onnx.layout import canonical
@@ -184,28 +184,14 @@ class _Reader:
 
     def _input_order(self, name: str, rank: int) -> tuple[int, ...]:
         """Images come channels last: all of 4 dimensions, but for those the file has so itself."""
-        first = self._first_readers(name)
+        followed = self.ctx.following(name, _FOLLOWED)
+        first = [node for _, node in followed if node.kind not in _FOLLOWED]  # once it is quantised
         if rank == 4:
             own = first and all(n.kind == "Transpose" and n.integers("perm") == _TO_NCHW for n in first)
             return (0, 1, 2, 3) if own else NHWC
         if rank == 3 and any(n.kind in _IMAGE_OPERATORS for n in first):
             return (0, 2, 1)
         return tuple(range(rank))
-
-    def _first_readers(self, name: str) -> list[Node]:
-        """Who reads an input once it is quantised."""
-        found: list[Node] = []
-        queue, seen = [name], {name}
-        for current in queue:
-            if len(seen) > MOST_AHEAD:
-                break
-            for node in self.ctx.readers.get(current, ()):
-                if node.kind not in _FOLLOWED:
-                    found.append(node)
-                elif node.outputs and node.outputs[0] not in seen:
-                    seen.add(node.outputs[0])
-                    queue.append(node.outputs[0])
-        return found
 
     def _output(self, name: str) -> int:
         """A network output: images channels last, anything else as the file has it."""

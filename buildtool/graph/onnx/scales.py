@@ -136,13 +136,10 @@ def bias(value: Constant | Quantized, factors: Sequence[float], channels: int, n
         return flat.astype(np.int32)
     unit = np.array(factors, np.float64)
     if isinstance(value, Quantized):
-        own = np.array(value.quant.scales, np.float64)
-        zero = np.array(value.quant.zero_points, np.int64)
-        centred = flat.astype(np.int64) - zero
-        if data.dtype == np.int32 and np.allclose(own, unit, rtol=_SAME, atol=0):
-            real = centred.astype(np.float64)
+        if data.dtype == np.int32 and np.allclose(value.quant.scales, unit, rtol=_SAME, atol=0):
+            real = np.asarray(flat.astype(np.float64) - np.array(value.quant.zero_points))
         else:
-            real = _in_steps(centred * own, unit)
+            real = _in_steps(np.broadcast_to(value.real.reshape(-1), (channels,)), unit)
     elif data.dtype.kind == "f":
         real = _in_steps(flat.astype(np.float64), unit)
     else:
@@ -150,7 +147,7 @@ def bias(value: Constant | Quantized, factors: Sequence[float], channels: int, n
     if not np.isfinite(real).all() or np.abs(real).max(initial=0) > (1 << 31) - 1:
         hint = "check the scales, or raise those of the channels' weights"
         raise UnsupportedError("a bias that does not fit int32", tensor=shown(name), hint=hint)
-    return np.rint(real).astype(np.int32)
+    return np.asarray(np.rint(real), np.int32)
 
 
 def _in_steps(values: Array, unit: Array) -> Array:

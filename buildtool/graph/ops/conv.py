@@ -202,7 +202,7 @@ DEFS = (
         call=CallForm.MATRICES,
         case="matmul",
         operands=2,
-        onnx={"MatMul": "arranging:matmul"},
+        onnx={"MatMul": "weighted:matmul"},
         no_uint8=NO_UINT8,
     ),
 )

@@ -22,7 +22,7 @@ import numpy as np
 
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.constants import HEAD, Constants, Way
-from buildtool.plan.assemble.overlaps import RegionOverlap, first_bytes
+from buildtool.plan.assemble.overlaps import RegionOverlap, later_reads
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.receptive import accumulates
@@ -112,25 +112,15 @@ def _room(timeline: Timeline, run: Run, overlap: RegionOverlap) -> Room:
 
 
 def _trail(timeline: Timeline, run: Run, source: int, result: int) -> tuple[Trail, ...]:
-    graph, roots, steps = timeline.graph, timeline.roots, run.steps
+    graph = timeline.graph
+    at, needed = later_reads(graph, run.steps, source, run.region.ops)
     size = graph.tensors[source].size
-    row = graph.tensors[result].row_bytes
-    at, first = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for position in run.region.ops:
-        op = graph.ops[position]
-        mine = np.flatnonzero(steps[:, 0] == position)
-        for t in op.inputs:
-            if roots.get(t) == source:
-                at.append(mine)
-                first.append(first_bytes(graph, op, t, steps[mine, 1]))
-    reads = np.concatenate(at)
-    order = np.argsort(reads, kind="stable")
-    needed = np.minimum.accumulate(np.concatenate([*first, [size]])[[*order, len(reads)]][::-1])[::-1]
+    dead = np.minimum(np.append(needed, size), size)
     made = parts(run, timeline, len(run.region.groups) - 1)
-    following = np.searchsorted(reads[order], [part.step for part in made])
+    following = np.searchsorted(at, [part.step for part in made])
     return tuple(
-        Trail(part, int(dead), part.y1 * row)
-        for part, dead in zip(made, needed[following].tolist(), strict=True)
+        Trail(part, low, part.y1 * graph.tensors[result].row_bytes)
+        for part, low in zip(made, dead[following].tolist(), strict=True)
     )
 
 

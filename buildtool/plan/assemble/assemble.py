@@ -107,10 +107,10 @@ def assemble(
     session.work.spend(ASSEMBLED * (len(buffers) + len(extra)))
 
     # 4. Offsets as low as found; tensors move between regions where that makes the arena lower.
-    laid = lay(timeline, buffers, extra, spaces, permitted, alignment, enough, session)
+    laid, moves = lay(timeline, buffers, extra, spaces, permitted, alignment, enough, session)
 
     # 5. What it comes to.
-    moved = [laid.buffers[move.source].size for move in laid.moves]
+    moved = [laid.buffers[move.source].size for move in moves]
     return Plan(
         strategy=strategy,
         topology=topology_digest(graph),
@@ -128,7 +128,7 @@ def assemble(
         cost=sum((known.cost for known in facts), 0.0) + sum(map(regions.model.pricer.move, moved)),
         cost_unit=target.cost_unit,
         accounting=_accounting(target, timeline.image, in_place),
-        moves=laid.moves,
+        moves=moves,
         states=state_buffers(graph, timeline.last, alignment),
         second_passes=graph.second_passes,
         views=views(graph),

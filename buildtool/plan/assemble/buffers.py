@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 
 from buildtool.graph.liveness import state_of
-from buildtool.graph.types import Graph
+from buildtool.graph.types import Graph, of_graph
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.receptive import accumulates
 from buildtool.plan.schedule.rings import LineBuffer, accumulator_bytes, rings
@@ -58,15 +58,9 @@ def state_bytes(graph: Graph, alignment: int) -> int:
     return sum(round_up(graph.tensors[state.before].size, alignment) for state in graph.states)
 
 
+@of_graph
 def _names(graph: Graph) -> dict[int, str]:
     """Names of what is fed or computed, by place alone: a plan does not change with tensors' names."""
-    if "buffer names" not in graph.facts:
-        graph.facts["buffer names"] = _made_names(graph)
-    names: dict[int, str] = graph.facts["buffer names"]
-    return names
-
-
-def _made_names(graph: Graph) -> dict[int, str]:
     names = {t: f"input {i}" for i, t in enumerate(graph.inputs)}
     for position, op in enumerate(graph.ops):
         for i, t in enumerate(op.outputs):

@@ -20,7 +20,7 @@ from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.spread import Spread, spread
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.schedule.traffic import Traffic, traffic
-from buildtool.plan.types import Buffer, BufferKind, Move, Overlap, Plan, changed
+from buildtool.plan.types import Buffer, BufferKind, Overlap, Plan, changed
 from buildtool.target.types import Target
 
 
@@ -67,7 +67,7 @@ def over_two(
     if found is None:
         return None
     laid = _laid(found, buffers, pieces, timeline, alignment)
-    moves = _in_order(plan.moves, laid) if moving else ()
+    moves = in_order(plan.moves, laid) if moving else ()
     if moves is None:
         return None
     saved = () if moving else [plan.buffers[move.source].size for move in plan.moves]
@@ -114,17 +114,6 @@ def _of_parts(
         if len(sources) == len(results) == 1:
             found.append(changed(o, input=sources[0], output=results[0]))
     return found
-
-
-def _in_order(moves: Sequence[Move], laid: Sequence[Buffer]) -> tuple[Move, ...] | None:
-    """Moves so that none writes over what a later one of the same moment reads; None for a circle of them."""
-    made = list[Move]()
-    for start in sorted({laid[move.target].first for move in moves}):
-        ordered = in_order((move for move in moves if laid[move.target].first == start), laid)
-        if ordered is None:
-            return None
-        made += ordered
-    return tuple(made)
 
 
 def in_one(plan: Plan, memory: int, alignment: int) -> Plan:

@@ -15,6 +15,7 @@ from functools import cached_property
 from itertools import accumulate, chain, pairwise
 
 from buildtool.base.errors import UnsupportedError
+from buildtool.base.remembered import remembered
 from buildtool.base.work import Work
 from buildtool.plan.assemble.placement import Placed, place
 from buildtool.plan.place import arena
@@ -97,7 +98,6 @@ class _Problem:
         alive = list(accumulate(barred))
         self.times = [0, *(c for c in cuts if 0 < c < end and not alive[c]), end]
         self._items = arena_problem(buffers, (), alignment).items
-        self._singles: dict[tuple[int, int], dict[int, int] | None] = {}
         self._buffers = _Spans(self.times, [(b.first, b.last) for b in buffers])
         self._alive = [
             sum(buffers[i].size for i in held)
@@ -145,11 +145,10 @@ class _Problem:
         permissions = (arena.Permission(index[o.output], index[o.input], o.distance) for o in options)
         return _Stretch(tuple(inside), options, arena.Problem(tuple(items), tuple(permissions)))
 
+    @remembered
     def single(self, number: int, height: int) -> dict[int, int] | None:
         """Offsets within `height` from a cut to the next; None where none were found."""
-        if (number, height) not in self._singles:
-            self._singles[number, height] = _pinned(self, self.singles[number], height, {})
-        return self._singles[number, height]
+        return _pinned(self, self.singles[number], height, {})
 
     def placed(self, stretch: _Stretch) -> arena.Solution:
         """A stretch by itself, as low as found."""
@@ -424,16 +423,17 @@ def _parted(
     )
 
 
-def in_order(moves: Iterable[Move], parts: Sequence[Buffer]) -> list[Move] | None:
-    """Moves of one moment so that none writes over what another still has to read; None: they go round."""
-    left, ordered = list(moves), list[Move]()
+def in_order(moves: Iterable[Move], parts: Sequence[Buffer]) -> tuple[Move, ...] | None:
+    """Moves so that none writes over what a later one of the same moment reads; None for a circle of them."""
+    left, ordered = sorted(moves, key=lambda move: parts[move.target].first), list[Move]()
     while left:
-        for move in left:
+        now = [move for move in left if parts[move.target].first == parts[left[0].target].first]
+        for move in now:
             target = parts[move.target]
-            if not any(target.touches(parts[other.source]) for other in left if other is not move):
+            if not any(target.touches(parts[other.source]) for other in now if other is not move):
                 break
         else:
             return None
         left.remove(move)
         ordered.append(move)
-    return ordered
+    return tuple(ordered)

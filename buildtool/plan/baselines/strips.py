@@ -265,7 +265,7 @@ class _Search:
         dies = any(r.tensors[0] == source and r.last in ops and not r.is_output for r in live)
         if self.in_place != InPlace.ROWS or not dies:
             return 0
-        distance = region_distance(graph, found.steps, source, result)
+        distance = region_distance(graph, found.steps, source, result, ops)
         return 0 if distance is None else max(0, graph.tensors[result].size - distance)
 
     def named(self, part: Part) -> Segment:

@@ -18,7 +18,7 @@ in one go, of HAND_OFFS pixels or whole rows, and repeats at most MOST_REPETITIO
 points, groups make more rows in one go only where that saves work. Branches between a fork and the join
 of all that it feeds are one group (see `sections`). A fusion in slices is a region by itself, in which its
 operators run by rows together (see `graph.fusions` and `Elements.fused`). What enlarges an image (or makes
-it less by a table of rows, see `schedule.resizing`) is a group by itself, or among branches, of one row a
+it less by a table of rows, see `schedule.receptive`) is a group by itself, or among branches, of one row a
 step. Where a later block leaves out rows of branches, the bytes inside of them are those of a group that
 makes all.
 """

@@ -80,7 +80,7 @@ def test_a_regions_output_may_cover_what_no_later_step_reads(data, graph):
         result = graph.ops[ops[-1]].outputs[0]
         for source in {t for p in ops for t in graph.ops[p].inputs if not graph.tensors[t].is_constant}:
             expected = schedule_twin.distance(graph, steps, source, result)
-            assert region_distance(graph, run.steps, source, result) == expected
+            assert region_distance(graph, run.steps, source, result, ops) == expected
 
 
 def test_a_session_has_a_timeline_for_whoever_asks_again():
