@@ -36,7 +36,6 @@ if TYPE_CHECKING:
         NoOtherPlan,
         OtherPlan,
         Peak,
-        Placement,
         PlanAnswer,
         PlanDetails,
         RegionView,
@@ -104,7 +103,13 @@ def _described(made: Planned) -> PlanDetails:
         "operators": [
             {**entry, "form": form(graph, op)} for entry, op in zip(view["operators"], graph.ops, strict=True)
         ],
-        "placement": _placement(plan, found),
+        "placement": {  # the arena against its fullest step, and against what any placement needs
+            "arena_bytes": plan.arena_bytes,
+            "live_bytes": found.live,
+            "lost_bytes": plan.arena_bytes - found.live,
+            "bound_bytes": plan.arena_bound_bytes,
+            "above_bound_bytes": plan.arena_bytes - plan.arena_bound_bytes,
+        },
         "peak": _peak(plan, graph, found),
     }
 
@@ -174,17 +179,6 @@ def _moment(moment: Moment, graph: Graph) -> MomentView:
         "name": "" if step.op == SOURCE else graph.op_name(step.op),
         "rows": [step.y0, step.y1],
         "columns": [step.x0, step.x1],
-    }
-
-
-def _placement(plan: Plan, found: Summary) -> Placement:
-    """The arena against what is live in its fullest step, and against what any placement needs."""
-    return {
-        "arena_bytes": plan.arena_bytes,
-        "live_bytes": found.live,
-        "lost_bytes": plan.arena_bytes - found.live,
-        "bound_bytes": plan.arena_bound_bytes,
-        "above_bound_bytes": plan.arena_bytes - plan.arena_bound_bytes,
     }
 
 
