@@ -25,7 +25,7 @@ from buildtool.base.session import Level
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.overlap import distance, slices_in_place
-from buildtool.plan.search.blocks import STEPS, Block, Blocks, Form, Rows
+from buildtool.plan.search.blocks import STEPS, Block, Blocks, Form, Lags, Rows
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.chain_keys import ChainKeys
 from buildtool.plan.search.sections import Section
@@ -48,12 +48,18 @@ class Objective(enum.Enum):
 
 
 class BlockForm(NamedTuple):
-    """A block in one of its forms, whose windows here include its constants in the arena."""
+    """A block in one of its forms."""
 
-    block: Block
-    form: Form
+    first: int
+    step: int
+    window: int
+    sums: int
     extra: int
     least_extra: int  # of as few rows as anything ever wants
+    axis: Axis
+    lags: Lags
+    block: Block
+    form: Form
 
 
 class FormRow(NamedTuple):
@@ -232,7 +238,9 @@ class Tables:
         window = it.window + self.e.constants(first, last)
         block = self.blocks.block(first, last, it.step, axis, it.sums, it.work, it.section == 1)
         form = Form(self.blocks.group(block, it.hand_off), window, it.late)
-        return BlockForm(block, form, it.extra, it.least_extra)
+        return BlockForm(
+            first, it.step, window, it.sums, it.extra, it.least_extra, axis, block.lags, block, form
+        )
 
     @cached_property
     def nothing_saves(self) -> bool:
