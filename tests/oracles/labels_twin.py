@@ -521,27 +521,29 @@ class Cuts:
     def _begun(self, cut: int) -> list[Begun]:
         rows: dict[int, list[tuple[int, int, int, int]]] = {}
         base = self._base(cut)
-        for block, form, _, least_extra in self.t.block_forms[cut - 1]:
+        for ending in self.t.block_forms[cut - 1]:
+            block, window, least_extra = ending.block, ending.window, ending.least_extra
             source = self.t.sources[block.first]
             held = source.size
             if source.streamed:
                 held = round_up(self.progress.least_rows(block, 1) * source.row, self.t.e.alignment)
             plain = self.t.live[block.first] - source.size + held + block.sums + base[block.step]
             apart = source.streamed or self.t.e.in_place != InPlace.ROWS or source.last >= self.t.count
-            row = (block.first, least_extra, plain, plain + form.window)
+            row = (block.first, least_extra, plain, plain + window)
             rows.setdefault(0 if apart else source.size, []).append(row)
         return [Begun(under, *np.array(found, np.int64).T) for under, found in rows.items()]
 
     def _continued(self, cut: int) -> list[Continued]:
         rows: dict[int, list[tuple[int, int, int]]] = {}
         base = self._base(cut)
-        for block, form, _, least_extra in self.t.block_forms[cut - 1]:
+        for ending in self.t.block_forms[cut - 1]:
+            block, window, least_extra = ending.block, ending.window, ending.least_extra
             if not block.first or not self.t.e.feeds[block.first - 1]:
                 continue
             tensor = self.t.e.makes[block.first - 1]
             if all(t != tensor or lag < WHOLE for t, lag in block.lags):
                 more = self.growth(block)[1] + block.sums + base[block.step]
-                rows.setdefault(block.first, []).append((least_extra, more, form.window))
+                rows.setdefault(block.first, []).append((least_extra, more, window))
         return [Continued(first, *np.array(found, np.int64).T) for first, found in rows.items()]
 
 
