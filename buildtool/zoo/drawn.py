@@ -391,7 +391,6 @@ class WideNetBuilder(NetBuilder):
             narrow = self.tensors[index]
             assert narrow.data is not None
             data = narrow.data.astype(np.int64)
-            data.setflags(write=False)
             self.tensors[index] = replace(narrow, dtype=DType.INT64, data=data)
         return weights, index, spread
 
