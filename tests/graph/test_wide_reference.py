@@ -117,10 +117,8 @@ def test_an_addition_without_its_pad_of_channels_equals_litert():
     x = net.input((1, 3, 4, 6))
     padded = net.pad(net.unary(OpKind.TANH, x), ((0, 0), (0, 0), (0, 0), (1, 3)))
     graph = net.graph([net.elementwise(OpKind.ADD, padded, net.conv(x, 10))])
-    made, inputs = rewrite(graph), seeded(graph, 1, 2)[0]
+    made = litert.rewritten(graph, seeded(graph, 1, 2)[0])
     assert any(isinstance(op.attrs, g.WidenedAttrs) for op in made.ops)
-    expected = litert.run_graph(graph, inputs)[graph.outputs[0]]
-    assert np.array_equal(execute(made, inputs)[made.outputs[0]], expected)
 
 
 def test_a_depthwise_layer_with_an_int32_bias_is_compared_with_litert():
