@@ -46,7 +46,6 @@ def test_the_numbers_of_a_small_network():
     q = Quantization((0.5,), (0,))
     shapes = {"out": (1, 2), "spare": (9,), "b": (1, 2), "w": (2, 2), "a": (1, 2), "x": (1, 2), "y": (1, 2)}
     data = np.ones((2, 2), np.int8)
-    data.setflags(write=False)
     tensors = tuple(Tensor(n, s, DType.INT8, q, data if n == "w" else None) for n, s in shapes.items())
     out, _, b, w, a, x, y = range(7)
     ops = (
