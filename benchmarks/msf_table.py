@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from buildtool.fronts.texts.table import Cell, layer, table
-from buildtool.plan.baselines.msf_strategy import plan_msf
+from buildtool.plan.baselines.msf_strategy import plans
 from buildtool.plan.check.check import check
 from buildtool.plan.models import load_model, read_graph
 from buildtool.plan.search.front import Front, Settings, front
@@ -115,7 +115,8 @@ def rows(network: str, board: str, image: str) -> Iterator[list[Cell]]:
 def own_scheme(network: str, board: str, image: str) -> str:
     """What msf-CNN's blocks need at the least, everything counted."""
     graph = read_graph(load_model(str(MODELS / f"{NETWORKS[network]}.tflite")))[1]
-    plan = plan_msf(graph, load_target(board), image=image)
+    found = plans(graph, load_target(board), image=image)
+    plan = min(found, key=lambda plan: (plan.arena_bytes, plan.macs))
     return f"{network}: {plan.arena_bytes:,} bytes at F {plan.f:.3f}"
 
 

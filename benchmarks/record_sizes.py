@@ -24,8 +24,8 @@ from buildtool import zoo
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import Image, Objective
 from buildtool.base.session import Session
+from buildtool.emit.header import FRAME_FEATURES, frame_features
 from buildtool.emit.sources import Sources, emit, plan_routines
-from buildtool.emit.stack import FRAME_FEATURES, frame_features
 from buildtool.firmware.bound import FEATURES, features
 from buildtool.firmware.firmware import link
 from buildtool.firmware.linked import LinkedImage, link_anyway, roomy

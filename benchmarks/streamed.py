@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from buildtool_plugins.qemu import counter, runner
+from buildtool_plugins.qemu import counting, runner
 from buildtool_plugins.tools.find import find_host_compiler
 from buildtool_plugins.tools.sandbox import run_program
 from elftools.elf.elffile import ELFFile
@@ -93,7 +93,7 @@ def count(model: str, board: str, how: PlanOptions, folder: Path) -> Counted:
     data = b"".join(np.ascontiguousarray(array).tobytes() for array in inputs[0])
     request = RunRequest({"input.bin": data}, ("output.bin", "report.txt"), timeout=600)
     files, text = _run(made, firmware.elf, request, folder)
-    by_operator, total = counter.parse_counts(files.pop(counter.OUTPUT))
+    by_operator, total = counting.parse_counts(files.pop(counting.OUTPUT))
     addresses = files.pop("addresses.txt")
     result = RunResult(files, text, by_operator, total)
     outcome = read_outcome(made.graph, result, 1, firmware.compiler, reality(made.target.board))
@@ -108,20 +108,20 @@ def count(model: str, board: str, how: PlanOptions, folder: Path) -> Counted:
 
 def _run(made: Planned, elf: Path, request: RunRequest, folder: Path) -> tuple[dict[str, bytes], str]:
     line = runner.command(made.target.board, elf)
-    plugins = (counter.counting_plugin(), _address_plugin(folder))
+    plugins = (counting.counting_plugin(), _address_plugin(folder))
     isa = "riscv" if "riscv" in line[0] else "arm"
     loaded = [
-        *("-plugin", f"./{plugins[0].name},isa={isa},out={counter.OUTPUT}"),
+        *("-plugin", f"./{plugins[0].name},isa={isa},out={counting.OUTPUT}"),
         *("-plugin", f"./{plugins[1].name},isa={isa},out=addresses.txt"),
     ]
-    outputs = replace(request, outputs=(*request.outputs, counter.OUTPUT, "addresses.txt"))
+    outputs = replace(request, outputs=(*request.outputs, counting.OUTPUT, "addresses.txt"))
     return run_program([line[0], *loaded, *line[1:]], outputs, what="the firmware", links=plugins)
 
 
 def _address_plugin(folder: Path) -> Path:
     built = folder / "addresses.so"
     if not built.is_file():
-        command = [find_host_compiler(), *counter.FLAGS, str(ADDRESSES), "-o", str(built)]
+        command = [find_host_compiler(), *counting.FLAGS, str(ADDRESSES), "-o", str(built)]
         subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
     return built
 

@@ -20,7 +20,7 @@ from paths import ROOT
 
 from buildtool.api import handle
 from buildtool.api.requests import parse
-from buildtool.api.requests.debug import Debug
+from buildtool.api.requests.kinds import Debug
 from buildtool.base.errors import TargetError, ToolError, UsageError
 from buildtool.fronts.cli import debugger
 from buildtool.fronts.cli import main as cli

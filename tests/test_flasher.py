@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from buildtool_plugins.probe.flash import flashing
+from buildtool_plugins.baremetal.probe import flashing
 from paths import ROOT
 
 from buildtool.base.errors import ToolError, UsageError

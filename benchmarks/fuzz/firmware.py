@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.fuzz import seeds, workers
 from benchmarks.fuzz.attempts import Outcome, mutant
 from benchmarks.fuzz.plans import made_by
-from buildtool.api.requests.validate import Validate
+from buildtool.api.requests.kinds import Validate
 from buildtool.base.errors import BuildtoolError, MachineError, ToolError
 from buildtool.base.files import File
 from buildtool.base.modes import Reference

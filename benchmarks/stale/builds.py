@@ -232,7 +232,7 @@ _CODE: dict[str, tuple[str, Callable[[str, int], str]]] = {
     "the harness": ("plugins/buildtool_plugins/harness/harness.c", _numbered),
     "a catalogue": ("kernels/reference/catalogue.toml", _dearer),
     "packing": ("kernels/reference/packing.py", _remarked),
-    "the emitter": ("buildtool/emit/names.py", _remarked),
+    "the emitter": ("buildtool/emit/ctext.py", _remarked),
     "a plugin's board": ("plugins/buildtool_plugins/host/boards/host.toml", _optimised),
 }
 

@@ -10,26 +10,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from buildtool.api.requests.describe import Describe
+from buildtool.api.requests.kinds import Describe
 from buildtool.api.requests.parts import Flashing
 from buildtool.base.modes import Requantise
 from buildtool.base.session import Session
 from buildtool.firmware.depends import Origins
 from buildtool.firmware.linkmap import MAP_FLAG
 from buildtool.options.values import TargetChoice
-from buildtool.schema.builds import (
-    DescribeAnswer,
-    NetworkFiles,
-    Place,
-    Script,
-    Slot,
-    Source,
-    SourceGroup,
-    Tools,
-)
 from buildtool.target.debugging import RENAMES
 from buildtool.target.types import Board, LinkerScript, Target, Toolchain
+
+if TYPE_CHECKING:
+    from buildtool.schema.builds import (
+        DescribeAnswer,
+        NetworkFiles,
+        Place,
+        Script,
+        Slot,
+        Source,
+        SourceGroup,
+        Tools,
+    )
 
 EMITTED = "emitted"  # the root of what `emit` gives for a network: a folder that the build chooses
 # Of any compiler: fused multiply-adds would round otherwise than the reference.
@@ -61,7 +64,7 @@ class _Subject:
 def answer(request: Describe, session: Session) -> DescribeAnswer:
     """The answer to a `describe` request."""
     from buildtool.base.identity import code_digest
-    from buildtool.emit.names import identifier
+    from buildtool.emit.ctext import identifier
     from buildtool.plan.models import net_name
 
     net = request.name or (identifier(net_name(request.model)) if request.model else "")

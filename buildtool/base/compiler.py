@@ -96,49 +96,47 @@ def identify(
     own = os.path.realpath(shutil.which(command[0], path=path) or command[0])
     programs = {own, *(os.path.realpath(found) for found in _named_programs(text, path))}
     named = {*programs, *_named_files(text)}
-    files = {*named, *_named_by_scripts(named), *_libraries(programs, variables)}
     digest = hashlib.sha256(text.encode(errors="surrogateescape"))
     seen = known_files()
     try:
-        for part in (*command, *(f"{name}={variables[name]}" for name in VARIABLES if name in variables)):
-            digest.update(b"\0" + part.encode(errors="surrogateescape"))
-        for name in sorted(files):
-            digest.update(f"\0{name}\0{seen.digest(name)}".encode(errors="surrogateescape"))
+        contents = {name: seen.digest(name) for name in {*named, *_named_by_scripts(named)}}
+        libraries = _libraries({name: contents[name] for name in programs}, variables)
+        contents |= {name: seen.digest(name) for name in libraries - contents.keys()}
     except OSError:
         return None
+    for part in (*command, *(f"{name}={variables[name]}" for name in VARIABLES if name in variables)):
+        digest.update(b"\0" + part.encode(errors="surrogateescape"))
+    for name, content in sorted(contents.items()):
+        digest.update(f"\0{name}\0{content}".encode(errors="surrogateescape"))
     seen.save()
-    return Identity(digest.hexdigest(), tuple(sorted(files)), _folders(text))
+    return Identity(digest.hexdigest(), tuple(sorted(contents)), _folders(text))
 
 
 def _said(command: Sequence[str], variables: Mapping[str, str], ldflags: Sequence[str] | None) -> str | None:
     """What a compiler says while it compiles an empty file, without the names of temporary files.
 
-    With `ldflags`, also what it would run in order to link.
+    With `ldflags`, what it would run in order to compile and link that file: nothing is run then.
     """
+    words = ["-v", "-c", "-o", "empty.o"] if ldflags is None else ["-###", "-o", "empty", *ldflags]
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "empty.c").touch()
-        lines = [[*command, "-v", "-c", "empty.c", "-o", "empty.o"]]
-        if ldflags is not None:
-            lines.append([*command, "-###", "empty.o", "-o", "empty", *ldflags])
-        said = ""
-        for line in lines:
-            try:
-                done = subprocess.run(
-                    line,
-                    cwd=folder,
-                    env={**variables, **dict.fromkeys(("TMPDIR", "TMP", "TEMP"), folder)},
-                    capture_output=True,
-                    stdin=subprocess.DEVNULL,
-                    timeout=_SECONDS,
-                    check=False,
-                )
-            except (OSError, ValueError, subprocess.TimeoutExpired):
-                return None
-            if done.returncode:
-                return None
-            said += (done.stderr + done.stdout).decode(errors="surrogateescape")
+        try:
+            done = subprocess.run(
+                [*command, "empty.c", *words],
+                cwd=folder,
+                env={**variables, **dict.fromkeys(("TMPDIR", "TMP", "TEMP"), folder)},
+                capture_output=True,
+                stdin=subprocess.DEVNULL,
+                timeout=_SECONDS,
+                check=False,
+            )
+        except (OSError, ValueError, subprocess.TimeoutExpired):
+            return None
+        if done.returncode:
+            return None
+        said = (done.stderr + done.stdout).decode(errors="surrogateescape")
         said = said.replace(os.path.realpath(folder), "").replace(folder, "")
-        return re.sub(r"/cc\w{6}\b", "", said)
+        return re.sub(r"/(cc|empty-)\w{6}\b", "", said)
 
 
 def _named_programs(text: str, path: str) -> Iterator[str]:
@@ -182,9 +180,11 @@ def _named_by_scripts(files: Iterable[str]) -> set[str]:
     return found
 
 
-def _libraries(programs: Iterable[str], variables: Mapping[str, str]) -> set[str]:
-    """The shared libraries that programs load: the code of a distribution's clang lies in one."""
-    seen, found = known_files(), set()
+def _libraries(programs: Mapping[str, str], variables: Mapping[str, str]) -> set[str]:
+    """The shared libraries that programs load: the code of a distribution's clang lies in one.
+
+    `programs`: the digests of their contents, by path.
+    """
 
     def listed(program: str) -> str:
         with Path(program).open("rb") as file:
@@ -203,14 +203,12 @@ def _libraries(programs: Iterable[str], variables: Mapping[str, str]) -> set[str
             return ""
         return "\n".join(_LIBRARIES.findall(done.stdout))
 
+    seen, found = known_files(), set()
     known = "/etc/ld.so.cache"
     how = seen.digest(known) if Path(known).is_file() else ""
     how = f"libraries {how} {variables.get('LD_LIBRARY_PATH', '')}"
-    for program in programs:
-        try:
-            found |= set(seen.digest(program, listed, how).split("\n")) - {""}
-        except OSError:
-            continue
+    for program, content in programs.items():
+        found |= set(seen.of_content(program, content, listed, how).split("\n")) - {""}
     return found
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
 
 Value = str | int | float | bool | None
+_MOST_SHOWN = 60  # characters of a wrong value in a message
 Spelling = Callable[[str, Value], str]  # an option and its value, as whoever prints them writes that
 
 
@@ -261,8 +261,19 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}{where}"
 
 
+def shown(value: object) -> str:
+    """A value as a message has it: as Python writes it, shortened where that is long."""
+    try:
+        words = repr(value)
+    except ValueError:  # Python writes no integer of thousands of digits
+        return "a number of thousands of digits"
+    return words if len(words) <= _MOST_SHOWN else f"{words[:_MOST_SHOWN]}..."
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A hint that suggests the closest known word, or lists them all."""
+    import difflib  # for mistakes alone
+
     names = sorted(known)
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     return f"did you mean '{close[0]}'?" if close else "known: " + ", ".join(names)

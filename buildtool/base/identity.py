@@ -22,6 +22,12 @@ def home() -> str:
     return str(Path(__file__).resolve().parents[2])
 
 
+def environment() -> dict[str, str]:
+    """The variables for another Python that is to import this very package."""
+    paths = [home(), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+
+
 def interpreter() -> str:
     """The Python that runs this, whatever name it was called by: its file, and its environment's folder.
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from typing import Any, NamedTuple, Self, TypeVar
 
-from buildtool.base.errors import did_you_mean
+from buildtool.base.errors import did_you_mean, shown
 
 _LARGEST = (1 << 63) - 1  # of any integer
 _LEAVES = frozenset((int, str, float, bool, bytes, type(None)))
@@ -375,17 +375,7 @@ def _tables(value: Any, kind: Any, key: str) -> tuple[Any, ...]:
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _MOST = 1 << 48  # of any number that people write: bytes, hertz, or either a second
-_MOST_SHOWN = 60  # characters of a wrong value in a message
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
-
-
-def shown(value: object) -> str:
-    """A value as a message has it."""
-    try:
-        words = repr(value)
-    except ValueError:  # Python writes no integer of thousands of digits
-        return "a number of thousands of digits"
-    return words if len(words) <= _MOST_SHOWN else f"{words[:_MOST_SHOWN]}..."
 
 
 def parse_size(value: object) -> int | None:

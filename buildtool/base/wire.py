@@ -15,13 +15,14 @@ from typing import IO, Any
 
 import msgpack
 
-from buildtool.base.errors import BuildtoolError, ToolError, from_data, to_data
+from buildtool.base.errors import BuildtoolError, ToolError, to_data
 
 PROTOCOL = 1
 REQUEST_LIMIT = 1 << 20  # the same for the daemon, where each byte may become an object of 64 bytes
 FRAME_LIMIT = 1 << 28  # bytes; a larger length is refused before memory is allocated for it
 
 _LENGTH = struct.Struct("<I")
+_CHUNK = 1 << 20
 
 
 def send(stream: IO[bytes], message: Mapping[str, Any]) -> None:
@@ -41,18 +42,15 @@ def packed(message: Mapping[str, Any]) -> bytes:
 
 def receive(stream: IO[bytes]) -> dict[str, Any] | None:
     """Reads one frame; None at a clean end of the stream. ToolError for anything but a frame."""
-    head = _read(stream, _LENGTH.size)
-    if not head:
-        return None
-    if len(head) < _LENGTH.size:
-        raise ToolError("the stream ended within a frame")
-    (length,) = _LENGTH.unpack(head)
-    if length > FRAME_LIMIT:
-        raise ToolError(f"a frame of {length:,} bytes exceeds the limit of {FRAME_LIMIT:,}")
-    payload = _read(stream, length)
-    if len(payload) < length:
-        raise ToolError("the stream ended within a frame")
-    return _message(payload)
+    decoder = Decoder()
+    while (message := decoder.take()) is None:
+        part = stream.read(min(decoder.missing, _CHUNK))  # memory is taken as bytes arrive
+        if not part:
+            if decoder.held:
+                raise ToolError("the stream ended within a frame")
+            return None
+        decoder.add(part)
+    return message
 
 
 class Decoder:
@@ -68,11 +66,17 @@ class Decoder:
         return len(self._buffer)
 
     @property
+    def missing(self) -> int:
+        """Bytes that the next message lacks: of its length, or of all of it."""
+        held = len(self._buffer)
+        if held < _LENGTH.size:
+            return _LENGTH.size - held
+        return max(0, _LENGTH.size + int(_LENGTH.unpack_from(self._buffer)[0]) - held)
+
+    @property
     def has_message(self) -> bool:
         """Whether a whole frame is there."""
-        if len(self._buffer) < _LENGTH.size:
-            return False
-        return len(self._buffer) >= _LENGTH.size + int(_LENGTH.unpack_from(self._buffer)[0])
+        return not self.missing
 
     def add(self, data: bytes) -> None:
         """Bytes that have arrived."""
@@ -80,14 +84,13 @@ class Decoder:
 
     def take(self) -> dict[str, Any] | None:
         """The next message; None where no frame is whole. ToolError for anything but a frame."""
-        if len(self._buffer) < _LENGTH.size:
+        if len(self._buffer) >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(self._buffer)
+            if length > self._most:
+                raise ToolError(f"a frame of {length:,} bytes exceeds the limit of {self._most:,}")
+        if self.missing:
             return None
-        (length,) = _LENGTH.unpack_from(self._buffer)
-        if length > self._most:
-            raise ToolError(f"a frame of {length:,} bytes exceeds the limit of {self._most:,}")
         end = _LENGTH.size + length
-        if len(self._buffer) < end:
-            return None
         payload = bytes(self._buffer[_LENGTH.size : end])
         del self._buffer[:end]
         return _message(payload)
@@ -117,20 +120,3 @@ def _message(payload: bytes) -> dict[str, Any]:
 def error_message(error: BuildtoolError) -> dict[str, Any]:
     """The answer frame that carries `error`."""
     return {"protocol": PROTOCOL, "error": to_data(error)}
-
-
-def to_error(fields: Mapping[str, Any]) -> BuildtoolError:
-    """The exception that an answer's "error" describes, of the class that has its code."""
-    return from_data(fields)
-
-
-def _read(stream: IO[bytes], length: int) -> bytes:
-    """Up to `length` bytes; fewer only at the stream's end. Allocates as the bytes arrive."""
-    parts: list[bytes] = []
-    while length:
-        part = stream.read(min(length, 1 << 20))
-        if not part:
-            break
-        parts.append(part)
-        length -= len(part)
-    return b"".join(parts)

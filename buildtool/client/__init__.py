@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from buildtool.client.descriptions import described
     from buildtool.client.files import Located
     from buildtool.client.placing import place
+    from buildtool.schema import builds as answers
 
 __all__ = [
     "BuildtoolError",
@@ -26,6 +27,7 @@ __all__ = [
     "Digests",
     "Located",
     "UsageError",
+    "answers",
     "code_digest",
     "code_files",
     "code_folders",
@@ -59,7 +61,11 @@ _HOMES = {
     "home": "buildtool.base.identity",
     "options_of": "buildtool.api.requests",
 }
-_MODULES = {"options": "buildtool.options", "turns": "buildtool.client.turns"}
+_MODULES = {
+    "answers": "buildtool.schema.builds",
+    "options": "buildtool.options",
+    "turns": "buildtool.client.turns",
+}
 
 
 def __getattr__(name: str) -> Any:

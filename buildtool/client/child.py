@@ -6,7 +6,6 @@ The child is started with the first request that needs it, and ended with its cl
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 import sys
 import threading
@@ -15,8 +14,8 @@ from types import TracebackType
 from typing import Any
 
 from buildtool.base import wire
-from buildtool.base.errors import BuildtoolError, ToolError
-from buildtool.base.identity import home
+from buildtool.base.errors import BuildtoolError, ToolError, from_data
+from buildtool.base.identity import environment
 from buildtool.client.files import Located
 
 _END_SECONDS = 5.0  # that a child gets to end once its input is closed
@@ -64,7 +63,7 @@ class Client:
                 status = self._end(kill=False)
                 raise ToolError(f"the service ended without an answer (exit status {status})")
         if "error" in told:
-            raise wire.to_error(told["error"])
+            raise from_data(told["error"])
         answer = told.get("answer")
         if not isinstance(answer, dict):
             raise ToolError("the service sent a malformed answer")
@@ -85,13 +84,12 @@ class Client:
 
     def _start(self) -> subprocess.Popen[bytes]:
         if self._child is None:
-            paths = [home(), *filter(None, [os.environ.get("PYTHONPATH")])]
             self._child = subprocess.Popen(
                 # -P: the folder the build runs in must not shadow Python's modules.
                 [sys.executable, "-P", "-m", "buildtool.api"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+                env=environment(),
             )
         return self._child
 

@@ -6,6 +6,7 @@ answers the request in another way, unless a daemon is required.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +16,7 @@ from buildtool import __version__
 from buildtool.api.requests import needs
 from buildtool.api.requests.parts import Needs
 from buildtool.base import wire
-from buildtool.base.errors import BuildtoolError, MachineError, ToolError
+from buildtool.base.errors import BuildtoolError, MachineError, ToolError, from_data
 from buildtool.base.locks import HAS_LOCKS
 from buildtool.client import endpoint as places
 from buildtool.client.endpoint import CONNECT_SECONDS, AbsentError, Endpoint
@@ -76,7 +77,7 @@ class Link:
         while True:
             message = self._receive(SILENCE_SECONDS)
             if message.get("crash"):
-                raise AbsentError(wire.to_error(message.get("error") or {}).text)
+                raise AbsentError(from_data(message.get("error") or {}).text)
             if "answer" in message or "error" in message:
                 return message
             if listen is not None:
@@ -137,13 +138,10 @@ def ask(
     request: Mapping[str, Any], cache: str = "on", *, start: bool = True, listen: Listener | None = None
 ) -> dict[str, Any]:
     """The daemon's answer, or the BuildtoolError that it answers with; AbsentError where it does not."""
-    link = reach(start=start)
-    try:
+    with contextlib.closing(reach(start=start)) as link:
         message = link.request(request, cache, listen)
-    finally:
-        link.close()
     if "error" in message:
-        raise wire.to_error(message["error"])
+        raise from_data(message["error"])
     answer = message["answer"]
     if not isinstance(answer, dict):
         raise AbsentError("the daemon sent a malformed answer")

@@ -5,8 +5,9 @@ start a service and to run compilers. So the client keeps the answer, with what 
 
     in the entry's name    buildtool's code and where it is, the request, Python, the variables that choose
                            a compiler
-    in the entry           the folders of PATH, the compiler and the archiver behind their links, the
-                           board's files, and the code and data of others: plugins, kernels, libraries
+    in the entry           the folders of PATH, the compiler and the archiver behind their links, what a
+                           compiler that is a script says of itself, the board's files, and the code and data
+                           of others: plugins, kernels, libraries
 
 Whatever of this cannot be read, or changed shortly before the question was asked, keeps nothing.
 """
@@ -16,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -30,7 +32,8 @@ from buildtool.base.store import disk
 from buildtool.client.files import Located
 
 _LEVEL = "described"
-_FORMAT = 1
+_FORMAT = 2
+_SECONDS = 120.0
 OURS = ("kernels", "targets")  # roots that the code's digest stands for
 _LIBRARY = "library"  # the root of a library of the user's: C, and nothing that runs here
 _C = (".c", ".h")
@@ -82,6 +85,7 @@ class _Facts:
         self.values: list[Any] = [
             [self._folder(folder) for folder in _searched()],
             [self._program(answer["tools"][name]) for name in ("cc", "ar")],
+            _said(answer["tools"]["cc"]),
             [self._file(path) for path in _files(answer)],
             [[name, self._tree(root, _C if name == _LIBRARY else ALL)] for name, root in roots.items()],
             # code of others may look at any variable
@@ -120,6 +124,23 @@ class _Facts:
                 continue  # a link to nothing, by which editors say that they have a file open
             digest.update(f"{name}\0{content}\0".encode(errors="surrogateescape"))
         return digest.hexdigest()
+
+
+def _said(path: str) -> str:
+    """What a script that stands for a compiler says of itself: what runs behind it may be another one now.
+
+    Linker and archiver are chosen by that. "" of a program that is no script.
+    """
+    with Path(shutil.which(path) or path).open("rb") as file:
+        if file.read(2) != b"#!":
+            return ""
+    try:
+        done = subprocess.run(
+            [path, "--version"], capture_output=True, stdin=subprocess.DEVNULL, timeout=_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise OSError("a compiler does not say what it is") from error
+    return f"{done.returncode} {done.stdout.decode(errors='surrogateescape')}"
 
 
 def _searched() -> Iterator[str]:

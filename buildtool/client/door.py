@@ -13,16 +13,19 @@ import enum
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from buildtool.api.requests import needs
 from buildtool.api.requests.parts import Needs
 from buildtool.base.digests import is_hashed_always
 from buildtool.base.errors import ToolError, UsageError, did_you_mean
 from buildtool.base.folders import kept_levels, most_disk_bytes
-from buildtool.client import daemon, endpoint
+
+if TYPE_CHECKING:
+    from buildtool.client.daemon import Listener
 
 MODE = "BUILDTOOL_DAEMON"
+_HINT = "'buildtool daemon status' and 'buildtool daemon logs' tell more"
 
 
 class Mode(enum.StrEnum):
@@ -59,7 +62,7 @@ def ask(
     *,
     mode: Mode,
     cache: str = "on",
-    listen: daemon.Listener | None = None,
+    listen: Listener | None = None,
 ) -> dict[str, Any]:
     """The answer to a request whose paths are absolute; `here` answers it without a daemon.
 
@@ -68,31 +71,22 @@ def ask(
     """
     kept_levels()
     most_disk_bytes()
-    answer = _answer(request, here, mode, cache, listen)
+    answer = None
+    if mode is not Mode.OFF and needs(request) is not Needs.PROGRAMS:
+        from buildtool.client import daemon, endpoint  # who answers here needs no sockets
+
+        try:
+            answer = daemon.ask(request, cache, listen=listen)
+        except daemon.UnservedError:
+            pass
+        except endpoint.AbsentError as error:
+            why = error.args[0]
+            if mode is Mode.REQUIRE:
+                raise ToolError(f"the planner daemon does not answer: {why}", hint=_HINT) from None
+            if why != daemon.NO_DAEMONS:
+                print(f"note: this is planned without the daemon: {why}", file=sys.stderr, flush=True)
+    if answer is None:
+        answer = here(request)
     for note in answer.get("notes", ()):
         print(f"note: {note}", file=sys.stderr, flush=True)
     return answer
-
-
-def _answer(
-    request: Mapping[str, Any],
-    here: Callable[[Mapping[str, Any]], dict[str, Any]],
-    mode: Mode,
-    cache: str,
-    listen: daemon.Listener | None,
-) -> dict[str, Any]:
-    if mode is Mode.OFF or needs(request) is Needs.PROGRAMS:
-        return here(request)
-    try:
-        return daemon.ask(request, cache, listen=listen)
-    except daemon.UnservedError:
-        return here(request)
-    except endpoint.AbsentError as error:
-        if mode is Mode.REQUIRE:
-            raise ToolError(f"the planner daemon does not answer: {error.args[0]}", hint=_HINT) from None
-        if error.args[0] != daemon.NO_DAEMONS:
-            print(f"note: this is planned without the daemon: {error.args[0]}", file=sys.stderr, flush=True)
-        return here(request)
-
-
-_HINT = "'buildtool daemon status' and 'buildtool daemon logs' tell more"

@@ -19,7 +19,7 @@ from buildtool.base import wire
 from buildtool.base.errors import MachineError
 from buildtool.base.folders import cache_folder, kept_levels, private, short_name, socket_path, state_folder
 from buildtool.base.identity import code_digest, home, interpreter
-from buildtool.base.locks import is_locked
+from buildtool.base.locks import is_locked, process
 
 CONNECT_SECONDS = 1.0
 
@@ -137,12 +137,5 @@ def peer(connection: socket.socket) -> int | None:
 
 
 def process_start(pid: int) -> str:
-    """When a process began, as Linux counts it: its number alone may be another's by now; "" elsewhere.
-
-    Also "" for one that has ended and that its parent has not waited for.
-    """
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-        return "" if fields[0] in "ZX" else fields[19]
-    except (OSError, IndexError):
-        return ""
+    """When a process began; "" for one that has ended."""
+    return process(pid)[1]

@@ -11,7 +11,7 @@ import sys
 import time
 
 from buildtool.base.folders import CACHE, STATE, cache_folder
-from buildtool.base.identity import home
+from buildtool.base.identity import environment
 from buildtool.base.locks import locked
 from buildtool.client.endpoint import CONNECT_SECONDS, AbsentError, Endpoint
 
@@ -56,14 +56,13 @@ def _spawn(at: Endpoint, deadline: float) -> None:
     try:
         log = os.open(at.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o600)
         try:
-            paths = [home(), *filter(None, [os.environ.get("PYTHONPATH")])]
             child = subprocess.Popen(
                 [sys.executable, "-P", "-m", "buildtool.daemon", at.name, str(write)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 cwd="/",
-                env=os.environ | _folders(at) | {"PYTHONPATH": os.pathsep.join(paths)},
+                env=environment() | _folders(at),
                 pass_fds=[write],
                 start_new_session=True,
             )

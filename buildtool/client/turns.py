@@ -19,10 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-try:
-    import fcntl
-except ImportError:  # a system that has no such locks
-    fcntl = None  # type: ignore[assignment]
+from buildtool.base.locks import HAS_LOCKS, lock, process
 
 NAME = ".buildtool.lock"
 _MOST_BYTES = 1 << 16
@@ -70,7 +67,7 @@ def take(folder: str, waits: Callable[[int], None]) -> Turn:
     locked (a read-only folder, a file system without locks), nothing waits.
     """
     path = Path(folder, NAME)
-    while fcntl is not None:
+    while HAS_LOCKS:
         try:
             handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError:
@@ -115,7 +112,7 @@ def _begun(handle: int) -> Turn:
     turn = Turn(handle, tuple(spans))
     pid = os.getpid()
     with contextlib.suppress(OSError):
-        _write(handle, [*_lines(turn.cut_off), f"running {pid} {_process(pid)[1]} {now!r}"])
+        _write(handle, [*_lines(turn.cut_off), f"running {pid} {process(pid)[1] or '-'} {now!r}"])
     return turn
 
 
@@ -159,12 +156,9 @@ def _write(handle: int, lines: list[str]) -> None:
 def _locked(handle: int, *, wait: bool) -> bool:
     """Whether no other process holds the lock now; also where the file cannot be locked at all."""
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        return lock(handle, wait=wait)
     except OSError:  # a file system without locks
         return True
-    return True
 
 
 def _is(path: Path, handle: int) -> bool:
@@ -179,15 +173,6 @@ def _ancestors() -> Iterator[tuple[int, str]]:
     """PID and start of the processes that this one was started by, and its own."""
     pid = os.getpid()
     while pid > 0:
-        parent, start = _process(pid)
-        yield pid, start
+        parent, start = process(pid)
+        yield pid, start or "-"
         pid = parent
-
-
-def _process(pid: int) -> tuple[int, str]:
-    """Parent and start of a process, as Linux tells them; (0, "-") elsewhere."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-        return int(fields[1]), fields[19]
-    except (OSError, ValueError, IndexError):
-        return 0, "-"

@@ -1,4 +1,4 @@
-"""How a daemon begins and ends: its lock, its socket, and the record of what it is and why it ended."""
+"""How a daemon begins, ends and is succeeded: lock, socket, record, and the daemon of newer code."""
 
 from __future__ import annotations
 
@@ -6,18 +6,24 @@ import contextlib
 import json
 import os
 import socket
+import threading
 import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from buildtool import __version__
 from buildtool.base.folders import kept_folder
-from buildtool.base.identity import home, interpreter
+from buildtool.base.identity import code_digest, home, interpreter
 from buildtool.base.locks import locked
 from buildtool.base.outfiles import write_whole
-from buildtool.client.daemon import Link
+from buildtool.client.daemon import Link, reach
 from buildtool.client.endpoint import AbsentError, Endpoint, every, process_start
 
 MOST_LOG_BYTES = 1 << 20  # then the log begins anew, the old one is kept beside it
+MOST_REQUESTS = 4  # that the next daemon is given: whoever edits code saves often
+END_SECONDS = 30.0  # that a daemon of older code stays to tell the new one what to prepare
+_ATTEMPTS = 5  # a daemon on a busy machine may be silent for longer than a client waits
 _BACKLOG = 256  # clients that may wait to be let in
 _KILLED = "it ended without a word, as a killed process does"
 
@@ -28,7 +34,7 @@ class Life:
     def __init__(self, at: Endpoint, lock: int, code: str) -> None:
         self.at, self.code, self._lock = at, code, lock
         self.listener = _listening(at)
-        self._node = _identity(os.stat(at.address))  # noqa: PTH116
+        self._node, self._lock_node = _identity(at.address), _identity(lock)
         self._cache = kept_folder()
         self._cache_node: tuple[int, int] | None = None
         self.began = time.time()
@@ -78,7 +84,7 @@ class Life:
         if self._cache is None:
             return True
         try:
-            found = os.stat(self._cache)  # noqa: PTH116
+            found = self._cache.stat()
         except (FileNotFoundError, NotADirectoryError):
             return self._cache_node is None
         except OSError:  # a disk that is away for a moment
@@ -88,20 +94,21 @@ class Life:
         return self._cache_node == node
 
     def _has_socket(self) -> bool:
-        try:
-            return _identity(os.stat(self.at.address)) == self._node  # noqa: PTH116
-        except OSError:
-            return False
+        return _identity(self.at.address) == self._node
 
     def _has_lock(self) -> bool:
-        try:
-            return _identity(os.stat(self.at.lock)) == _identity(os.fstat(self._lock))  # noqa: PTH116
-        except OSError:
-            return False
+        return _identity(self.at.lock) == self._lock_node
 
 
-def _identity(found: os.stat_result) -> tuple[int, int, int]:
-    """Tells a file from another one that has its name, and maybe its node, since it was removed."""
+def _identity(path: Path | int) -> tuple[int, int, int] | None:
+    """Tells a file from another one that has its name, and maybe its node, since it was removed.
+
+    None: it cannot be looked at.
+    """
+    try:
+        found = os.stat(path)  # noqa: PTH116
+    except OSError:
+        return None
     return found.st_dev, found.st_ino, found.st_mtime_ns
 
 
@@ -153,3 +160,58 @@ def _listening(at: Endpoint) -> socket.socket:
     found.listen(_BACKLOG)
     found.setblocking(False)
     return found
+
+
+# ---- the next daemon ----------------------------------------------------------------------------------
+
+Requests = Sequence[tuple[Mapping[str, Any], Mapping[str, str]]]
+
+
+class Succession:
+    """When code of buildtool or of a plugin was edited: a daemon of it is started, and prepares for it.
+
+    It takes over how long nobody has asked, and has no successor of its own before somebody does. A client
+    would start it anyway, and the new daemon asks the old one to end; so whatever fails here is left to them.
+
+    `code`: this daemon's own; `wake` is called, from another thread, when `is_stale`.
+
+    `is_asked`: a request came since the last succession; `is_stale`: the code is another one, and none came.
+    """
+
+    def __init__(self, code: str, wake: Callable[[], None]) -> None:
+        self.is_asked = self.is_stale = False
+        self._code, self._wake = code, wake
+        self._at_work: list[threading.Thread] = []
+
+    def begin(self, requests: Requests, told: Mapping[str, float], after_seconds: float = 0.0) -> None:
+        """The code may be another one now: see `_run`."""
+        given = requests if self.is_asked else None
+        thread = threading.Thread(target=self._run, args=(given, told, after_seconds), daemon=True)
+        self._at_work.append(thread)
+        thread.start()
+
+    def wait(self) -> None:
+        """Until the next daemon has what it is told, or for so long: it may end this one before it has."""
+        for thread in self._at_work:
+            thread.join(END_SECONDS)
+
+    def _run(self, requests: Requests | None, told: Mapping[str, float], after_seconds: float) -> None:
+        """Starts the daemon of the code that is on disk, if that is another one, and gives it requests.
+
+        `requests`: None to start none; `told`: seconds that nobody has asked for, and CPU seconds that were
+        spent on preparing meanwhile. `after_seconds`: to wait first, where more files may be about to be
+        saved.
+        """
+        time.sleep(after_seconds)
+        for _ in range(_ATTEMPTS):
+            with contextlib.suppress(AbsentError, OSError):
+                if code_digest() == self._code:
+                    return
+                if requests is None:
+                    self.is_stale = True
+                    self._wake()
+                    return
+                with contextlib.closing(reach(start=True)) as link:
+                    link.prepare(requests[-MOST_REQUESTS:], told)
+                self.is_asked = False
+                return

@@ -13,9 +13,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
+from buildtool.api import about
+from buildtool.api.requests import needs
+from buildtool.api.requests.parts import Needs
 from buildtool.base import wire
+
+if TYPE_CHECKING:
+    from buildtool.daemon.connection import Connection
 
 MOST_WORKERS = max(2, os.cpu_count() or 1)
 IDLE_SECONDS = 300.0  # after which a worker that is not the last one ends
@@ -116,6 +123,35 @@ class Worker:
         self.process.returncode = os.waitstatus_to_exitcode(status)
         self.cpu = used.ru_utime + used.ru_stime
         return self.process.returncode
+
+
+@dataclass(eq=False)
+class Job:
+    """A request at work; `waiting`: whoever asked for it, nobody where it is prepared."""
+
+    key: str
+    request: Mapping[str, Any]
+    environment: Mapping[str, str]
+    cache: str
+    waiting: list[Connection] = field(default_factory=list)
+    worker: Worker | None = None
+    begun: float = field(default_factory=time.monotonic)
+    doing: str = "waiting for a free process"
+
+    @property
+    def about(self) -> str:
+        """The network and the board, by which a worker is chosen that knows them."""
+        return about(self.request)
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether the answer depends on files alone, whose digests come with the request or the answer."""
+        known = needs(self.request) is Needs.NOTHING and not self.request.get("cmsis_nn")
+        return known and self.cache == "on"
+
+    def message(self) -> dict[str, Any]:
+        """What its worker is told."""
+        return {"request": self.request, "environment": self.environment, "cache": self.cache}
 
 
 def lower_priority(pid: int) -> None:

@@ -3,8 +3,8 @@
 With a budget of more than one core, which that process cannot use up, it has the ordinary priority.
 
 The budget is CPU time: a share of the time since the last request. First come answers to requests whose
-files were saved, or that an older daemon has handed on; then what the next request may ask for (see `ahead`),
-which gets half of the budget, so that a save finds the other half. Whatever is at work when a request comes
+files were saved, or that an older daemon has handed on; then what the next request may ask for, which gets
+half of the budget, so that a save finds the other half. Whatever is at work when a request comes
 is ended, not paused: it may hold a lock of the cache.
 """
 
@@ -15,10 +15,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from buildtool.daemon.jobs import Job
 from buildtool.daemon.memory import request_key
-from buildtool.daemon.pool import Pool, Worker, lower_priority
-from buildtool.daemon.watcher import bare
+from buildtool.daemon.pool import Job, Pool, Worker, lower_priority
+from buildtool.daemon.watcher import without_digests
 
 SHARE = 10.0  # per cent of one core; $BUILDTOOL_DAEMON_AHEAD: another share, 0 to prepare nothing
 COUNTED_SECONDS = 600.0  # since the last request, at most
@@ -101,7 +100,7 @@ class Preparer:
         self.stop()
         self.budget.begin()
         if self.waiting:
-            subject = request_key(bare(request), environment, "")
+            subject = request_key(without_digests(request), environment, "")
             self.waiting = [one for one in self.waiting if one.ahead or one.subject != subject]
 
     def go_on(self) -> None:
@@ -195,4 +194,4 @@ def _is_end(message: Mapping[str, Any], one: Preparation) -> bool:
 
 def _subject(job: Job) -> str:
     """Stands for a request without the digests of its files."""
-    return request_key(bare(job.request), job.environment, "")
+    return request_key(without_digests(job.request), job.environment, "")

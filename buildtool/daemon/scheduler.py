@@ -15,9 +15,8 @@ from typing import Any
 from buildtool.base import wire
 from buildtool.base.errors import ToolError
 from buildtool.daemon.connection import Connection
-from buildtool.daemon.jobs import Job
 from buildtool.daemon.memory import Answers, Kept, request_key
-from buildtool.daemon.pool import Pool, Worker
+from buildtool.daemon.pool import Job, Pool, Worker
 from buildtool.daemon.preparing import Preparer
 from buildtool.daemon.watcher import Watcher
 

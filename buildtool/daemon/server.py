@@ -16,18 +16,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from buildtool import __version__
-from buildtool.api.requests import KINDS, type_of
 from buildtool.base import wire
 from buildtool.base.errors import BuildtoolError, ToolError
 from buildtool.base.identity import code_folders
 from buildtool.client.endpoint import peer
-from buildtool.daemon.clients import MOST_CLIENTS, Clients
-from buildtool.daemon.connection import Connection
-from buildtool.daemon.lifetime import Life
+from buildtool.daemon.connection import MOST_CLIENTS, Clients, Connection
+from buildtool.daemon.lifetime import Life, Succession
 from buildtool.daemon.pool import Worker
 from buildtool.daemon.preparing import SHARE
 from buildtool.daemon.scheduler import Scheduler
-from buildtool.daemon.succession import Succession
 from buildtool.daemon.watcher import CODE_SETTLE_SECONDS, SETTLE_SECONDS, Watcher
 
 BEAT_SECONDS = 0.5
@@ -42,8 +39,6 @@ class Server:
     """A daemon; `life` is its hold on the endpoint."""
 
     def __init__(self, life: Life) -> None:
-        for kind in KINDS:  # are loaded now: later there may be other code, or no descriptor left to read it
-            type_of(kind)
         self.life = life
         self.clients = Clients()
         self.counts = {"requests": 0, "bad": 0, "faults": 0}

@@ -56,7 +56,7 @@ class Watcher:
         of = asked(request)
         if of is None or not of.prepared or request.get("cmsis_nn"):
             return
-        key = request_key(bare(request), environment, "")
+        key = request_key(without_digests(request), environment, "")
         self._requests[key] = (dict(request), dict(environment))
         self._requests.move_to_end(key)
         for path, digest in _files(request).items():
@@ -113,7 +113,7 @@ class Watcher:
         for key, (request, environment) in list(self._requests.items()):
             files = _files(request)
             if different & (files.keys() | set(self._also.get(key, ()))):
-                now = _with_digests(request, self._seen)
+                now = _changed(request, self._seen.get)
                 self._requests[key] = (now, environment)
                 yield now, environment
 
@@ -247,28 +247,24 @@ def _size_and_time(path: str) -> tuple[int, int] | None:
     return found.st_size, found.st_mtime_ns
 
 
-def _files(value: Any) -> dict[str, str]:
+def _files(request: Any) -> dict[str, str]:
     """Path and digest of every file that a request names."""
     found: dict[str, str] = {}
-    items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
-    if isinstance(value, Mapping) and "sha256" in value and isinstance(value.get("path"), str):
-        return {value["path"]: str(value["sha256"])}
-    for item in items:
-        found |= _files(item)
+    _changed(request, found.setdefault)
     return found
 
 
-def bare(value: Any) -> Any:
+def without_digests(request: Any) -> Any:
     """A request without the digests in it: what stays the same when its files change."""
-    return _with_digests(value, dict.fromkeys(_files(value), ""))
+    return _changed(request, lambda path, digest: "")
 
 
-def _with_digests(value: Any, digests: Mapping[str, str]) -> Any:
-    """A request with other digests of its files."""
+def _changed(value: Any, digest_of: Callable[[str, str], str]) -> Any:
+    """A request with other digests of its files; `digest_of` gets a file's path, and its digest there."""
     if isinstance(value, Mapping):
-        if "sha256" in value and value.get("path") in digests:
-            return {**value, "sha256": digests[value["path"]]}
-        return {name: _with_digests(item, digests) for name, item in value.items()}
+        if "sha256" in value and isinstance(value.get("path"), str):
+            return {**value, "sha256": digest_of(value["path"], str(value["sha256"]))}
+        return {name: _changed(item, digest_of) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_with_digests(item, digests) for item in value]
+        return [_changed(item, digest_of) for item in value]
     return value

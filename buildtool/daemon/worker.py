@@ -1,7 +1,7 @@
 """What runs in a worker: requests from standard input, one after the other, answers on standard output.
 
 Between requests it imports what the first ones need, step by step; it stops as soon as a request is there.
-The one that has the lowest priority is also given requests to look ahead from (see `ahead`), with the CPU
+The one that has the lowest priority is also given requests to look ahead from, with the CPU
 seconds that this may take. While a worker is at work a thread says so every second, so that one that was
 stopped is told from one that needs long.
 """
@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +24,8 @@ from pkgutil import walk_packages
 from typing import Any
 
 from buildtool.api import subject
+from buildtool.api.requests import parse
+from buildtool.api.requests.parts import Planning
 from buildtool.base import wire
 from buildtool.base.digests import digest_of
 from buildtool.base.errors import (
@@ -34,6 +37,7 @@ from buildtool.base.errors import (
     from_exception,
 )
 from buildtool.base.identity import code_digest
+from buildtool.base.modes import Objective, Strategy
 from buildtool.base.session import Session
 from buildtool.base.store.cache import Use, open_cache
 from buildtool.target import registry
@@ -42,6 +46,8 @@ MOST_BYTES = 4 << 30  # of address space: what needs more ends in an error, and 
 BEAT_SECONDS = 1.0
 KEEP_SECONDS = 0.5  # of CPU time, after which what was made ahead is written to the cache
 PRELOADED = ("graph", "target", "plan", "emit", "plan.choose", "api.answers")
+STEPS = (8, 10)  # KiB between two limits that are prepared for
+MOST_STEPS = 48
 _CHUNK = 1 << 18
 _AROUND = 1 << 20  # bytes that the message around an answer has at most
 
@@ -160,8 +166,6 @@ class Service:
         self._say({"dropped": True, "rss": resident_bytes()})
 
     def _points(self, request: Any) -> Iterator[None]:
-        from buildtool.daemon.ahead import points_ahead
-
         if self.cache is not None:  # else nobody would find what is made here
             yield from points_ahead(request, self.session)
         yield from _imports()
@@ -215,6 +219,54 @@ def _imports() -> Iterator[None]:
             if is_python and not found.name.startswith("buildtool.graph.onnx"):  # rarely needed
                 import_module(found.name)
                 yield
+
+
+def points_ahead(request: Any, session: Session) -> Iterator[None]:
+    """Prepares what the next request may ask for after a planning request; a step a plan.
+
+    It places the points of the front, and plans for the limits on memory that people choose, largest first,
+    until one cannot be kept. Such a limit is then found in the cache.
+    """
+    try:
+        asked = parse(request)
+        if isinstance(asked, Planning) and not asked.lock and asked.options.strategy == Strategy.BEST:
+            yield from _prepared(asked, session)
+    except BuildtoolError:
+        return  # whoever asks for it will hear why
+
+
+def _prepared(asked: Planning, session: Session) -> Iterator[None]:
+    from buildtool.api.answers.planreport import beside, described
+    from buildtool.firmware.planned import planned, prepare
+    from buildtool.plan.choose.choose import choice
+    from buildtool.plan.choose.fronts import searched
+    from buildtool.plan.models import load_network
+    from buildtool.target.choice import load_target
+
+    target = load_target(asked.target, session)
+    network = load_network(asked.model, session)
+    prepared = prepare(network, target, asked.options, session)
+    fronts = [searched(prepared.of(graph)) for graph in prepared.graphs]
+    for found in fronts:
+        for index in range(len(found.points)):
+            found.plan(index)
+            yield
+    whole = choice(replace(prepared, options=replace(asked.options, ram=None))).plan.arena_bytes
+    least = replace(asked.options, ram=None, objective=Objective.RAM)
+    for options in (least, *(replace(asked.options, ram=limit) for limit in _limits(whole))):
+        choice(replace(prepared, options=options))
+        yield
+        made = planned(asked.model, asked.target, options, session)
+        described(made)
+        beside(made, False)
+        yield
+
+
+def _limits(most: int) -> list[int]:
+    """Round numbers of bytes, the largest first: those that are given as limits more often than others."""
+    twos = {1 << n for n in range(10, 24)}
+    steps = {n * step << 10 for step in STEPS for n in range(1, MOST_STEPS + 1)}
+    return sorted((n for n in twos | steps if n < most), reverse=True)
 
 
 def _inputs(request: Any) -> list[list[str]]:

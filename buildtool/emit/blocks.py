@@ -7,18 +7,30 @@ here and there, doubles elsewhere.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import UnsupportedError
-from buildtool.graph.fixedpoint import activation_range, dense_multiplier, quantize_multiplier
+from buildtool.graph.fixedpoint import (
+    activation_range,
+    dense_multiplier,
+    quantize_multiplier,
+    reduced_multiplier,
+)
 from buildtool.graph.limits import MAX_TAPS
 from buildtool.graph.reference.convolution import channel_scales
 from buildtool.graph.types import Activation, Graph, Op, OpKind, Quantization, Tensor
 
 ALIGNMENT = 16  # bytes; of blocks, and of the weights in them
+_MOST_SUM = 1 << 47  # LiteRT's multiplication takes none beyond
+_LEAST_SHIFT = 17  # of convolutions that are requantised in 32 bits
+_FACTOR_BITS = 53  # of a double
+_LEAST_FACTOR = 2.0**-48  # below, no sum gives half a step
+FILTER, BIAS = 1, 2  # their places among a convolution's inputs
 
 Packing = Callable[[Graph, Op], bytes]
 
@@ -116,3 +128,88 @@ def channel_head(graph: Graph, op: Op, activation: Activation, *, fold: bool = T
 def channel_axis(op: Op) -> int:
     """The dimension of a filter that counts output channels."""
     return 3 if op.kind is OpKind.DEPTHWISE_CONV_2D else 0
+
+
+# ---- layers of int16 activations ------------------------------------------------------------------------
+
+
+def wide_head(graph: Graph, op: Op, activation: Activation) -> bytes:
+    """nn_wide_constants and every channel's constants, a multiple of 16 bytes."""
+    weights, axis = filter_weights(graph, op), channel_axis(op)
+    others = tuple(d for d in range(weights.ndim) if d != axis)
+    most = int(np.abs(weights.astype(np.int64)).sum(axis=others).max()) << 15
+    bias = channel_bias(graph, op, weights.shape[axis])
+    total = most + int(np.abs(bias.astype(np.float64)).max())
+    if total >= _MOST_SUM:
+        raise UnsupportedError("a sum may need more than 48 bits", operator=op.place)
+    if op.kind is OpKind.FULLY_CONNECTED:
+        factors, narrow = _dense_factors(graph, op), most < 1 << 31
+    else:
+        factors = _factors(graph, op)
+        narrow = total < 1 << 31 and int(factors[:, 1].min()) >= _LEAST_SHIFT
+    head = words(*clamp(graph, op, activation), 32 if narrow else 64, 0)
+    halves = bias.astype("<i8").view("<i4").reshape(-1, 2)
+    return aligned(head + np.column_stack((halves, factors)).astype("<i4").tobytes())
+
+
+def _factors(graph: Graph, op: Op) -> npt.NDArray[np.int64]:
+    """Of each channel of a convolution (multiplier of 16 bits, right shift)."""
+    pairs = np.array([quantize_multiplier(scale) for scale in channel_scales(graph, op)], np.int64)
+    return np.column_stack((reduced_multiplier(pairs[:, 0]), 15 - pairs[:, 1]))
+
+
+def _dense_factors(graph: Graph, op: Op) -> npt.NDArray[np.int64]:
+    """Of each output of a dense layer the factor: its 53 bits in two words, the right shift, 0."""
+    found = []
+    for scale in channel_scales(graph, op):
+        if scale < 0:  # the rewriter turns all others
+            raise UnsupportedError("a channel of negative scale with a weight of -128", operator=op.place)
+        fraction, power = math.frexp(scale) if scale >= _LEAST_FACTOR else (0.0, 0)
+        factor = int(fraction * 2.0**_FACTOR_BITS)
+        low = factor & 0xFFFFFFFF
+        found.append((low - (low >> 31 << 32), factor >> 32, _FACTOR_BITS - power, 0))
+    return np.array(found, np.int64)
+
+
+# ---- convolutions of several groups -----------------------------------------------------------------------
+#
+# A convolution of groups (input channels that are a multiple of the filter's) is as many convolutions of one
+# group, each of a part of the input's channels and of the output's. nn_groups.h calls a kernel on these.
+
+
+def by_group(packing: Packing) -> Packing:
+    """The packing that makes nn_groups_constants, then the block that `packing` makes of each group."""
+
+    def build(graph: Graph, op: Op) -> bytes:
+        channels = graph.tensors[op.inputs[0]].shape[3]
+        groups = channels // graph.tensors[op.inputs[FILTER]].shape[3]
+        blocks = [aligned(packing(_of_group(graph, op, group, groups), op)) for group in range(groups)]
+        return words(len(blocks[0]), 0, 0, 0) + b"".join(blocks)
+
+    return build
+
+
+def _of_group(graph: Graph, op: Op, group: int, groups: int) -> Graph:
+    """The graph with the operator's tensors cut to one group's channels; other operators do not fit it."""
+    tensors = list(graph.tensors)
+    cuts = {op.inputs[0]: 3, op.inputs[FILTER]: channel_axis(op), op.outputs[0]: 3}
+    if len(op.inputs) > BIAS and op.inputs[BIAS] >= 0:
+        cuts[op.inputs[BIAS]] = len(tensors[op.inputs[BIAS]].shape) - 1
+    for tensor, axis in cuts.items():
+        tensors[tensor] = _cut(tensors[tensor], axis, group, groups)
+    return replace(graph, tensors=tuple(tensors))
+
+
+def _cut(tensor: Tensor, axis: int, group: int, groups: int) -> Tensor:
+    """Part `group` of `groups` equal ones along a dimension."""
+    share = tensor.shape[axis] // groups
+    part = slice(group * share, (group + 1) * share)
+    shape = (*tensor.shape[:axis], share, *tensor.shape[axis + 1 :])
+    data = None if tensor.data is None else tensor.data[(*(slice(None),) * axis, part)]
+    return replace(tensor, shape=shape, data=data, quant=_cut_quantization(tensor.quant, axis, part))
+
+
+def _cut_quantization(quant: Quantization | None, axis: int, part: slice) -> Quantization | None:
+    if quant is None or len(quant.scales) == 1 or quant.axis != axis:
+        return quant
+    return replace(quant, scales=quant.scales[part], zero_points=quant.zero_points[part])

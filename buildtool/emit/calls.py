@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from buildtool.base.errors import UnsupportedError
-from buildtool.emit import views
-from buildtool.emit.geometry import geometry, initialiser, number_table, recurrent_geometry
-from buildtool.emit.invocation import invocation, view_arguments
-from buildtool.emit.widened import addition
+from buildtool.emit.arguments import (
+    Fields,
+    array,
+    copy_geometry,
+    geometry,
+    initialiser,
+    invocation,
+    number_table,
+    operand_view,
+    recurrent_geometry,
+    repeated_view,
+    view_arguments,
+    whole_view,
+)
+from buildtool.emit.ctext import block, plus
+from buildtool.emit.windowed import addition
 from buildtool.graph.ops import DEFS
 from buildtool.graph.ops.types import CallForm
 from buildtool.graph.partviews import parts
-from buildtool.graph.strided import MAX_RANK, Copy, copies, matmul, reduction
+from buildtool.graph.strided import MAX_RANK, copies, matmul, reduction
 from buildtool.graph.types import (
     AxisAttrs,
     DType,
@@ -71,17 +83,14 @@ class Call:
             **_GEOMETRY,
         }
 
-    def addresses(self, source: str, sink: str) -> dict[Argument, str]:
-        """The arguments of a kernel that works on whole tensors in memory."""
+    def addresses(self) -> dict[Argument, str]:
+        """The arguments of a kernel that works on whole tensors in memory: the first ones of the operator."""
+        source, sink = self.tensor(self.op.inputs[0]), self.tensor(self.op.outputs[0])
         return {Argument.IN_DATA: source, Argument.OUT_DATA: sink}
 
 
 _GEOMETRY = {Argument.GEOMETRY: "&geometry", Argument.CHANNEL: "0"}
 _WINDOW = {Argument.WINDOW: "&window"}
-
-
-def _array(values: Sequence[int]) -> str:
-    return "{" + ", ".join(str(v) for v in (*values, *([0] * (MAX_RANK - len(values))))) + "}"
 
 
 def _batched(call: Call, batch: int, body: Callable[[Callable[[str, int], str]], list[str]]) -> list[str]:
@@ -93,15 +102,11 @@ def _batched(call: Call, batch: int, body: Callable[[Callable[[str, int], str]],
     if batch == 1:
         return body(lambda address, _bytes: address)
     inner = body(lambda address, image: f"{address} + n * {image}" if image else address)
-    return [f"for (int32_t n = 0; n < {batch}; n++) {{", *("    " + line for line in inner), "}"]
+    return block(f"for (int32_t n = 0; n < {batch}; n++)", inner)
 
 
 def _window(step: Step) -> str:
     return f"static const nn_window window = {{{step.y0}, {step.y1}, {step.x0}, {step.x1}}};"
-
-
-def _view(name: str, address: str, height: int, width: int, channels: int, dtype: DType) -> str:
-    return f"const nn_view {name} = {views.whole(address, height, width, channels, dtype)};"
 
 
 def _image(call: Call, name: str, tensor: int, at: Callable[[str, int], str]) -> list[str]:
@@ -109,9 +114,9 @@ def _image(call: Call, name: str, tensor: int, at: Callable[[str, int], str]) ->
 
     def whole(t: int) -> str:
         of = call.graph.tensors[t]
-        return views.whole(at(call.tensor(t), _image_bytes(of)), *of.nhwc[1:], of.dtype)
+        return whole_view(at(call.tensor(t), _image_bytes(of)), *of.nhwc[1:], of.dtype)
 
-    return views.operand(call.graph, tensor, name, whole)
+    return operand_view(call.graph, tensor, name, whole)
 
 
 def _image_bytes(tensor: Tensor) -> int:
@@ -141,12 +146,12 @@ def _fully_connected(call: Call) -> list[str]:
 
     def row(tensor: int) -> str:
         of = call.graph.tensors[tensor]
-        return views.whole(call.tensor(tensor), 1, pixels, of.elements // pixels, of.dtype)
+        return whole_view(call.tensor(tensor), 1, pixels, of.elements // pixels, of.dtype)
 
     return [
         _window(replace(call.step, y0=0, y1=1, x0=0, x1=pixels)),
-        *views.operand(call.graph, call.op.inputs[0], "in", row),
-        *views.operand(call.graph, call.op.outputs[0], "out", row),
+        *operand_view(call.graph, call.op.inputs[0], "in", row),
+        *operand_view(call.graph, call.op.outputs[0], "out", row),
         call.invoked({**view_arguments(["in"], "out"), **_WINDOW}),
     ]
 
@@ -172,10 +177,10 @@ def _several(call: Call) -> list[str]:
                 of = call.graph.tensors[t]
                 address = at(call.tensor(t), _image_bytes(of) if each else 0)
                 if (h, w) == (oh, ow):
-                    return views.whole(address, oh, ow, of.nhwc[3], of.dtype)
-                return views.repeated(address, (h, w, of.nhwc[3]), oh, ow, of.dtype)
+                    return whole_view(address, oh, ow, of.nhwc[3], of.dtype)
+                return repeated_view(address, (h, w, of.nhwc[3]), oh, ow, of.dtype)
 
-            lines += views.operand(call.graph, call.op.inputs[n], name, whole)
+            lines += operand_view(call.graph, call.op.inputs[n], name, whole)
         lines += _image(call, "out", call.op.outputs[0], at)
         if widened:
             return [*lines, *addition(call.graph, call.op, call.kernel, [*names, "out"], call.served())]
@@ -211,29 +216,12 @@ def _copy_lines(call: Call) -> list[str]:
                 f"{len(copy.size)} dimensions that cannot be merged; at most {MAX_RANK} are supported",
                 operator=call.op.place,
             )
-        addresses = call.addresses(_plus(source, copy.in_offset), _plus(sink, copy.out_offset))
-        lines += [
-            "{",
-            *("    " + line for line in copy_geometry(copy)),
-            f"    {call.invoked(addresses)}",
-            "}",
-        ]
+        addresses = {
+            Argument.IN_DATA: plus(source, copy.in_offset),
+            Argument.OUT_DATA: plus(sink, copy.out_offset),
+        }
+        lines += block("", [*copy_geometry(copy), call.invoked(addresses)])
     return lines
-
-
-def copy_geometry(copy: Copy) -> list[str]:
-    """C that declares `geometry`, of a copy."""
-    fields = [
-        ("rank", len(copy.size)),
-        ("size", _array(copy.size)),
-        ("in_stride", _array(copy.in_stride)),
-        ("out_stride", _array(copy.out_stride)),
-    ]
-    return initialiser("nn_copy_geometry", "geometry", fields)
-
-
-def _plus(address: str, offset: int) -> str:
-    return f"{address} + {offset}" if offset else address
 
 
 def _pad(call: Call) -> list[str]:
@@ -244,6 +232,11 @@ def _pad(call: Call) -> list[str]:
     }
     fill = call.target.routine(Role.FILL, call.kernel)
     return [invocation(fill, filled), *_copy_lines(call)]
+
+
+def _whole(call: Call, struct: str, fields: Fields) -> list[str]:
+    """A kernel of whole tensors, with its geometry."""
+    return [*initialiser(struct, "geometry", fields), call.invoked(call.addresses())]
 
 
 def _mirror_pad(call: Call) -> list[str]:
@@ -259,16 +252,12 @@ def _mirror_pad(call: Call) -> list[str]:
         )
     fields = [
         ("rank", len(paddings)),
-        ("in_size", _array(shape)),
-        ("before", _array([before for before, _ in paddings])),
-        ("after", _array([after for _, after in paddings])),
+        ("in_size", array(shape)),
+        ("before", array([before for before, _ in paddings])),
+        ("after", array([after for _, after in paddings])),
         ("symmetric", int(attrs.mode == PadMode.SYMMETRIC)),
     ]
-    source, sink = call.tensor(call.op.inputs[0]), call.tensor(call.op.outputs[0])
-    return [
-        *initialiser("nn_mirror_geometry", "geometry", fields),
-        call.invoked(call.addresses(source, sink)),
-    ]
+    return _whole(call, "nn_mirror_geometry", fields)
 
 
 def _mean(call: Call) -> list[str]:
@@ -280,16 +269,12 @@ def _mean(call: Call) -> list[str]:
     fields = [
         ("outer_rank", len(walk.outer)),
         ("inner_rank", len(walk.inner)),
-        ("outer", _array([n for n, _ in walk.outer])),
-        ("outer_stride", _array([s for _, s in walk.outer])),
-        ("inner", _array([n for n, _ in walk.inner])),
-        ("inner_stride", _array([s for _, s in walk.inner])),
+        ("outer", array([n for n, _ in walk.outer])),
+        ("outer_stride", array([s for _, s in walk.outer])),
+        ("inner", array([n for n, _ in walk.inner])),
+        ("inner_stride", array([s for _, s in walk.inner])),
     ]
-    source, sink = call.tensor(call.op.inputs[0]), call.tensor(call.op.outputs[0])
-    return [
-        *initialiser("nn_reduce_geometry", "geometry", fields),
-        call.invoked(call.addresses(source, sink)),
-    ]
+    return _whole(call, "nn_reduce_geometry", fields)
 
 
 def _recurrent(call: Call) -> list[str]:
@@ -299,8 +284,7 @@ def _recurrent(call: Call) -> list[str]:
     kept = [call.tensor(op.inputs[operand]) for operand, _ in pairs]
     if kept != [call.tensor(op.outputs[made]) for _, made in pairs]:
         raise UnsupportedError("the operator's old state is still read after it has run", operator=op.place)
-    arguments = call.addresses(call.tensor(op.inputs[0]), call.tensor(op.outputs[0]))
-    arguments |= dict(zip((Argument.STATE, Argument.STATE2), kept, strict=False))
+    arguments = call.addresses() | dict(zip((Argument.STATE, Argument.STATE2), kept, strict=False))
     return [*recurrent_geometry(call.graph, op, "geometry"), call.invoked(arguments)]
 
 
@@ -315,12 +299,7 @@ def _gather(call: Call) -> list[str]:
         ("inner", math.prod(shape[attrs.axis + 1 :]) * call.input().dtype.size),
         ("indices", "indices"),
     ]
-    source, sink = call.tensor(call.op.inputs[0]), call.tensor(call.op.outputs[0])
-    return [
-        *number_table("int32_t", "indices", attrs.indices),
-        *initialiser("nn_gather_geometry", "geometry", fields),
-        call.invoked(call.addresses(source, sink)),
-    ]
+    return [*number_table("int32_t", "indices", attrs.indices), *_whole(call, "nn_gather_geometry", fields)]
 
 
 def _arg(call: Call) -> list[str]:
@@ -334,11 +313,7 @@ def _arg(call: Call) -> list[str]:
         ("flip", -1 if call.op.kind is OpKind.ARG_MIN else 0),
         ("wide", int(call.output().dtype is DType.INT64)),
     ]
-    source, sink = call.tensor(call.op.inputs[0]), call.tensor(call.op.outputs[0])
-    return [
-        *initialiser("nn_arg_geometry", "geometry", fields),
-        call.invoked(call.addresses(source, sink)),
-    ]
+    return _whole(call, "nn_arg_geometry", fields)
 
 
 def _matmul(call: Call) -> list[str]:
@@ -346,15 +321,18 @@ def _matmul(call: Call) -> list[str]:
     walk = matmul(call.graph, call.op)
     fields = [
         ("rank", len(walk.size)),
-        ("size", _array(walk.size)),
-        ("x_stride", _array(walk.x_stride)),
-        ("y_stride", _array(walk.y_stride)),
+        ("size", array(walk.size)),
+        ("x_stride", array(walk.x_stride)),
+        ("y_stride", array(walk.y_stride)),
         *zip(("rows", "inner", "columns", "x_row", "x_step", "y_step", "y_column"), walk.matrix, strict=True),
     ]
-    named = zip(("in1", "in2", "out"), (*call.op.inputs, call.op.outputs[0]), strict=True)
+    views = []
+    for name, t in zip(("in1", "in2", "out"), (*call.op.inputs, call.op.outputs[0]), strict=True):
+        view = whole_view(call.tensor(t), 1, 1, call.graph.tensors[t].elements, DType.INT8)
+        views.append(f"const nn_view {name} = {view};")
     return [
         *initialiser("nn_matmul_geometry", "geometry", fields),
-        *(_view(n, call.tensor(t), 1, 1, call.graph.tensors[t].elements, DType.INT8) for n, t in named),
+        *views,
         call.invoked(view_arguments(["in1", "in2"], "out")),
     ]
 

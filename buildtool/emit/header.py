@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 import buildtool
 from buildtool.base.modes import Image
 from buildtool.emit import loading
+from buildtool.emit.ctext import comment, continued, shape
 from buildtool.emit.image import ALIGNMENT
-from buildtool.emit.layout import continued
-from buildtool.emit.names import comment, shape
 from buildtool.emit.network import Network
-from buildtool.emit.states import reset_prototype, state_macros
 from buildtool.graph.types import DType, Tensor
+from buildtool.target.recorded import Recorded, recorded
+from buildtool.target.types import Routine
 
 INTERFACE = 2  # grows where an application has to be changed; what is added has macros of its own
+_STACK_ALIGNMENT = 8  # of a stack pointer, on every core
+FRAME_FEATURES = ("functions", "views")
+_SPARE = 1  # views more than there are: room for what compilers keep beside them
+_REGION = re.compile(r"^static (?:int|void) region_\d+", re.MULTILINE)
+_VIEW = re.compile(r"^ +(?:const )?nn_view ", re.MULTILINE)
 _C_TYPES = {
     DType.INT8: "int8_t",
     DType.UINT8: "uint8_t",
@@ -60,7 +67,7 @@ def interface_tensors(network: Network) -> list[tuple[str, int, Tensor]]:
 def header(network: Network, stack: str = "") -> str:
     """<net>.h: sizes, and the functions that the application calls; `stack`: lines about the stack."""
     net, macro, graph, plan = network.net, network.macro, network.graph, network.plan
-    beside = reset_prototype(network) + loading.prototype(network)
+    beside = _reset_prototype(network) + loading.prototype(network)
     sizes, second = [], _SECOND if network.is_spread else ""
     for name, _, tensor in interface_tensors(network):
         sizes.append(f"\n/* {tensor.dtype} {shape(tensor.shape)} */")
@@ -102,7 +109,7 @@ extern "C" {{
     NN_ARENA_IN(name, {macro}_ARENA_BYTES, {macro}_ARENA_ALIGNMENT, section)
 #define {macro}_CHECK_ARENA(array)
     NN_STATIC_ASSERT(sizeof(array) >= {macro}_ARENA_BYTES, "the arena is too small")
-{_second(network)}{state_macros(network)}
+{_second(network)}{_state_macros(network)}
 #define {macro}_WEIGHTS_BYTES {len(network.image.data)}
 #define {macro}_PAYLOAD_BYTES ({macro}_WEIGHTS_BYTES - sizeof(nn_image_header))
 
@@ -236,3 +243,72 @@ def quantization(network: Network) -> str:
             lines_.append(f"#define {macro}_{name}_SCALE {np.float32(tensor.quant.scale)}f")
             lines_.append(f"#define {macro}_{name}_ZERO_POINT ({tensor.quant.zero_point})")
     return "\n".join([banner(network, "quantisation of the interface"), *lines_, "", "#endif"])
+
+
+def _state_macros(network: Network) -> str:
+    """Of the header: how much state there is; nothing where there is none."""
+    if not network.plan.states:
+        return ""
+    macro = network.macro
+    return f"""
+/* What lives from one invoke to the next: memory of its own, which no arena has any of. It is a
+ * static array in section .bss.nn_state; compiled with {macro}_STATE_SECTION="name",
+ * in that one. */
+#define {macro}_STATE_BYTES {network.plan.state_bytes}
+"""
+
+
+def _reset_prototype(network: Network) -> str:
+    """Of the header: the function that resets state."""
+    if not network.plan.states:
+        return ""
+    net = network.net
+    return f"""
+/* Gives what lives between invokes its initial values, as init does: for where a new sequence
+ * begins. They are read from the weight image. */
+nn_status {net}_reset(void);
+"""
+
+
+# ---- the stack ----------------------------------------------------------------------------------------
+
+
+def frame_features(source: str) -> tuple[int, ...]:
+    """The numbers of FRAME_FEATURES in a network's C file; views: in the region with most of them.
+
+    A region's function, or what compilers make of it within the invoke, holds its views in its frame;
+    those of different regions share the same bytes.
+    """
+    regions = _REGION.split(source)[1:]
+    return 1, _SPARE + max((len(_VIEW.findall(region)) for region in regions), default=0)
+
+
+def stack_bytes(network: Network, source: str, routines: list[Routine]) -> int | None:
+    """Bytes of stack that an invoke takes at most, of the compilers recorded for the board's core.
+
+    `source`: the network's C file. None where nothing is recorded of the core, or not of all that is called.
+    """
+    called = {callee.symbol for callee in (*network.kernels, *routines) if callee}
+    entries = recorded(network.target.board.core)
+    if network.plan.loads or not all(called <= set(entry.stack) for entry in entries):
+        return None
+    return max((_need(entry, called, source) for entry in entries), default=None)
+
+
+def _need(entry: Recorded, called: set[str], source: str) -> int:
+    numbers = zip(FRAME_FEATURES, frame_features(source), strict=True)
+    own = round(sum(entry.frame[name] * number for name, number in numbers))
+    need = own + max((entry.stack[symbol] for symbol in called), default=0)
+    return need + -need % _STACK_ALIGNMENT
+
+
+def stack_macro(macro: str, size: int | None) -> str:
+    """The header's lines that say it; nothing where it is not known."""
+    if size is None:
+        return ""
+    return f"""
+/* Bytes of stack that {macro.lower()}_invoke takes at most, as compiled with the flags of the board by the
+ * compilers that buildtool has figures of. The frames of interrupts, and what a function takes that
+ * the network calls back, are the application's own and come on top. */
+#define {macro}_STACK_BYTES {size}
+"""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from buildtool.emit import loading
 from buildtool.emit.network import Network
-from buildtool.emit.states import reset_call, reset_function
+from buildtool.graph.topology import filling
 
 _HOOK = """
 /* Lets the application in, if it asked for that. */
@@ -89,12 +89,12 @@ nn_status {net}_init(void *memory, size_t memory_bytes,{second} const void *imag
     if (status == NN_OK) {{
         own_arena = memory;
 {"        own_second_arena = second;" + chr(10) if two else ""}        weights = image;
-{reset_call(network, 8)}    }}
+{_reset_call(network, 8)}    }}
     running = 0;
     return status;
 }}
 
-{reset_function(network)}{_addresses(network)}
+{_reset_function(network)}{_addresses(network)}
 static nn_quantization quantization(int index, int first, int count) {{
     const nn_quantization none = {{0.0f, 0}};
     if (own_arena == NULL || index < 0 || index >= count) {{
@@ -201,9 +201,91 @@ def _abandon(network: Network) -> str:
     return f"""\
 /* Ends an invoke in its middle: nothing is under way any more, and the next one begins anew. */
 static nn_status abandon(int code) {{
-{"    loaded();" + chr(10) if network.plan.loads else ""}{reset_call(network, 4)}    NN_MARK_INVOKE_END();
+{"    loaded();" + chr(10) if network.plan.loads else ""}{_reset_call(network, 4)}    NN_MARK_INVOKE_END();
     running = 0;
     return (nn_status)code;
+}}
+
+"""
+
+
+# ---- what lives between invokes ---------------------------------------------------------------------------
+
+
+def state_memory(network: Network) -> list[str]:
+    """At file scope: the state, and what gives it its initial values."""
+    plan = network.plan
+    if not plan.states:
+        return []
+    net, macro = network.net, network.macro
+    rows = [
+        f" *   {b.offset:>8}  {b.size:>8}  {network.called(network.graph.states[i].before)}"
+        for i, b in enumerate(plan.states)
+    ]
+    return [
+        "/* What lives between invokes, in memory that nothing else uses:",
+        " *",
+        " *     offset     bytes  holds",
+        *rows,
+        " */",
+        f"#ifndef {macro}_STATE_SECTION",
+        f'#define {macro}_STATE_SECTION ".bss.nn_state"',
+        "#endif",
+        f"__attribute__((section({macro}_STATE_SECTION)))",
+        f"__attribute__((aligned({macro}_ARENA_ALIGNMENT))) static int8_t {net}_state[{macro}_STATE_BYTES];",
+        "",
+        "static void reset_state(void) {",
+        *(f"    {line}" for line in _values(network)),
+        "}",
+        "",
+    ]
+
+
+def _values(network: Network) -> list[str]:
+    """Statements that bring every state's initial value."""
+    net, lines, filled = network.net, list[str](), False
+    for state, buffer, place in zip(
+        network.graph.states, network.plan.states, network.image.places.states, strict=True
+    ):
+        target = f"{net}_state + {buffer.offset}"
+        if filling(state) is None:
+            lines += _brought(network, target, place, buffer.size)
+        elif network.plan.loads:
+            lines += [*_brought(network, "fill", place, 16), f"memset({target}, fill[0], {buffer.size});"]
+            filled = True
+        else:
+            lines.append(f"memset({target}, weights[{place}], {buffer.size});")
+    return [*(["int8_t fill[16];"] if filled else []), *lines]
+
+
+def _brought(network: Network, target: str, place: int, size: int) -> list[str]:
+    """Statements that bring bytes of the weight image, and wait for them."""
+    if network.plan.loads:
+        return [f"load({target}, {place}, {size});", "loaded();"]
+    return [f"memcpy({target}, weights + {place}, {size});"]
+
+
+def _reset_call(network: Network, indent: int) -> str:
+    """A line that gives what lives between invokes its first values; nothing where nothing does."""
+    return " " * indent + "reset_state();\n" if network.plan.states else ""
+
+
+def _reset_function(network: Network) -> str:
+    """The function of the interface."""
+    if not network.plan.states:
+        return ""
+    return f"""\
+nn_status {network.net}_reset(void) {{
+    if (running) {{
+        return NN_ERROR_BUSY;
+    }}
+    if (own_arena == NULL) {{
+        return NN_ERROR_NOT_INITIALISED;
+    }}
+    running = 1;
+    reset_state();
+    running = 0;
+    return NN_OK;
 }}
 
 """

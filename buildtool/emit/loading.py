@@ -1,22 +1,31 @@
 """Emitted C for weights in slow memory: what is brought into the arena, and when.
 
 A region begins with what it has to wait for; then what the next region needs is begun, so that it
-comes while this one computes.
+comes while this one computes. Some constants come while a streamed region runs, see `Turns`.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from buildtool.base.errors import PlanError
-from buildtool.emit import views
-from buildtool.emit.geometry import geometry
+from buildtool.emit.arguments import (
+    geometry,
+    invocation,
+    operand_view,
+    part_view,
+    view_arguments,
+    whole_view,
+)
+from buildtool.emit.ctext import block
 from buildtool.emit.image import pieces
-from buildtool.emit.invocation import invocation, view_arguments
 from buildtool.emit.network import Network
 from buildtool.graph.types import OpKind
 from buildtool.plan.assemble.constants import constants
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.overlap import slices_in_place
-from buildtool.plan.types import Load
+from buildtool.plan.schedule.turns import group_of, parts
+from buildtool.plan.types import Group, Load, Region
 from buildtool.target.catalogue import features
 from buildtool.target.types import Argument, KernelVariant
 
@@ -108,7 +117,7 @@ class Loading:
         by_channels = slices_in_place(graph, op)  # of the input, too
         read = "read" if by_channels else "in"
         part_in, part_out = (
-            views.part(f"&{of}", "c", "count", t.dtype) for of, t in ((read, source), ("all", result))
+            part_view(f"&{of}", "c", "count", t.dtype) for of, t in ((read, source), ("all", result))
         )
         body = [
             f"const int32_t count = nn_least({count}, {channels} - c);",
@@ -126,21 +135,19 @@ class Loading:
         def whole(tensor: int) -> str:
             of = graph.tensors[tensor]
             view = (1, pixels, of.elements // pixels) if _dense(op.kind) else of.nhwc[1:]
-            return views.whole(network.address(tensor), *view, of.dtype)
+            return whole_view(network.address(tensor), *view, of.dtype)
 
         def made(tensor: int) -> str:
             of = graph.tensors[tensor]
-            return views.whole(network.address(tensor), rows, columns, of.elements // pixels, of.dtype)
+            return whole_view(network.address(tensor), rows, columns, of.elements // pixels, of.dtype)
 
         return [
             *(geometry(graph, op, "geometry") if Argument.GEOMETRY in kernel.call else []),
             f"static const nn_window window = {{0, {rows}, 0, {columns}}};",
-            *views.operand(graph, op.inputs[0], read, whole),
-            *views.operand(graph, op.outputs[0], "all", made),
+            *operand_view(graph, op.inputs[0], read, whole),
+            *operand_view(graph, op.outputs[0], "all", made),
             *(["int32_t part = 0;"] if load.slots == 2 else []),
-            f"for (int32_t c = 0; c < {channels}; c += {count}) {{",
-            *("    " + line for line in body),
-            "}",
+            *block(f"for (int32_t c = 0; c < {channels}; c += {count})", body),
         ]
 
     def declarations(self) -> str:
@@ -157,6 +164,101 @@ class Loading:
             fields = ", ".join(map(str, numbers))
             blocks.append(f"static const constants_block block_{position} = {{{fields}}};")
         return _STATE + (_SLICES + "\n".join(blocks) + "\n" if sliced else "")
+
+
+class Turns:
+    """The constants that come while one of a network's streamed regions runs.
+
+    A group asks before it makes rows: where another group ran since its own constants came to the memory that
+    all groups share, they are brought again. Constants on dead rows of the region's input come with certain
+    rows, to one place after the other.
+    """
+
+    def __init__(self, network: Network, index: int) -> None:
+        self.network = network
+        self.region: Region = network.plan.regions[index]
+        self._run, self._start = network.timeline.runs[index], network.timeline.starts[index]
+        own = [load for load in network.plan.loads if load.op in self.region.ops]
+        self._by_turns = [load for load in own if load.by_turns]
+        self._wandering: dict[int, list[Load]] = {}
+        for load in own:
+            if load.op in network.wandering and not load.by_turns:
+                self._wandering.setdefault(load.op, []).append(load)
+
+    def declarations(self) -> list[str]:
+        """What says whose turn it is, and where constants are."""
+        lines = []
+        if self._by_turns:
+            lines += ["/* The group that ran last. */", "int32_t turn = -1;"]
+        for op, loads in self._wandering.items():
+            offsets = ", ".join(str(self.network.plan.buffers[load.buffer].offset) for load in loads)
+            rows = ", ".join(str(row) for row in self._rows[op])
+            lines += [
+                f"/* Operator {op}: its constants come to these places of the arena with these rows. */",
+                f"static const uint32_t places_{op}[] = {{{offsets}}};",
+                f"static const int32_t rows_{op}[] = {{{rows}}};",
+                f"const int8_t *constants_{op} = {self._first(op)};",
+                f"int32_t place_{op} = 0;",
+            ]
+        return lines
+
+    def _first(self, op: int) -> str:
+        """C for where an operator's constants are before they come to the first of its places."""
+        at = [self.network.plan.buffers[load.buffer].offset for load in self._by_turns if load.op == op]
+        return f"arena + {at[0]}" if at else "NULL"
+
+    def before(self, group: Group, row: str) -> list[str]:
+        """Before a group makes rows from `row` on."""
+        place = self.region.groups.index(group)
+        brought = [load for load in self._by_turns if load.op in group.ops]
+        lines = [f"turn = {place};"] if self._by_turns and not brought else []
+        if brought:
+            again = [f"turn = {place};"]
+            for load in brought:
+                offset = self.network.plan.buffers[load.buffer].offset
+                own = self._load(load.op, "", offset)
+                if load.op in self._wandering:
+                    own = block(f"if ({row} < rows_{load.op}[0])", own)
+                again += own
+            lines += block(f"if (turn != {place})", [*again, "loaded();"])
+        for op in group.ops:
+            if op in self._wandering:
+                count = len(self._wandering[op])
+                lines += block(
+                    f"if (place_{op} < {count} && {row} == rows_{op}[place_{op}])",
+                    [
+                        f"constants_{op} = arena + places_{op}[place_{op}];",
+                        *self._load(op, f"places_{op}[place_{op}]", 0),
+                        "loaded();",
+                        f"place_{op}++;",
+                    ],
+                )
+        return lines
+
+    def _load(self, op: int, base: str, offset: int) -> list[str]:
+        """Begins to bring an operator's constants to `base` (C, "": the arena's start) and so many bytes."""
+        network = self.network
+        found = []
+        for start, length, at in pieces(network.graph, network.image.places, op):
+            terms = [term for term in ("arena", base, str(offset + at)) if term not in ("", "0")]
+            found.append(f"load({' + '.join(terms)}, {start}, {length});")
+        return found
+
+    @cached_property
+    def _rows(self) -> dict[int, list[int]]:
+        """Operator -> the rows of its group with which its constants come to another place."""
+        found = {}
+        for op, loads in self._wandering.items():
+            group = group_of(self.region, op)
+            begins = {
+                self._start + part.step: part.y0 for part in parts(self._run, self.network.timeline, group)
+            }
+            firsts = [self.network.plan.buffers[load.buffer].first for load in loads]
+            if any(first not in begins for first in firsts):
+                place = self.network.graph.ops[op].place
+                raise PlanError("its constants come while its group makes rows", operator=place)
+            found[op] = [begins[first] for first in firsts]
+        return found
 
 
 def _dense(kind: OpKind) -> bool:

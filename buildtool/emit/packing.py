@@ -3,6 +3,9 @@
 Such a file defines `PACKINGS`: by name, a function from a graph and an operator of it to the block's
 bytes. It is Python that belongs to the family, as its C does, and may import `buildtool.emit.blocks`. A
 block's length depends on the topology alone, never on values: the catalogue has a formula for it.
+
+A family whose kernels requantise otherwise than the reference also defines `BOUNDS`: by the name of a
+packing, a function from a graph and an operator of it to a `Bound`. What is not in there is exact.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import hashlib
 import importlib.util
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -110,3 +113,27 @@ def loaded(file: Path) -> ModuleType:
     except Exception as error:  # somebody else's module may raise anything
         raise TargetError(f"it cannot be loaded: {error}", path=str(file)) from error
     return module
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The largest |result - reference| of an operator's output, whatever its inputs are.
+
+    `steps`: of the output, whole ones; `before_rounding`: how far the value is off before its last rounding,
+    in steps; `rounded` of its `channels` are not exact.
+    """
+
+    steps: int
+    before_rounding: float
+    rounded: int
+    channels: int
+
+
+def proven_bound(graph: Graph, op: Op, kernel: KernelVariant) -> Bound | None:
+    """The proven bound of `kernel` on `op`; None where it is exact."""
+    if kernel.packing == NO_PACKING or kernel.packer is None:
+        return None
+    prove = getattr(loaded(kernel.packer), "BOUNDS", {}).get(kernel.packing)
+    found = prove(graph, op) if prove is not None else None
+    assert found is None or isinstance(found, Bound)
+    return found if found is not None and found.rounded else None

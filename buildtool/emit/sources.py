@@ -10,17 +10,13 @@ from buildtool.base.errors import PlanError
 from buildtool.base.session import Session
 from buildtool.emit import loading
 from buildtool.emit.calls import Call, lines
+from buildtool.emit.ctext import COLUMNS, continued, identifier, indented, shape
 from buildtool.emit.harness import harness
-from buildtool.emit.header import banner, header, plan_check, quantization
+from buildtool.emit.header import banner, header, plan_check, quantization, stack_bytes, stack_macro
 from buildtool.emit.image import WeightImage, weight_image
-from buildtool.emit.interface import arenas, interface, state
-from buildtool.emit.layout import COLUMNS, continued, indented
-from buildtool.emit.names import identifier, shape
+from buildtool.emit.interface import arenas, interface, state, state_memory
 from buildtool.emit.network import Network
-from buildtool.emit.stack import stack_bytes, stack_macro
-from buildtool.emit.states import state_memory
 from buildtool.emit.streamed import streamed_region, whole_image
-from buildtool.emit.turns import Turns
 from buildtool.graph.partviews import parts
 from buildtool.graph.secondpass import repeated_ops
 from buildtool.graph.types import Graph, Op, OpKind
@@ -174,7 +170,7 @@ def _region(
         again = f"; again what operator {repeated[position]} did" if position in repeated else ""
         text.append(f"/* Operator {position}: {op.kind}, {_shapes(graph, op)}{again} */")
     if region.is_streamed:
-        body = streamed_region(network, region, Turns(network, index))
+        body = streamed_region(network, region, loading.Turns(network, index))
     else:
         step = network.timeline.step(network.timeline.starts[index + 1] - 1)
         body = [*whole_image(network, region), *_operator(network, step, loads, index)]

@@ -2,29 +2,25 @@
 
 To make rows of a group, the loop of the group before it first makes the rows that they need; the
 innermost loop takes rows of the region's input, or asks for rows of a streamed image. Branches
-advance together (see `branches`).
+advance together (see `rows`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from buildtool.base.errors import UnsupportedError
-from buildtool.emit import branches, rowtables, views
-from buildtool.emit.channelwise import moved_channels
-from buildtool.emit.geometry import geometry
-from buildtool.emit.invocation import invocation, view_arguments
+from buildtool.emit.arguments import geometry, part_view, whole_view
+from buildtool.emit.ctext import block, plus
+from buildtool.emit.loading import Turns
 from buildtool.emit.network import Network
-from buildtool.emit.turns import Turns
-from buildtool.emit.widened import addition
+from buildtool.emit.rows import advance, counters, row_tables, table_high
+from buildtool.emit.windowed import operands_of, window_call
 from buildtool.graph.partviews import parts
-from buildtool.graph.types import OpKind, WidenedAttrs
 from buildtool.plan.schedule.axis import Axis, AxisTable
-from buildtool.plan.schedule.receptive import accumulates, axes, columns, moves_channels
+from buildtool.plan.schedule.receptive import accumulates, axes, columns
 from buildtool.plan.schedule.schedule import Link, column_ends, first_column, links
 from buildtool.plan.types import Group, Region
-from buildtool.target.catalogue import operands
-from buildtool.target.types import Argument, Role, Windows
+from buildtool.target.types import Argument
 
 _COUNTERS = 4  # declared in a line
 _ROW_SOURCE = ("nn_row_source *const deliver = row_source;", "void *const context = row_context;")
@@ -35,7 +31,7 @@ def streamed_region(network: Network, region: Region, coming: Turns) -> list[str
     chain = links(region, network.graph)
     source = _source_tensor(network, region)
     lines = [*_geometries(network, region), *_views(network, region)]
-    lines += rowtables.declarations(chain, source is not None)
+    lines += row_tables(chain, source is not None)
     counted = "Rows made by each group" if source is None else "Rows made by each group, rows of the image"
     lines += [f"/* {counted}. */", *_zeros(name for link in chain for name in _counters(link))]
     lines += [*_zeros(["delivered"]), *_ROW_SOURCE] if source is not None else []
@@ -45,7 +41,7 @@ def streamed_region(network: Network, region: Region, coming: Turns) -> list[str
 
 def _counters(link: Link) -> list[str]:
     """The names of what a group counts."""
-    return branches.counters(link.branches) if link.branches else [f"row_{link.group.ops[-1]}"]
+    return counters(link.branches) if link.branches else [f"row_{link.group.ops[-1]}"]
 
 
 def _zeros(names: Iterable[str]) -> list[str]:
@@ -61,12 +57,8 @@ def whole_image(network: Network, region: Region) -> list[str]:
         return []
     t = network.graph.inputs[0]
     image = network.graph.tensors[t]
-    return [
-        *_ROW_SOURCE,
-        f"for (int32_t y = 0; y < {image.nhwc[1]}; y++) {{",
-        *_delivered("y", f"{network.address(t)} + y * {image.row_bytes}"),
-        "}",
-    ]
+    asked = _delivered("y", f"{network.address(t)} + y * {image.row_bytes}")
+    return [*_ROW_SOURCE, *block(f"for (int32_t y = 0; y < {image.nhwc[1]}; y++)", asked)]
 
 
 def _source_tensor(network: Network, region: Region) -> int | None:
@@ -76,12 +68,7 @@ def _source_tensor(network: Network, region: Region) -> int | None:
 
 def _delivered(row: str, place: str) -> list[str]:
     """Statements of a loop that ask for a row, and end the invoke where there is none."""
-    return [
-        f"    const int code = deliver(context, {row}, {place});",
-        "    if (code != 0) {",
-        "        return code;",
-        "    }",
-    ]
+    return [f"const int code = deliver(context, {row}, {place});", *block("if (code != 0)", ["return code;"])]
 
 
 def _geometries(network: Network, region: Region) -> list[str]:
@@ -98,7 +85,7 @@ def _views(network: Network, region: Region) -> list[str]:
     """A view of every tensor that the region touches, whole or a ring."""
     graph = network.graph
     lines = []
-    touched = [t for p in region.ops for t in (*_operands(network, p), *graph.ops[p].outputs)]
+    touched = [t for p in region.ops for t in (*operands_of(network, p), *graph.ops[p].outputs)]
     taken = {t: parts(graph)[t] for t in touched if t in parts(graph)}
     wholes = dict.fromkeys(taken[t].whole if t in taken else t for t in touched)
     for t in wholes:
@@ -117,37 +104,25 @@ def _views(network: Network, region: Region) -> list[str]:
             lines.append(f"const nn_view tensor_{t} = {{{address}, {numbers}}};")
         else:
             lines.append(f"/* {name} */")
-            whole = views.whole(address, height, width, channels, graph.tensors[t].dtype)
+            whole = whole_view(address, height, width, channels, graph.tensors[t].dtype)
             lines.append(f"const nn_view tensor_{t} = {whole};")
     for t, (wider, first) in taken.items():
         count = graph.tensors[t].nhwc[3]
         lines.append(f"/* Channels {first} to {first + count - 1}: {network.called(t)} */")
-        part = views.part(f"&tensor_{wider}", str(first), str(count), graph.tensors[t].dtype)
+        part = part_view(f"&tensor_{wider}", str(first), str(count), graph.tensors[t].dtype)
         lines.append(f"const nn_view tensor_{t} = {part};")
     return lines
-
-
-def _operands(network: Network, position: int) -> tuple[int, ...]:
-    kernel = network.kernels[position]
-    assert kernel is not None  # aliases are in no region
-    return operands(kernel, network.graph, network.graph.ops[position])
 
 
 def _linear(variable: str, axis: Axis) -> str:
     """C for axis.high(variable)."""
     scaled = variable if axis.stride == 1 else f"{variable} * {axis.stride}"
-    return _plus(scaled, axis.kernel - axis.stride - axis.pad)
-
-
-def _plus(expression: str, offset: int) -> str:
-    if not offset:
-        return expression
-    return f"{expression} {'+' if offset > 0 else '-'} {abs(offset)}"
+    return plus(scaled, axis.kernel - axis.stride - axis.pad)
 
 
 def _low(variable: str, axis: Axis) -> str:
     scaled = variable if axis.stride == 1 else f"{variable} * {axis.stride}"
-    return f"nn_most(0, {_plus(scaled, -axis.pad)})" if axis.pad else scaled
+    return f"nn_most(0, {plus(scaled, -axis.pad)})" if axis.pad else scaled
 
 
 def _loop(
@@ -159,18 +134,18 @@ def _loop(
     link = chain[index]
     last = link.group.ops[-1]
     if link.branches:
-        lines = branches.advance(
+        lines = advance(
             link.branches,
             lambda rows: _loop(network, chain, index - 1, rows, source, coming),
             lambda position, y0, y1: [
                 *coming.before(link.group, y0),
-                *_call(network, position, _whole_rows(network, position, y0, y1)),
+                *window_call(network, position, _whole_rows(network, position, y0, y1)),
             ],
         )
-        return [f"while (row_{last} < {need}) {{", *("    " + line for line in lines), "}"]
+        return block(f"while (row_{last} < {need})", lines)
     row, start, end = f"row_{last}", f"from_{last}", f"to_{last}"
     if isinstance(link.axis, AxisTable):
-        reach = rowtables.high(end, last, link.axis, link.input_height, some=True)
+        reach = table_high(end, last, link.axis, link.input_height, some=True)
     else:
         reach = _linear(end, link.axis)
     inner = f"nn_least({link.input_height}, {reach})"
@@ -182,7 +157,7 @@ def _loop(
         *_group(network, link.group, start, end),
         f"{row} = {end};",
     ]
-    return [f"while ({row} < {need}) {{", *("    " + line for line in body), "}"]
+    return block(f"while ({row} < {need})", body)
 
 
 def _whole_rows(network: Network, position: int, start: str, end: str) -> str:
@@ -191,13 +166,12 @@ def _whole_rows(network: Network, position: int, start: str, end: str) -> str:
 
 
 def _delivery(network: Network, source: int, need: str) -> list[str]:
-    return [
-        f"while (delivered < {need}) {{",
-        f"    const int32_t place = delivered % tensor_{source}.ring_rows * tensor_{source}.row_stride;",
+    body = [
+        f"const int32_t place = delivered % tensor_{source}.ring_rows * tensor_{source}.row_stride;",
         *_delivered("delivered", f"nn_out_data(&tensor_{source}) + place"),
-        "    delivered++;",
-        "}",
+        "delivered++;",
     ]
+    return block(f"while (delivered < {need})", body)
 
 
 def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
@@ -206,30 +180,23 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
     width = columns(graph, graph.ops[group.ops[-1]])
     if len(group.ops) == 1 and not group.hand_off:
         window = _whole_rows(network, group.ops[0], start, end)
-        return ["{", *("    " + line for line in _call(network, group.ops[0], window)), "}"]
+        return block("", window_call(network, group.ops[0], window))
     lines = _row_ranges(network, group, start, end)
     if not group.hand_off:
         for position, made in zip(group.ops, column_ends(group, graph, width), strict=True):
             window = f"{{low_{position}, high_{position}, 0, {made}}}"
             if made > 0:  # else the next one reads nothing but padding
-                lines += [
-                    "{",
-                    *("    " + line for line in _call(network, position, window, made < width)),
-                    "}",
-                ]
-        return ["{", *("    " + line for line in lines), "}"]
+                lines += block("", window_call(network, position, window, made < width))
+        return block("", lines)
     lines += ["/* Columns made by each operator. */", *_zeros(f"x_{p}" for p in group.ops)]
     first = first_column(group, graph)
-    lines.append(f"for (int32_t x = {first}; x < {width}; x += {group.hand_off}) {{")
-    end = f"nn_least({width}, x + {group.hand_off})"
-    lines += ["    " + line for line in _column_ends(network, group, end)]
+    body = _column_ends(network, group, f"nn_least({width}, x + {group.hand_off})")
     for position in group.ops:
         window = f"{{low_{position}, high_{position}, x_{position}, end_{position}}}"
-        call = [*_call(network, position, window, True), f"x_{position} = end_{position};"]
-        lines.append(f"    if (x_{position} < end_{position}) {{")
-        lines += ["        " + line for line in call]
-        lines.append("    }")
-    return ["{", *("    " + line for line in [*lines, "}"]), "}"]
+        call = [*window_call(network, position, window, True), f"x_{position} = end_{position};"]
+        body += block(f"if (x_{position} < end_{position})", call)
+    loop = f"for (int32_t x = {first}; x < {width}; x += {group.hand_off})"
+    return block("", [*lines, *block(loop, body)])
 
 
 def _readers(network: Network, group: Group, position: int) -> list[int]:
@@ -271,82 +238,3 @@ def _column_ends(network: Network, group: Group, end: str) -> list[str]:
         reach = _folded("nn_most", [_linear(f"end_{p}", axis) for p, axis in needs])
         lines.append(f"const int32_t end_{before} = nn_least({width}, {reach});")
     return lines
-
-
-def _call(network: Network, position: int, window: str, in_part: bool = False) -> list[str]:
-    """One kernel call on a window, with its markers and its trace; `in_part`: of some columns only."""
-    graph = network.graph
-    op, kernel = graph.ops[position], network.kernels[position]
-    assert kernel is not None  # aliases are in no region
-    result = op.outputs[0]
-    begin = [f"const nn_window window = {window};", f"NN_MARK_BEGIN({position});"]
-    trace = views.trace(result, graph.tensors[result].dtype)
-    if accumulates(graph, op):
-        return [*begin, *_accumulate(network, position), "NN_MARK_END();"]
-    if op.kind is OpKind.CONCATENATION:
-        return [*begin, *_joined(network, position), "NN_MARK_END();", trace]
-    if moves_channels(graph, op):
-        held = [network.holders[t] for t in (op.inputs[0], result) if t in network.holders]  # but states
-        some = in_part or any(holder.columns for holder in held)
-        moved = moved_channels(graph, op, kernel, network.target, network.constants(position), some)
-        return [*begin, *moved, "NN_MARK_END();", trace]
-    if Argument.WINDOW not in kernel.call or kernel.windows is not Windows.ANY:
-        raise UnsupportedError(f"kernel '{kernel.name}' computes whole tensors only", operator=op.place)
-    arguments = {
-        **view_arguments([f"tensor_{t}" for t in _operands(network, position)], f"tensor_{result}"),
-        Argument.GEOMETRY: f"&geometry_{position}",
-        Argument.CONSTANTS: network.constants(position),
-        Argument.WINDOW: "&window",
-        Argument.CHANNEL: "0",
-        Argument.SCRATCH: network.scratch(position),
-        Argument.SCRATCH_BYTES: network.scratch_bytes(position),
-    }
-    if isinstance(op.attrs, WidenedAttrs):
-        names = [f"tensor_{t}" for t in (*op.as_seen.inputs, result)]
-        return [*begin, *addition(graph, op.as_seen, kernel, names, arguments), "NN_MARK_END();", trace]
-    return [*begin, invocation(kernel, arguments), "NN_MARK_END();", trace]
-
-
-def _joined(network: Network, position: int) -> list[str]:
-    """Copies what is concatenated, part by part."""
-    op = network.graph.ops[position].as_seen
-    widths = [network.graph.tensors[t].nhwc[3] for t in op.inputs]
-    starts = [sum(widths[:i]) for i in range(len(widths))]
-    join = network.target.routine(Role.JOIN, network.kernels[position])
-    return [
-        invocation(
-            join,
-            {
-                **view_arguments([f"tensor_{t}"], f"tensor_{op.outputs[0]}"),
-                Argument.WINDOW: "&window",
-                Argument.CHANNEL: str(start),
-            },
-        )
-        for t, start in zip(op.inputs, starts, strict=True)
-    ]
-
-
-def _accumulate(network: Network, position: int) -> list[str]:
-    """Adds a part of a global pooling's input to its sums; the last part makes the output."""
-    graph = network.graph
-    op = graph.ops[position].as_seen
-    _, height, width, channels = graph.tensors[op.inputs[0]].nhwc
-    sums, result = network.accumulators(position), network.address(op.outputs[0])
-    kernel, source = network.kernels[position], f"tensor_{op.inputs[0]}"
-    arguments = {
-        Argument.IN: f"&{source}",
-        Argument.WINDOW: "&window",
-        Argument.SUMS: sums,
-        Argument.CONSTANTS: network.constants(position),
-        Argument.CHANNELS: str(channels),
-        Argument.PIXELS: str(height * width),
-        Argument.OUT_DATA: result,
-    }
-    finish = invocation(network.target.routine(Role.FINISH, kernel), arguments)
-    return [
-        invocation(network.target.routine(Role.ACCUMULATE, kernel), arguments),
-        f"if (window.y1 == {height} && window.x1 == {width}) {{",
-        f"    {finish}",
-        f"    NN_TRACE_TENSOR({op.outputs[0]}, {result}, {graph.tensors[op.outputs[0]].size});",
-        "}",
-    ]

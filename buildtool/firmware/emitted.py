@@ -18,7 +18,7 @@ Text = tuple[dict[str, bytes], tuple[str, ...]]  # files, and which of them are 
 
 def emitted(made: Planned, name: str) -> Sources:
     """What `buildtool.emit.sources.emit` makes of a planned network; what is known is not made again."""
-    from buildtool.emit.names import identifier
+    from buildtool.emit.ctext import identifier
     from buildtool.emit.sources import Sources, emit
     from buildtool.plan.codec import digest
     from buildtool.target.digest import emitting_digest

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,12 +54,41 @@ class Reads:
     names: frozenset[str]
     paths: frozenset[Path]
 
-    def asks_for(self, flag: str) -> bool:
-        """Whether `flag` may change the object: all but -DNN_... of a name that nothing mentions."""
-        name = flag.removeprefix("-D").partition("=")[0]
+    def asks_for(self, flag: str, flags: Iterable[str] = ()) -> bool:
+        """Whether `flag` may change the object: all but -DNN_... of a name that nothing mentions.
+
+        A macro that one of the other `flags` defines may mention it, too.
+        """
         if not flag.startswith("-DNN_"):
             return True
-        return name in self.names or any(known.endswith("##") for known in self.names)
+        within = frozenset[str]().union(*(_names(os.fsencode(value)) for value in _meanings(flags)))
+        return _is_mentioned(flag, self.names | within)
+
+    def misses(self, flags: Iterable[str], others: Iterable[str]) -> bool:
+        """Whether a flag that these files do not ask for may mean something in `others`, which were read too.
+
+        Such are headers that a flag includes, and those of the compiler. Raises OSError.
+        """
+        flags = tuple(flags)
+        unasked = [flag for flag in flags if not self.asks_for(flag, flags)]
+        names = frozenset[str]().union(*(_TEXTS.of(path).names for path in others)) if unasked else ()
+        return any(_is_mentioned(flag, names) for flag in unasked)
+
+
+def _is_mentioned(flag: str, names: Collection[str]) -> bool:
+    """Whether the macro that `flag` defines is one of `names`, or one that is put together."""
+    name = re.split(r"[=(]", flag.removeprefix("-D"))[0]
+    return name in names or any(known.endswith("##") for known in names)
+
+
+def _meanings(flags: Iterable[str]) -> Iterator[str]:
+    """What flags say, but for the names of the macros that they define."""
+    for flag in flags:
+        yield flag.partition("=")[2] if flag.startswith("-DNN_") else flag
+
+
+def _names(data: bytes) -> frozenset[str]:
+    return frozenset(name.decode() for name in _OWN_NAME.findall(data))
 
 
 def _text(path: str) -> _Text:
@@ -67,8 +97,7 @@ def _text(path: str) -> _Text:
         ((quoted or bracketed).decode(errors="surrogateescape"), bool(quoted))
         for quoted, bracketed in _NAMED.findall(data)
     )
-    names = frozenset(name.decode() for name in _OWN_NAME.findall(data))
-    return _Text(hashlib.sha256(data).hexdigest(), named, bool(_HIDDEN.search(data)), names)
+    return _Text(hashlib.sha256(data).hexdigest(), named, bool(_HIDDEN.search(data)), _names(data))
 
 
 _TEXTS = Memo(_text, 4096)

@@ -114,7 +114,9 @@ class _Known:
         folders = [unit.source.parent, *unit.includes] if self._compiler.renames else []
         parts = {
             "compiler": f"{self._compiler.identity}, of digest {identity.digest}",
-            "flags": [flag for flag in (*self._compiler.flags, "", *unit.flags) if found.asks_for(flag)],
+            "flags": [
+                flag for flag in (*self._compiler.flags, "", *unit.flags) if found.asks_for(flag, flags)
+            ],
             "files": [list(pair) for pair in found.files],
             "folders": [self._compiler.called(folder.resolve()) or str(folder) for folder in folders],
             "variables": [list(pair) for pair in passed().items()],
@@ -135,6 +137,11 @@ class _Known:
         paths = [os.path.join(unit.source.parent.absolute(), path) for path in read]  # noqa: PTH118
         known = {str(path.resolve()) for path in named.paths}
         others = [path for path in paths if os.path.realpath(path) not in known]
+        try:
+            if named.misses((*self._compiler.flags, *unit.flags), others):
+                return  # the key has not all that the object is made of
+        except OSError:
+            return
         recipe.keep(self._session, target.read_bytes(), others)
 
     def _reads(self, unit: Unit) -> Reads | None:

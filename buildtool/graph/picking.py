@@ -1,4 +1,4 @@
-"""Which operator takes given elements of a dimension: a slice where they are equally far apart."""
+"""Slices that both readers make: of elements that are equally far apart, and of parts side by side."""
 
 from __future__ import annotations
 
@@ -16,3 +16,13 @@ def picking(shape: Sequence[int], axis: int, indices: Sequence[int]) -> tuple[Op
     begin, stride, extent = [0] * len(shape), [1] * len(shape), list(shape)
     begin[axis], stride[axis], extent[axis] = indices[0], steps.pop(), len(indices)
     return OpKind.STRIDED_SLICE, SliceAttrs(tuple(begin), tuple(stride), tuple(extent))
+
+
+def cuts(shape: Sequence[int], axis: int, sizes: Sequence[int]) -> list[SliceAttrs]:
+    """Slices of those sizes, one after the other along `axis`."""
+    found = []
+    for start, size in zip(itertools.accumulate(sizes, initial=0), sizes, strict=False):
+        begin, extent = [0] * len(shape), list(shape)
+        begin[axis], extent[axis] = start, size
+        found.append(SliceAttrs(tuple(begin), (1,) * len(shape), tuple(extent)))
+    return found

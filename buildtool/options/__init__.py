@@ -1,10 +1,10 @@
 """The options, once: the command line, SCons and the reference page are made from this table.
 
 A leaf: the standard library only. Values are parsed here as well, from a request's plain values or from
-text, so that every front refuses the same mistakes in the same words. Begin at types.py; nested.py and
-keys.py are the table, parsers.py are its values, values.py is what they become. Which options a kind of
-request takes is said by the kind (buildtool/api/requests). Made from the table are the command line
-(buildtool/fronts/cli, spelling.py) and the reference page (page.py).
+text, so that every front refuses the same mistakes in the same words. Begin at types.py and table.py;
+parsers.py are the values, values.py is what they become. Which options a kind of request takes is said by
+the kind (buildtool/api/requests). Made from the table are the command line (buildtool/fronts/cli) and the
+reference page (page.py).
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from buildtool.base.errors import UsageError, did_you_mean, suggest
+from buildtool.base.errors import UsageError, Value, did_you_mean, in_requests, suggest
 from buildtool.base.modes import Strategy
-from buildtool.options.keys import KEYS
-from buildtool.options.nested import NESTED_OPTIONS
+from buildtool.options.table import BY_NAME, OPTIONS
 from buildtool.options.types import BOARD_SUFFIXES, MODEL_SUFFIXES, NESTED, Group, Option
 
 __all__ = [
@@ -28,22 +27,17 @@ __all__ = [
     "Option",
     "beside_plan",
     "from_text",
+    "idle",
     "parse",
     "planning",
     "refuse_unknown",
+    "spelled",
+    "spelled_name",
     "without_board",
 ]
 
-OPTIONS = (*NESTED_OPTIONS, *KEYS)
-_CHECKED = (
-    "ram",
-    "max_f",
-    "max_cost",
-    "max_ms",
-    "max_flash",
-    "image",
-)  # what a given plan can be held against
-BY_NAME = {option.name: option for option in OPTIONS}
+_CHECKED = ("ram", "max_f", "max_cost", "max_ms", "max_flash", "image")  # what a given plan is held against
+_OWN = ("depth", "fail_if", "out")  # of commands alone: no request has them
 
 
 def parse(name: str, value: object) -> Any:
@@ -86,22 +80,44 @@ def beside_plan(names: Iterable[str]) -> None:
     """UsageError for a planning option that decides how a plan is made, where a plan is given."""
     for name in names:
         if name not in _CHECKED:
-            text = "it has no effect, because the plan is given"
-            raise UsageError(text, option=name, hint=suggest(**{name: None}))
+            raise idle(name, "it has no effect, because the plan is given")
 
 
 def refuse_unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> UsageError:
     """The error for a key that a kind of request does not take."""
     names = list(known)
     if name in BY_NAME and name not in names:
-        return UsageError(
-            f"it has no effect on a request of kind '{kind}'", option=name, hint=suggest(**{name: None})
-        )
+        return idle(name, f"it has no effect on a request of kind '{kind}'")
     what = f"unknown key '{name}' in {where or 'a request'} of kind '{kind}'"
     return UsageError(what, hint=did_you_mean(name, names))
 
 
 def without_board(name: str) -> UsageError:
     """The error for an option that means something for a board only."""
-    text = "it has no effect on an ONNX or Darknet file that is counted without a board"
+    return idle(name, "it has no effect on an ONNX or Darknet file that is counted without a board")
+
+
+def idle(name: str, text: str) -> UsageError:
+    """The error for an option that had better be left out, and why."""
     return UsageError(text, option=name, hint=suggest(**{name: None}))
+
+
+def spelled(option: str, value: Value) -> str:
+    """An option with its value as on the command line: --ram 4624; others write it as `in_requests`."""
+    if option not in BY_NAME:
+        return in_requests(option, value)
+    flag = spelled_name(option)
+    if value is None:
+        return f"without {flag}"
+    return flag if value is True else f"{flag} {value}"
+
+
+def spelled_name(option: str) -> str:
+    """An option's name as on the command line; positional ones have their metavar."""
+    if option in _OWN:
+        return "--" + option.replace("_", "-")
+    if option not in BY_NAME:
+        return option
+    if option in ("model", "file", "network"):
+        return BY_NAME[option].metavar
+    return BY_NAME[option].flagged

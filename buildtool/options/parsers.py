@@ -6,37 +6,32 @@ import contextlib
 import enum
 import math
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from buildtool.base.errors import UsageError, did_you_mean
-from buildtool.options.types import Group, Option, Parser
+from buildtool.base.errors import UsageError, did_you_mean, shown
+from buildtool.options.types import Parser
 
-MOST_PIXELS = 64  # of a hand-off
-WHOLE_ROW = 1 << 16  # pixels: more than any row has
-MOST_INPUTS = 1000
-MOST_SEED = (1 << 31) - 1
-MOST_SIDE = 65536  # rows or columns of an image
 MOST_BATCH = 65536
-MOST_CAPACITY = 1 << 50  # bytes
-MOST_NODES = 1 << 40
-MOST_DIGITS = 19  # of a number that comes as text: more than any size has
-MOST_SHOWN = 60  # characters of a refused value in a message
+MOST_SAMPLES = 100_000_000  # inputs of a data set
 WIRES = ("serial", "rtt", "semihosting")  # how results come back from a board
+NETWORKS = ("vgg16", "resnet18")  # that `split` knows by name, and trains first
+_MOST_PIXELS = 64  # of a hand-off
+_WHOLE_ROW = 1 << 16  # pixels: more than any row has
+_MOST_SIDE = 65536  # rows or columns of an image
+_MOST_BYTES = 1 << 50
+_MOST_DIGITS = 19  # of a number that comes as text: more than any size has
+_MOST_CHANNELS = 4
+_MOST_FACTOR = 64
+_MOST_WIDTH = 16.0
 _UNITS = {"": 1, "K": 1024, "M": 1024 * 1024}
+_RULES = "auto, bytes, unit, signed, or MEANS/DEVIATIONS such as 0.485,0.456,0.406/0.229,0.224,0.225"
 
 
 def refuse(name: str, value: object, wanted: str) -> UsageError:
     """The error for a value that is not what an option takes."""
     return UsageError(f"{shown(value)} is not {wanted}", option=name)
-
-
-def shown(value: object) -> str:
-    """A value as a message has it: as Python writes it, shortened where that is long."""
-    try:
-        words = repr(value)
-    except ValueError:  # Python writes no integer of thousands of digits
-        return "a number of thousands of digits"
-    return words if len(words) <= MOST_SHOWN else f"{words[:MOST_SHOWN]}..."
 
 
 def text(name: str, value: object) -> str:
@@ -67,19 +62,6 @@ def mode(modes: type[enum.StrEnum]) -> Parser:
     return parse
 
 
-def chosen(
-    name: str, metavar: str, sentence: str, modes: type[enum.StrEnum], group: Group, default: str, **more: Any
-) -> Option:
-    """An option that is one of an enumeration's values."""
-    values = tuple(map(str, modes))
-    return Option(name, metavar, sentence, mode(modes), group, default, values=values, **more)
-
-
-def switch(name: str, sentence: str, group: Group) -> Option:
-    """An option that takes no value."""
-    return Option(name, "", sentence, flag, group, flag=True)
-
-
 def whole(least: int, most: int) -> Parser:
     """A whole number from `least` to `most`."""
     wanted = f"a whole number from {least} to {most}"
@@ -94,47 +76,58 @@ def whole(least: int, most: int) -> Parser:
     return parse
 
 
+def samples(name: str, value: object) -> int:
+    """A number of inputs, or "all"."""
+    if value == "all":
+        return MOST_SAMPLES
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_SAMPLES:
+        raise refuse(name, value, "a number of inputs above 0, or all")
+    return value
+
+
 def size(name: str, value: object) -> int:
     """A number of bytes above 0, or text such as "64K" or "1M"."""
-    found = _bytes(value)
+    words = value.strip().upper() if isinstance(value, str) else ""
+    unit = words[-1:] if words[-1:] in _UNITS else ""
+    found = _integer(words.removesuffix(unit) if isinstance(value, str) else value)
     if found is None or found <= 0:
         raise refuse(name, value, "a number of bytes, such as 65536, 64K or 1M")
-    if found > MOST_CAPACITY:
-        raise refuse(name, value, f"a number of bytes up to {MOST_CAPACITY}")
-    return found
+    if found * _UNITS[unit] > _MOST_BYTES:
+        raise refuse(name, value, f"a number of bytes up to {_MOST_BYTES}")
+    return found * _UNITS[unit]
 
 
-def _bytes(value: object) -> int | None:
-    """A number of bytes, or text of digits and a unit; None for anything else."""
-    if isinstance(value, int):
-        return None if isinstance(value, bool) else value
-    if not isinstance(value, str):
-        return None
-    words = value.strip().upper()
-    unit = words[-1:] if words[-1:] in _UNITS else ""
-    number = _integer(words.removesuffix(unit))
-    return None if number is None else number * _UNITS[unit]
+def _real(*wanted: tuple[str, Callable[[float], bool]]) -> Parser:
+    """A number, or text that is one, of which all that is `wanted` (in words) holds; nothing does of NaN."""
+
+    def parse(name: str, value: object) -> float:
+        number = math.nan
+        if isinstance(value, int | float | str) and not isinstance(value, bool):
+            with contextlib.suppress(ValueError, OverflowError):
+                number = float(value)
+        for words, holds in wanted:
+            if not holds(number):
+                raise refuse(name, value, words)
+        return number
+
+    return parse
 
 
-def real(value: object) -> float:
-    """A number, or text that is one; NaN for anything else."""
-    if isinstance(value, int | float | str) and not isinstance(value, bool):
-        with contextlib.suppress(ValueError, OverflowError):
-            return float(value)
-    return math.nan
-
-
-def limit(name: str, value: object) -> float:
-    """A number above 0."""
-    number = real(value)
-    if not 0 < number < math.inf:
-        raise refuse(name, value, "a number above 0, such as 1.1")
-    return number
+_ABOVE_0 = ("a number above 0, such as 1.1", lambda number: 0 < number < math.inf)
+_SHARE = ("a share from 0 to below 1, such as 0.1", lambda number: 0 <= number < 1)
+limit = _real(_ABOVE_0)
+share = _real(_SHARE)
+some = _real(_SHARE, ("a share above 0 and below 1, such as 0.1", lambda number: number > 0))
+points = _real(("a number of points from 0 to 100, such as 0.5", lambda number: 0 <= number <= 100))
+width = _real(
+    _ABOVE_0,
+    (f"a multiple of the published channels up to {_MOST_WIDTH:g}", lambda number: number <= _MOST_WIDTH),
+)
 
 
 def work(name: str, value: object) -> float:
     """A limit on F, 1 or more."""
-    number = limit(name, value)
+    number: float = limit(name, value)
     if number < 1:
         what = f"{shown(value)} is below 1, and no plan does less than the network's own work"
         raise UsageError(what, option=name, hint="1 allows no repeated work, 1.1 a tenth more")
@@ -144,10 +137,10 @@ def work(name: str, value: object) -> float:
 def pixels(name: str, value: object) -> int:
     """Pixels of a hand-off, or "row"."""
     if value == "row":
-        return WHOLE_ROW
+        return _WHOLE_ROW
     number = _integer(value)
-    if number is None or not (1 <= number <= MOST_PIXELS or number == WHOLE_ROW):
-        raise refuse(name, value, f"a number of pixels from 1 to {MOST_PIXELS}, or row")
+    if number is None or not (1 <= number <= _MOST_PIXELS or number == _WHOLE_ROW):
+        raise refuse(name, value, f"a number of pixels from 1 to {_MOST_PIXELS}, or row")
     return number
 
 
@@ -155,9 +148,20 @@ def sides(name: str, value: object) -> tuple[int, int]:
     """Rows and columns, from text such as "544" or "480x640"."""
     words = value.lower().split("x") if isinstance(value, str) else [value]
     found = [_integer(word) or 0 for word in words]
-    if len(found) > 2 or not all(1 <= side <= MOST_SIDE for side in found):
+    if len(found) > 2 or not all(1 <= side <= _MOST_SIDE for side in found):
         raise refuse(name, value, "rows and columns, such as 480x640, or one number for both")
     return found[0], found[-1]
+
+
+def factors(name: str, value: object) -> tuple[int, ...]:
+    """Rising whole numbers above 1: as a list, or as text with commas between them."""
+    words: Any = value.split(",") if isinstance(value, str) else value
+    found: tuple[int, ...] = ()
+    if isinstance(words, list | tuple) and 0 < len(words) <= _MOST_FACTOR:
+        found = tuple(_integer(word) or 0 for word in words)
+    if not found or min(found) < 2 or max(found) > _MOST_FACTOR or list(found) != sorted(set(found)):
+        raise refuse(name, value, f"a list of rising numbers from 2 to {_MOST_FACTOR}, such as 2,4,6,8")
+    return found
 
 
 def identifier(name: str, value: object) -> str:
@@ -188,6 +192,15 @@ def wire(name: str, value: object) -> tuple[str, str]:
     return kind, port
 
 
+def network(name: str, value: object) -> str:
+    """A .keras file, or a network's name."""
+    words = text(name, value)
+    if words not in NETWORKS and not words.lower().endswith(".keras"):
+        hint = f"a .keras file, which Keras 3 saves, or one of {', '.join(NETWORKS)}"
+        raise UsageError(f"'{words}' is no network that can be split", option=name, hint=hint)
+    return words
+
+
 def listed(one: Parser) -> Parser:
     """A list, each of whose items `one` parses."""
 
@@ -211,10 +224,60 @@ def location(name: str, value: object) -> str | dict[str, Any]:
 
 
 def _integer(value: object) -> int | None:
-    if isinstance(value, bool):
-        return None
+    """A whole number, or text of its digits; None for anything else."""
     if isinstance(value, int):
-        return value
-    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= MOST_DIGITS:
-        return int(value)
-    return None
+        return None if isinstance(value, bool) else value
+    good = isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS
+    return int(str(value)) if good else None
+
+
+@dataclass(frozen=True)
+class Normalise:
+    """The real value of a pixel p from 0 to 255: (p / `divisor` - mean) / deviation, channel by channel.
+
+    One mean and deviation are those of every channel. `name` as it is spelt.
+    """
+
+    name: str
+    divisor: float
+    means: tuple[float, ...] = (0.0,)
+    deviations: tuple[float, ...] = (1.0,)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The real values of the pixels 0 and 255, of the first channel."""
+        mean, deviation = self.means[0], self.deviations[0]
+        return (0 - mean) / deviation, (255 / self.divisor - mean) / deviation
+
+
+NAMED = {
+    "bytes": Normalise("bytes", 1.0),  # 0 to 255
+    "unit": Normalise("unit", 255.0),  # 0 to 1
+    "signed": Normalise("signed", 127.5, (1.0,)),  # -1 to 1
+}
+
+
+def normalise(name: str, value: object) -> Normalise | None:
+    """The rule that a text says; None for `auto`."""
+    words = text(name, value)
+    if words == "auto":
+        return None
+    if words in NAMED:
+        return NAMED[words]
+    halves = [_numbers(half) for half in words.split("/")]
+    if len(halves) != 2 or not all(halves) or len(halves[0]) != len(halves[1]):
+        raise refuse(name, value, _RULES)
+    means, deviations = halves
+    if len(means) > _MOST_CHANNELS or min(deviations) <= 0:
+        what = "a deviation is above 0, and there is one for each mean, at most one a channel"
+        raise UsageError(what, option=name, hint=_RULES)
+    return Normalise(words, 255.0, means, deviations)
+
+
+def _numbers(words: str) -> tuple[float, ...]:
+    """Numbers with commas between them; () where one of them is none."""
+    try:
+        found = tuple(float(word) for word in words.split(","))
+    except ValueError:
+        return ()
+    return found if all(abs(number) < 1e6 for number in found) else ()  # nor is NaN

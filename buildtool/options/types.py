@@ -46,8 +46,8 @@ class Option(NamedTuple):
     metavar: str
     sentence: str
     parse: Parser
-    group: Group
     default: str = ""
+    group: Group = Group.OTHER
     values: tuple[str, ...] = ()
     strategies: tuple[Strategy, ...] = tuple(Strategy)
     flag: bool = False

@@ -21,7 +21,7 @@ from buildtool.base.modes import (
 )
 
 if TYPE_CHECKING:
-    from buildtool.options.pixels import Normalise
+    from buildtool.options.parsers import Normalise
 
 ANY_WIRE = "any"  # the one that suits the board
 

@@ -149,7 +149,7 @@ def is_onnx(path: str) -> bool:
 
 def _read(model: Model) -> Graph:
     if is_onnx(model.path):
-        from buildtool.graph.onnxqdq.reader import read_qdq
+        from buildtool.graph.onnx.reader import read_qdq
 
         return read_qdq(model.data, path=model.path)
     from buildtool.graph.tflite.reader import read_model

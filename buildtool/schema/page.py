@@ -12,8 +12,8 @@ from importlib import import_module
 from typing import Any
 
 from buildtool import schema
-from buildtool.api.requests import EVERY_KIND, types_of
-from buildtool.api.requests.parts import Request
+from buildtool.api.requests import EVERY_KIND
+from buildtool.api.requests.parts import TYPES, Request
 
 _HEAD = """\
 # Answers
@@ -53,7 +53,7 @@ def page() -> str:
 
 def answers_of(kind: str) -> tuple[type, ...]:
     """The types of the answers to a kind of request: those that what answers it says that it returns."""
-    names = [name for of in types_of(kind) for name in _returned(of).split(" | ")]
+    names = [name for of in TYPES[kind] for name in _returned(of).split(" | ")]
     known: dict[str, type] = {}
     for found in pkgutil.iter_modules(schema.__path__, f"{schema.__name__}."):
         if found.name != __name__:

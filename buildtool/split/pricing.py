@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from buildtool.api import kept_session
 from buildtool.api.requests import parse
-from buildtool.api.requests.front import Front
-from buildtool.api.requests.plan import Plan as PlanRequest
+from buildtool.api.requests.kinds import Front
+from buildtool.api.requests.kinds import Plan as PlanRequest
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.identity import code_digest
 from buildtool.base.modes import Objective, Strategy

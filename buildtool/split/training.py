@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from buildtool.base.durations import duration
 from buildtool.base.errors import MachineError, UsageError, suggest
-from buildtool.options.pixels import Normalise
+from buildtool.options.parsers import Normalise
 from buildtool.split import backend
 from buildtool.split.data import Data, Labels, Pixels, check, share_of_each
 from buildtool.split.records import keep_arrays, kept_arrays

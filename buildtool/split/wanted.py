@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from buildtool.api.requests.kinds import Split
 from buildtool.api.requests.parts import Values
-from buildtool.api.requests.split import Split
 from buildtool.base.errors import UsageError, suggest
 from buildtool.base.modes import Compared, Flip, Optimiser, Reads
-from buildtool.options.pixels import Normalise, normalise
-from buildtool.options.splitting import NETWORKS
+from buildtool.options.parsers import NETWORKS, Normalise, normalise
 from buildtool.split.types import First
 
 OUT = "split"

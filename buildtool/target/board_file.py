@@ -14,8 +14,8 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from buildtool.base.errors import Hint, TargetError, did_you_mean
-from buildtool.base.plain import Mismatch, Table, from_table, known_keys, show_size, shown
+from buildtool.base.errors import Hint, TargetError, did_you_mean, shown
+from buildtool.base.plain import Mismatch, Table, from_table, known_keys, show_size
 from buildtool.base.toml import mistakes, placed, read_toml
 from buildtool.target.hardware import Emulator, FlashImage, Memory, MemoryKind
 from buildtool.target.partitions import boundary, partition_start

@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass, replace
 from typing import Annotated
 
+from buildtool.base.errors import shown
 from buildtool.base.modes import MOST_THREADS
 from buildtool.base.plain import (
     BESIDE,
@@ -17,7 +18,6 @@ from buildtool.base.plain import (
     known_keys,
     must,
     needed,
-    shown,
     text,
     texts,
 )

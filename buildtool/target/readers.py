@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Annotated, Any
 
-from buildtool.base.errors import did_you_mean
+from buildtool.base.errors import did_you_mean, shown
 from buildtool.base.modes import MOST_THREADS
 from buildtool.base.plain import (
     Kind,
@@ -16,7 +16,6 @@ from buildtool.base.plain import (
     a_table,
     parse_size,
     show_size,
-    shown,
     size,
     text,
     texts,

@@ -13,10 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.emit.blocks import Packing, channel_head, filter_weights, words
-from buildtool.emit.groups import by_group
-from buildtool.emit.recurrent import Layout, lstm_block, svdf_block
-from buildtool.emit.wideblocks import wide_head
+from buildtool.emit.blocks import Packing, by_group, channel_head, filter_weights, wide_head, words
+from buildtool.emit.recurrent_blocks import Layout, lstm_block, svdf_block
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
 from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, Graph, Op
 

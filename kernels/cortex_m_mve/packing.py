@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.emit.blocks import Packing, channel_head, clamp, filter_weights, quantization, words
-from buildtool.emit.groups import by_group
+from buildtool.emit.blocks import Packing, by_group, channel_head, clamp, filter_weights, quantization, words
 from buildtool.emit.packing import packings
 from buildtool.graph.reference.elementwise import add_sub
 from buildtool.graph.types import (

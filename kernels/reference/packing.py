@@ -15,10 +15,10 @@ from buildtool.emit.blocks import (
     clamp,
     filter_weights,
     quantization,
+    wide_head,
     words,
 )
-from buildtool.emit.recurrent import lstm_block, svdf_block
-from buildtool.emit.wideblocks import wide_head
+from buildtool.emit.recurrent_blocks import lstm_block, svdf_block
 from buildtool.graph import reference
 from buildtool.graph.fixedpoint import quantize_multiplier, reduced_multiplier
 from buildtool.graph.limits import MAX_MEAN

@@ -13,8 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.emit.blocks import Packing, aligned, channel_head, filter_weights, words
-from buildtool.emit.groups import by_group
+from buildtool.emit.blocks import Packing, aligned, by_group, channel_head, filter_weights, words
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
 from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, Graph, Op
 

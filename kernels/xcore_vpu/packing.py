@@ -18,9 +18,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.emit.blocks import Packing, channel_head, clamp, filter_weights, quantization, words
-from buildtool.emit.groups import by_group
-from buildtool.emit.linear import LIFTS, Linear, linear_form
+from buildtool.emit.blocks import Packing, by_group, channel_head, clamp, filter_weights, quantization, words
+from buildtool.emit.linear_forms import LIFTS, Linear, linear_form
 from buildtool.emit.packing import packings
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
 from buildtool.graph.reference.elementwise import add_sub

@@ -18,8 +18,7 @@ from buildtool.emit.blocks import (
     filter_weights,
     quantization,
 )
-from buildtool.emit.bounds import Bound
-from buildtool.emit.packing import loaded
+from buildtool.emit.packing import Bound, loaded
 from buildtool.graph.reference.convolution import channel_scales
 from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, Graph, Op, OpKind
 from buildtool.target.kernels import kernels_root

@@ -31,7 +31,8 @@ from SCons.Errors import UserError
 from SCons.Node.FS import get_default_fs
 from SCons.PathList import PathList
 from SCons.Subst import Literal
-from SCons.Tool import Tool
+from SCons.Tool import Tool, createObjBuilders
+from SCons.Tool.cxx import CXXSuffixes
 
 from buildtool.client import (
     BuildtoolError,
@@ -63,6 +64,7 @@ SHORT = {
     "LINKCOMSTR": "linking $TARGET",
 }
 _COMPILED = ("toolchain", "debug", "on", "wire")  # what decides how is compiled, and not what
+_WARNING = re.compile(r"-W(?![alp],).*")  # a flag that changes nothing of what a compiler runs or reads
 EMITTED = "emitted"  # the root in an answer that a network's own folder stands for
 
 _clients: dict[str, Client] = {}
@@ -178,6 +180,7 @@ def use_board(env, board, toolchain="", work=None, verbose=False, **target):
     named = [f"{script['flag']}{_argument(node)}" for node in env["BOARD_SCRIPT"]] if script else []
     env["BOARD_LDFLAGS"] = _words([*tools["ldflags"], *named])
     env.Append(PROGEMITTER=[_needs_script, _with_map])
+    _objects_need_compiler(env)
     env["BOARD_STARTUP"] = _objects(_own(env), "startup", work.Dir("startup"))
     startup = _group(answer, "startup")
     return {**tools, "includes": [_node(env, answer, place, env.fs.Dir) for place in startup["includes"]]}
@@ -452,18 +455,41 @@ def _objects(own, name, directory, emitted=None):
         flags = {"ASPPFLAGS": [*own["ASPPFLAGS"], *folders]} if folders else {}
         node = _node(own, answer, source["file"], own.fs.File, emitted)
         made = own.Object(directory.File(source["object"]), node, **flags)
-        own.Depends(made, [*reads, _compiler(own)])
+        own.Depends(made, reads)
         objects += own.OnlyAsRecorded(made)
     return objects
 
 
-def _compiler(env):
+def _compiler(env, called="$CC $CFLAGS $CCFLAGS"):
     """Compiler and linker as a value: what they are now, with all that they say that they run and read."""
     tools = env["BOARD_ANSWER"]["tools"]
-    words = tuple(map(str, env.subst_list("$CC $CCFLAGS")[0]))
+    words = tuple(map(str, env.subst_list(called)[0]))
+    words = tuple(word for word in words if not _WARNING.fullmatch(word))
     joined = {k: os.pathsep.join(map(str, env.Flatten([value]))) for k, value in env["ENV"].items()}
     digest = _identity(words, tuple(sorted(joined.items())), tuple(tools["ldflags"]))
     return env.Value(f"the compiler {tools['identity']}, {digest}")
+
+
+def _objects_need_compiler(env):
+    """Every object of the environment is compiled again when the compiler is another one."""
+    for builder in createObjBuilders(env):
+        for suffix, emitter in [*builder.emitter.items()]:
+            if not isinstance(emitter, _WithCompiler):  # environments share their builders with their clones
+                called = "$CXX $CXXFLAGS $CCFLAGS" if suffix in CXXSuffixes else "$CC $CFLAGS $CCFLAGS"
+                builder.add_emitter(suffix, _WithCompiler(emitter, called))
+
+
+class _WithCompiler:
+    """An emitter of objects that depend on the compiler, too, where the environment has a board."""
+
+    def __init__(self, emitter, called):
+        self._emitter, self._called = emitter, called
+
+    def __call__(self, target, source, env):
+        target, source = self._emitter(target, source, env)
+        if "BOARD_ANSWER" in env:
+            env.Depends(target, _compiler(env, self._called))
+        return target, source
 
 
 @functools.cache
@@ -486,7 +512,6 @@ def _reserving(own, directory, emitted, objects, kernels):
         _node(own, answer, weights["file"], own.fs.File, emitted),
         ASPPFLAGS=[*own["ASPPFLAGS"], *_words([files["reserve"]])],
     )
-    own.Depends(room, _compiler(own))
     library = own.StaticLibrary(directory.File(f"lib{files['net']}_reserving.a"), [*code, *room, *kernels])
     own.OnlyAsRecorded([room, library])
     return library

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from buildtool_plugins.qemu.runner import command
-from buildtool_plugins.wire.sources import KINDS
+from buildtool_plugins.wire import KINDS
 
 from buildtool.api import handle
 from buildtool.api.requests import parse

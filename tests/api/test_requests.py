@@ -19,7 +19,7 @@ from buildtool.base.modes import Strategy
 from buildtool.base.session import Session
 from buildtool.graph.tflite.writer import write_model
 from buildtool.options import NESTED, OPTIONS, Group, Option
-from buildtool.options.data import DATA
+from buildtool.options.table import DATA
 from buildtool.split.wanted import Wanted, wanted
 from buildtool.zoo.drawn import NetBuilder
 
@@ -125,7 +125,7 @@ BESIDE = {"segments": {"strategy": "xcore-strips"}, "elf": {"plan": "/data/net.p
 BESIDE["image_version"] = {"sign": "/data/key.pem"}
 BESIDE["plan"] = {"elf": "/data/net.elf"}
 BESIDE |= {"flashed": {"on": "board"}, "tool": {"on": "board"}}
-BESIDE |= {option.name: {"data": "/data/a.npz"} for option in DATA if option.name != "data"}
+BESIDE |= {name: {"data": "/data/a.npz"} for name in DATA if name != "data"}
 
 
 def _last(option: Option) -> str:

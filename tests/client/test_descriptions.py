@@ -69,6 +69,22 @@ def ask(service: Service, folder: Path, code: str = "code", **more: str) -> dict
     return described(request, str(folder), code, Digests("test"), service)
 
 
+def test_another_compiler_behind_an_unchanged_script_is_asked_about_anew(
+    service: Service, tmp_path: Path
+) -> None:
+    """By its version the linker and the archiver are chosen."""
+    behind = tmp_path / "behind"
+    (tmp_path / "real/cc").write_text(f"#!/bin/sh\n. {behind}\n")
+    behind.write_text("echo clang version 22.1.8\n")
+    ask(service, tmp_path)
+    ask(service, tmp_path)
+    assert service.asked == 1
+    behind.write_text("echo clang version 21.1.1\n")
+    service.answer["board"] = "another"
+    assert ask(service, tmp_path)["board"] == "another"
+    assert service.asked == 2
+
+
 def test_the_same_question_is_answered_without_the_service(service: Service, tmp_path: Path) -> None:
     assert ask(service, tmp_path) == ask(service, tmp_path) == service.answer
     assert service.asked == 1

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from buildtool.base import errors, wire
-from buildtool.base.errors import BuildtoolError, ToolError
+from buildtool.base.errors import BuildtoolError, ToolError, from_data
 
 VALUES = st.recursive(
     st.none()
@@ -98,11 +98,11 @@ CLASSES = [c for c in vars(errors).values() if isinstance(c, type) and issubclas
 @pytest.mark.parametrize("cls", CLASSES)
 def test_errors_cross_with_their_class_and_every_field(cls: type[BuildtoolError]) -> None:
     fields = {"path": "m.tflite", "operator": "#3 ADD", "tensor": "sum", "hint": "do this"}
-    error = wire.to_error(wire.error_message(cls("wrong", **fields))["error"])
+    error = from_data(wire.error_message(cls("wrong", **fields))["error"])
     assert type(error) is cls
     assert str(error) == str(cls("wrong", **fields))
 
 
 def test_an_unknown_code_is_kept() -> None:
-    error = wire.to_error({"code": "LATER", "text": "from a newer service"})
+    error = from_data({"code": "LATER", "text": "from a newer service"})
     assert str(error) == "error: from a newer service [LATER]"

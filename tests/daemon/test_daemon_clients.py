@@ -14,10 +14,8 @@ from buildtool.base import wire
 from buildtool.base.errors import ToolError
 from buildtool.base.wire import Decoder
 from buildtool.client.endpoint import AbsentError, process_start
-from buildtool.daemon import clients as together
 from buildtool.daemon import connection
-from buildtool.daemon.clients import MOST_CLIENTS, MOST_WAITING, Clients
-from buildtool.daemon.connection import Connection
+from buildtool.daemon.connection import MOST_CLIENTS, MOST_WAITING, Clients, Connection
 from buildtool.fronts.cli import upkeep
 
 HELLO = wire.packed({"protocol": wire.PROTOCOL, "hello": {}})
@@ -145,7 +143,7 @@ def test_messages_of_very_many_values_are_refused(pairs):
 
 
 def test_who_has_read_nothing_for_longest_goes_when_all_hold_too_much(pairs, monkeypatch):
-    monkeypatch.setattr(together, "MOST_BYTES", 10 << 20)
+    monkeypatch.setattr(connection, "MOST_BYTES", 10 << 20)
     found = [pairs.one()[1] for _ in range(5)]
     for client in found[:4]:
         pairs.clock.now += 1
@@ -160,7 +158,7 @@ def test_who_has_read_nothing_for_longest_goes_when_all_hold_too_much(pairs, mon
 
 
 def test_an_answer_that_several_wait_for_counts_once(pairs, monkeypatch):
-    monkeypatch.setattr(together, "MOST_BYTES", 10 << 20)
+    monkeypatch.setattr(connection, "MOST_BYTES", 10 << 20)
     answer = bytes(8 << 20)
     for _ in range(20):
         pairs.one()[1].send_frame(answer)

@@ -12,7 +12,7 @@ from zeronet import Net
 from buildtool import api as service
 from buildtool.client.files import Located
 from buildtool.daemon import preparing
-from buildtool.daemon.jobs import Job
+from buildtool.daemon.pool import Job
 from buildtool.daemon.preparing import Budget, Preparer
 from buildtool.graph.tflite.writer import write_model
 

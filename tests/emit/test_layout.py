@@ -6,7 +6,7 @@ import pytest
 from needs import needs_tool
 from paths import ROOT
 
-from buildtool.emit.layout import COLUMNS, continued, indented, numbers, wrapped
+from buildtool.emit.ctext import COLUMNS, continued, indented, numbers, wrapped
 
 STYLE = ROOT / ".clang-format"
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from buildtool.emit.linear import linear_form
+from buildtool.emit.linear_forms import linear_form
 
 LIMITS = (-128, 127)
 

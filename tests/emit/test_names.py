@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import needs_tool
 
-from buildtool.emit.names import comment, identifier, shape
+from buildtool.emit.ctext import comment, identifier, shape
 
 HOSTILE = [
     "*/ int evil; /*",

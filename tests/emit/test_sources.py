@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from cbuilds import BUILDS, WARNINGS
+from channelnets import channel_moves
 from everyop import every_operator
 from needs import needs_tool
 from paths import ROOT
@@ -20,6 +21,7 @@ from buildtool.emit.sources import emit
 from buildtool.firmware.firmware import write_files
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
 from buildtool.options.values import PlanOptions
 from buildtool.plan.assemble.layerwise import plan
 from buildtool.plan.choose.choose import make_plan
@@ -290,3 +292,13 @@ def test_channels_of_a_state_are_padded_row_by_row():
     least = front(graph, TARGET, Settings()).assemble((Region((Group((0,)),)), Region(rows)))
     files = emit(graph, least, TARGET, "kept").files
     assert "= nn_whole(kept_state + 0, 20, 10, 2);" in str(files["kept.c"])
+
+
+def test_the_header_says_in_which_order_an_input_is_wanted():
+    graph = rewrite(read_model(write_model(channel_moves())))
+    made = front(graph, TARGET, Settings(image="stream")).plan(0)
+    header = emit(graph, made, TARGET, "moves").files["moves.h"]
+    assert b"#define MOVES_INPUT0_SHAPE {1, 19, 17, 3}" in header
+    assert b"#define MOVES_INPUT0_ORDER {0, 2, 3, 1}" in header
+    assert b"1x3x19x17" in header
+    assert b"#define MOVES_ROWS 19\n#define MOVES_ROW_BYTES 51\n" in header

@@ -15,7 +15,7 @@ from loaded import load_target
 from nativebatch import LAYERWISE, TARGET, differences, prepare, run
 
 from buildtool.api.requests import parse
-from buildtool.api.requests.validate import Validate
+from buildtool.api.requests.kinds import Validate
 from buildtool.base.session import Session
 from buildtool.firmware.run.dataset import _chosen, _Job
 from buildtool.firmware.run.inputs import sequences

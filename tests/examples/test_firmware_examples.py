@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,9 +13,7 @@ from made_up import SHOWS, reference, scores
 from needs import needs_tool
 from onecompile import once_compiled
 from paths import ROOT
-
-EXAMPLES = ROOT / "examples"
-LEFT_OUT = shutil.ignore_patterns("build", "networks", ".sconsign.dblite")
+from programs import SCONS, copied, said
 
 pytestmark = pytest.mark.slow
 
@@ -27,39 +23,14 @@ def compilers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return once_compiled(tmp_path_factory)
 
 
-def copied(name: str, tmp_path: Path) -> Path:
-    """An example alone, far from this repository."""
-    folder = tmp_path / "firmware"
-    shutil.copytree(EXAMPLES / name, folder, ignore=LEFT_OUT)
-    return folder
-
-
-def said(folder: Path, compilers: dict[str, str], *words: str) -> str:
-    done = subprocess.run(
-        words,
-        cwd=folder,
-        env=os.environ | compilers,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=1800,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-    return done.stdout
-
-
 def test_an_application_with_newlib_prints_through_stdio(tmp_path: Path, compilers: dict[str, str]) -> None:
     needs_tool("arm-none-eabi-gcc")
     needs_tool("qemu-system-arm")
-    folder = copied("newlib_firmware", tmp_path)
-    shown = said(folder, compilers, sys.executable, "-m", "SCons", "-Q", "-j2", "run")
+    folder = copied("newlib_firmware", tmp_path / "firmware")
+    shown = said(folder, *SCONS, "-j2", "run", environment=compilers)
     assert re.findall(SHOWS, shown) == [scores()]
     assert "warning" not in shown
-    assert (
-        said(folder, compilers, sys.executable, "-m", "SCons", "-Q", "build/app.elf").count("up to date") == 1
-    )
+    assert said(folder, *SCONS, "build/app.elf", environment=compilers).count("up to date") == 1
 
 
 def picture() -> np.ndarray:
@@ -71,8 +42,8 @@ def picture() -> np.ndarray:
 
 def test_a_camera_streams_its_rows(tmp_path: Path, compilers: dict[str, str]) -> None:
     needs_tool("qemu-system-arm")
-    folder = copied("camera_firmware", tmp_path)
-    shown = said(folder, compilers, sys.executable, "-m", "SCons", "-Q", "-j2", "run")
+    folder = copied("camera_firmware", tmp_path / "firmware")
+    shown = said(folder, *SCONS, "-j2", "run", environment=compilers)
     expected = reference("mobilenetv2:size=32,alpha=0.35,classes=10", picture())
     assert len(set(expected.split())) > 4
     assert re.findall(SHOWS, shown) == [expected]
@@ -83,10 +54,10 @@ def test_a_camera_streams_its_rows(tmp_path: Path, compilers: dict[str, str]) ->
 def test_a_cxx17_application_is_built_by_make_from_a_bundle(tmp_path: Path) -> None:
     needs_tool("arm-none-eabi-gcc")
     needs_tool("qemu-system-arm")
-    folder = copied("bundle_firmware", tmp_path)
+    folder = copied("bundle_firmware", tmp_path / "firmware")
     words = ("build", "ds_cnn", "--board", "cortex-m4", "--name", "keywords", "--bundle", "--out", "networks")
-    said(folder, {}, sys.executable, "-m", "buildtool", *words)
-    shown = said(folder, {}, "make", "-s", "-j2", "run")
+    said(folder, sys.executable, "-m", "buildtool", *words)
+    shown = said(folder, "make", "-s", "-j2", "run")
     assert re.findall(SHOWS, shown) == [scores()]
     assert "warning" not in shown
     assert subprocess.run(["make", "-q"], cwd=folder, check=False).returncode == 0
@@ -99,4 +70,6 @@ def test_what_examples_have_in_common_is_the_same() -> None:
         ("keyword_firmware", "camera_firmware", ["print.h", "print_host.c", "print_semihosting.c"]),
     ):
         for name in names:
-            assert (EXAMPLES / one / name).read_bytes() == (EXAMPLES / other / name).read_bytes()
+            assert (ROOT / "examples" / one / name).read_bytes() == (
+                ROOT / "examples" / other / name
+            ).read_bytes()

@@ -137,6 +137,30 @@ def test_a_header_in_a_folder_that_a_variable_names_is_seen(tree, cache, monkeyp
     assert compiled(tree) == clean
 
 
+def test_a_macro_that_only_a_header_of_the_flags_asks_about_is_a_part_of_the_object(tree, cache):
+    """The source does not mention it; the header that the compiler is told to read first does."""
+    (tree / "first.h").write_text("#if NN_MADE_UP == 2\nint b = 5;\n#endif\n")
+    for flags in (("-include", str(tree / "first.h")), ("-include", "first.h", f"-I{tree}")):
+        one = compiled(tree, flags=(*flags, "-DNN_MADE_UP=1"))
+        assert compiled(tree, flags=(*flags, "-DNN_MADE_UP=2")) != one
+        assert compiled(tree, flags=(*flags, "-DNN_MADE_UP=1")) == one
+
+
+def test_a_macro_that_only_another_macro_of_the_flags_mentions_is_a_part_of_the_object(tree, cache):
+    (tree / "src" / "own.h").write_text("#define OWN CHOICE\n")
+    one = compiled(tree, flags=("-DCHOICE=NN_MADE_UP", "-DNN_MADE_UP=1"))
+    assert compiled(tree, flags=("-DCHOICE=NN_MADE_UP", "-DNN_MADE_UP=2")) != one
+    (tree / "src" / "own.h").write_text("#define OWN NN_CHOICE\n")
+    one = compiled(tree, flags=("-DNN_CHOICE=NN_MADE_UP", "-DNN_MADE_UP=1"))
+    assert compiled(tree, flags=("-DNN_CHOICE=NN_MADE_UP", "-DNN_MADE_UP=2")) != one
+
+
+def test_a_macro_with_arguments_is_a_part_of_the_key(tree, cache):
+    (tree / "src" / "own.h").write_text("#define OWN NN_MADE_UP(3)\n")
+    one = compiled(tree, flags=("-DNN_MADE_UP(x)=(x)",))
+    assert compiled(tree, flags=("-DNN_MADE_UP(x)=(x+1)",)) != one
+
+
 def test_a_wrapper_that_changes_is_another_compiler(tree, cache, runs):
     wrapper = tree / "cc"
 

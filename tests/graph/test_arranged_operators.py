@@ -247,8 +247,10 @@ def test_integers_from_shapes_are_folded_as_litert_computes_them():
     wanted = [*found.values(), *vectors.values(), *parts, *halves, *odd]
     data = sheet.bytes([x], [x])
     from buildtool.graph.tflite.flat import FlatFile
-    from buildtool.graph.tflite.shapevalues import ShapeValues
+    from buildtool.graph.tflite.network import Network
+    from buildtool.graph.tflite.shapevalues import follow_shapes
 
-    known, computed = ShapeValues(FlatFile(data)), run(data, [np.zeros((1, 4, 6, 2), np.int8)])
+    network, computed = Network(FlatFile(data)), run(data, [np.zeros((1, 4, 6, 2), np.int8)])
+    follow_shapes(network)
     for index in wanted:
-        assert known(index) == tuple(computed[index].reshape(-1).tolist()), sheet.operators[index - 8]
+        assert np.array_equal(network.known[index], computed[index]), sheet.operators[index - 8]

@@ -15,8 +15,8 @@ from onnxnets import Qdq, read
 from zoo_networks import built
 
 from buildtool.base.errors import BuildtoolError, ModelError, ToolError, UnsupportedError
-from buildtool.graph.onnxqdq import build
-from buildtool.graph.onnxqdq.reader import read_qdq
+from buildtool.graph.onnx import build
+from buildtool.graph.onnx.reader import read_qdq
 
 _settings = settings(derandomize=True, deadline=None, max_examples=150)
 

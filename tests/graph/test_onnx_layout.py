@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from buildtool.graph.onnxqdq.layout import (
+from buildtool.graph.onnx.layout import (
     Layout,
     between,
     canonical,

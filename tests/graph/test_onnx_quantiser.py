@@ -8,7 +8,7 @@ import onnx
 import pytest
 from paths import TESTS
 
-from buildtool.graph.onnxqdq.reader import read_qdq
+from buildtool.graph.onnx.reader import read_qdq
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.reference import execute
 from buildtool.graph.reference import execute_op as computed

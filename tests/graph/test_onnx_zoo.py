@@ -5,7 +5,7 @@ import pytest
 from onnxexport import Style, export
 from zoo_networks import ALL, built
 
-from buildtool.graph.onnxqdq.reader import read_qdq
+from buildtool.graph.onnx.reader import read_qdq
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.topology import topology_digest
 

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.flow import fused, lives, peak
-from buildtool.graph.onnxflow import read_onnx
+from buildtool.graph.onnx.flow import read_onnx
 
 
 def info(name, shape, kind=TensorProto.FLOAT):

@@ -20,7 +20,7 @@ def named(found: OpDef) -> list[tuple[str, str]]:
     """(package, name) of every function that a definition names."""
     names = [("graph.reference", name) for name in (found.reference, found.wide, found.byte) if name]
     names += [("graph.tflite", spelling.decode) for spelling in found.read]
-    names += [("graph.onnxqdq", rule) for rule in found.onnx.values()]
+    names += [("graph.onnx", rule) for rule in found.onnx.values()]
     names += [("graph", name) for name in (found.whole, found.copies) if name]
     return names + ([("graph.tflite", found.written)] if isinstance(found.written, str) else [])
 

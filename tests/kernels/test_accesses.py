@@ -11,7 +11,7 @@ import itertools
 import numpy as np
 import pytest
 from accesses import image_of, strange, traced, unseen
-from boardcalls import recording
+from boardcalls import collect, record, recording
 from kernelcases import activation_tensor, case, means, pairs
 from linecases import line_calls
 from loaded import load_target
@@ -19,7 +19,7 @@ from needs import needs_tool
 from paths import TESTS
 from placement import run_pieces, run_whole
 from recurrentnets import drawn_lstm, drawn_svdf, inputs_for_steps
-from test_riscv_board import STRATEGIES, collect, record
+from test_emulated_families import STRATEGIES
 from wholecalls import whole_call
 from widecases import conv, depthwise, pool, softmax
 
@@ -114,7 +114,7 @@ def windowed_calls(family):
         needs_tool("qemu-system-xtensa")
     with recording(BOARDS[family], family) as recorder:
         for kind in STRATEGIES:
-            record(recorder, kind, 2)
+            record(recorder, STRATEGIES[kind], 8)
         collect(pairs((OpKind.MAXIMUM, OpKind.MINIMUM)), 12, run_whole)
         for seed, rare in enumerate(rare_cases()):
             run_whole(rare)

@@ -13,8 +13,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from buildtool_plugins.cortex_m.ask_cmsis_nn import sizes
-from buildtool_plugins.cortex_m.cmsis_nn import HEADERS, cmsis_nn
+from buildtool_plugins.cortex_m.cmsis_nn import HEADERS, cmsis_nn, sizes
 from cbuilds import BUILDS, WARNINGS
 from everyop import every_operator
 from kernelboard import Call, Firmware, Memory
@@ -243,7 +242,7 @@ def test_a_library_that_changes_behind_a_plan_stops_with_what_was_wanted(tmp_pat
     (path,) = copy.rglob("*get_buffer_sizes_s8.c")
     path.write_text(path.read_text().replace("((taps + 15) / 16) * 16", "taps + 1000"))
     monkeypatch.setattr("buildtool_plugins.cortex_m.cmsis_nn.sizes", lambda *_, **__: asked)
-    monkeypatch.setattr("buildtool_plugins.cortex_m.ask_cmsis_nn._answer", lambda *_: 192)
+    monkeypatch.setattr("buildtool_plugins.cortex_m.cmsis_nn._answer", lambda *_: 192)
     with pytest.raises(ToolError) as caught:
         validate(model, "cortex-m55", str(copy))
     assert "bytes of scratch of CMSIS-NN: 1180 wanted, 192 given" in caught.value.text

@@ -20,8 +20,7 @@ from vectorcases import windowed as large
 from vpu16_twin import expected, output, rounded_sums
 
 from buildtool.base.modes import Requantise
-from buildtool.emit.bounds import bound
-from buildtool.emit.packing import loaded
+from buildtool.emit.packing import loaded, proven_bound
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier, quantize_multiplier
 from buildtool.graph.reference import execute_op
 from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, OpKind
@@ -153,7 +152,7 @@ def check(case, how, seed):
     """Runs a case as plans do; how many channels are rounded, and the outputs that there are."""
     graph, op = case.graph, case.op
     variant = select(target(), graph, op)
-    proven = bound(graph, op, variant)
+    proven = proven_bound(graph, op, variant)
     if proven is None:
         return 0, set()
     factors, lanes = PACKING.factors_of(graph, op), PACKING.lanes_of(op, proven.channels)

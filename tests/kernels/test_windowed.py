@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from ckernels import catalogue
+from groupcases import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelcases import windowed
@@ -15,37 +16,26 @@ from buildtool.plan.schedule.overlap import distance
 from buildtool.target.types import Contract
 
 EXAMPLES = settings(max_examples=40, derandomize=True, deadline=None)
-OVERLAPPING = {
-    "convolution",
-    "depthwise",
-    "elementwise",
-    "normalisation",
-    "pairs",
-    "pool",
-    "prelu",
-    "softmax",
-}
-OVERLAPPING |= {"table"}
-
-
+KINDS = windowed | {"grouped": grouped()}
+NEVER_OVER_INPUTS = {"dense", "resize", "transpose_convolution"}
 SLOW = {"resize", "transpose_convolution", "prelu", "normalisation"}
 
 
 @pytest.mark.parametrize(
-    "kind", [pytest.param(k, marks=[pytest.mark.slow] if k in SLOW else []) for k in sorted(windowed)]
+    "kind", [pytest.param(k, marks=[pytest.mark.slow] if k in SLOW else []) for k in sorted(KINDS)]
 )
 def test_every_placement_gives_litert_s_bytes(kind):
     """Whatever lies around in memory; nothing is written but the output."""
     ways = Counter()
 
     @EXAMPLES
-    @given(case=windowed[kind], seed=st.integers(0, 999))
+    @given(case=KINDS[kind], seed=st.integers(0, 999))
     def run(case, seed):
         expected = run_graph(case.graph, case.inputs)[case.op.outputs[0]]
         ways.update(check_placements(case, seed, catalogue()[case.op.kind].overlap, expected))
 
     run()
-    assert set(ways) == set(WAYS) - (set() if kind in OVERLAPPING else {"over"})
+    assert set(ways) == set(WAYS) - ({"over"} if kind in NEVER_OVER_INPUTS else set())
 
 
 def test_an_output_put_right_on_its_input_goes_wrong_where_a_distance_is_due():

@@ -19,13 +19,14 @@ from buildtool.base.errors import BuildtoolError, PlanError
 from buildtool.emit.image import weight_image
 from buildtool.emit.sources import emit
 from buildtool.graph.numbering import numbered
-from buildtool.graph.onnxqdq.reader import read_qdq
+from buildtool.graph.onnx.reader import read_qdq
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
+from buildtool.options.values import PlanOptions
 from buildtool.plan.assemble.layerwise import plan as layerwise
-from buildtool.plan.baselines.strips import best_strips
 from buildtool.plan.check.check import check
+from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.choose.least import best_plan
 from buildtool.plan.choose.limits import Limits
 from buildtool.plan.codec import to_bytes
@@ -79,7 +80,7 @@ def bottlenecks():
 @pytest.mark.parametrize("seed", range(2))
 def test_searched_strips_are_the_same_for_another_guise(seed):
     """Though a user names an operator by its number in the file, which the search must not see."""
-    planner = lambda g, t: best_strips(g, t, max_f=2.0)  # noqa: E731
+    planner = lambda g, t: make_plan(g, t, PlanOptions(strategy="xcore-strips", max_f=2.0))  # noqa: E731
     assert any(region.is_streamed for region in planner(bottlenecks(), make_target()).regions)
     assert_shared(bottlenecks(), seed, planner)
 

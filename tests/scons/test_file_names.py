@@ -4,12 +4,12 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from onecompile import once_compiled
 from paths import ROOT
+from programs import scons, with_tools
 
 from buildtool import zoo
 from buildtool.client import turns
@@ -41,38 +41,13 @@ def compilers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return once_compiled(tmp_path_factory)
 
 
-def project(folder: Path) -> Path:
-    """The checkout's SConstruct and its tools in a new folder."""
-    folder.mkdir(parents=True)
-    shutil.copy(ROOT / "SConstruct", folder)
-    shutil.copytree(ROOT / "site_scons", folder / "site_scons", ignore=shutil.ignore_patterns("__pycache__"))
-    return folder
-
-
-def scons(folder: Path, *words: str, status: int = 0, home: Path = ROOT, **variables: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "SCons", "-Q", "-j2", *words],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": f"{home}{os.pathsep}{home / 'plugins'}"} | variables,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="surrogateescape",
-        timeout=1800,
-        check=False,
-    )
-    assert done.returncode == status, done.stdout
-    return done.stdout
-
-
 def nothing_ran(folder: Path) -> bool:
     return not list(folder.rglob("ran"))
 
 
 @pytest.mark.parametrize("word", ["-h", "-n"])
 def test_a_name_is_not_python(tmp_path: Path, word: str) -> None:
-    folder = project(tmp_path / "project")
+    folder = with_tools(tmp_path / "project")
     (folder / "m").mkdir()
     (folder / f"m/{PYTHON}.tflite").write_bytes(zoo.build("ds_cnn"))
     (folder / f"{PYTHON}.toml").write_text('extends = "host"\n')
@@ -85,7 +60,7 @@ def test_a_name_is_not_python(tmp_path: Path, word: str) -> None:
 def test_any_name_of_project_model_and_board_is_built_and_run(
     tmp_path: Path, compilers: dict[str, str]
 ) -> None:
-    folder = project(tmp_path / SHELL)
+    folder = with_tools(tmp_path / SHELL)
     model, board = (f"{name}{SHELL}{NOT_UTF8}{end}" for name, end in (("-m", ".tflite"), ("-b", ".toml")))
     (folder / model).write_bytes(zoo.build("ds_cnn"))
     (folder / board).write_text('extends = "cortex-m4"\n')
@@ -100,7 +75,7 @@ def test_any_name_of_project_model_and_board_is_built_and_run(
 
 @pytest.mark.slow
 def test_any_name_of_a_folder_for_what_is_built_is_one(tmp_path: Path, compilers: dict[str, str]) -> None:
-    folder = project(tmp_path / "project")
+    folder = with_tools(tmp_path / "project")
     (folder / "SConstruct").write_text(CUSTOM)
     (folder / "main.c").write_text(MAIN)
     (folder / "net(1).tflite").write_bytes(zoo.build("ds_cnn"))
@@ -112,7 +87,7 @@ def test_any_name_of_a_folder_for_what_is_built_is_one(tmp_path: Path, compilers
 
 @pytest.mark.slow
 def test_any_name_of_the_checkout_is_one(tmp_path: Path) -> None:
-    home = project(tmp_path / SHELL)
+    home = with_tools(tmp_path / SHELL)
     for name in ("buildtool", "plugins", "kernels"):
         shutil.copytree(ROOT / name, home / name, ignore=shutil.ignore_patterns("__pycache__"))
     made = "build/cortex-m4"
@@ -123,7 +98,7 @@ def test_any_name_of_the_checkout_is_one(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_looks_like_an_option_is_refused(tmp_path: Path) -> None:
-    folder = project(tmp_path / "project")
+    folder = with_tools(tmp_path / "project")
     (folder / "SConstruct").write_text(CUSTOM.replace('FOLDER = "', 'FOLDER = "-'))
     said = scons(folder, status=2)
     assert "cannot build in a folder whose name begins with a dash: -o,u;t" in said

@@ -6,8 +6,6 @@ import mmap
 import os
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -16,6 +14,7 @@ import pytest
 from buildtool_plugins.tools.find import find_clang
 from onecompile import once_compiled
 from paths import ROOT
+from programs import scons, with_tools
 from retrained import retrained_model
 
 from buildtool import zoo
@@ -65,28 +64,12 @@ class Tree:
     """A folder with the SConstruct and its tools; `home` is the checkout whose buildtool they ask."""
 
     def __init__(self, folder: Path, home: Path, variables: dict[str, str]) -> None:
-        self.folder, self.home = folder, home
+        self.folder, self.home = with_tools(folder), home
         self.variables = variables | {"XDG_CACHE_HOME": str(folder.parent / "cache")}
-        folder.mkdir()
-        shutil.copy(ROOT / "SConstruct", folder)
-        ignore = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / "site_scons", folder / "site_scons", ignore=ignore)
         (folder / "site_scons/site_init.py").write_text(TOLD)
 
     def scons(self, *words: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "SCons", "-Q", *words],
-            cwd=self.folder,
-            env=os.environ | {"PYTHONPATH": str(self.home)} | self.variables,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=1800,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout
-        return done.stdout
+        return scons(self.folder, *words, home=self.home, **self.variables)
 
     def ran(self, *words: str) -> list[str]:
         """What ran, in order, with the paths as below the build's or the checkout's folder."""
@@ -184,7 +167,9 @@ def test_only_what_a_change_concerns_is_made_anew(
 
     # nothing to do: no line, no service; the compiler is asked what it is
     lines = tree.scons("ram=8K", *words).splitlines()
-    asked = [line for line in lines if line.startswith("started ") and " empty." in line]
+    asked = [
+        line for line in lines if line.startswith("started ") and re.search(r" empty\.| --version$", line)
+    ]
     assert [line for line in lines if not line.endswith("is up to date.") and line not in asked] == []
 
     # the same plan from a file, then another one in its place
@@ -225,6 +210,44 @@ def test_another_compiler_behind_an_unchanged_script_compiles_and_links_everythi
     assert tree.ran("-j1", *words) == made
     assert (tree.folder / f"{M4}/linked/net.elf").read_bytes().endswith(b"other")
     assert tree.ran(*words) == []
+
+
+OWN = """
+import os
+DefaultEnvironment(tools=[])
+env = Environment(tools=["cc", "c++", "link", "ar", "as", "buildtool_network"], ENV=dict(os.environ))
+env.UseBoard("cortex-m4")
+env.Replace(CXX=env["CC"])
+app = env.Clone()
+app.Append(CCFLAGS=["-DAPP"])
+app.Object("one.o", "one.c")
+app.StaticLibrary("two", ["two.c", "three.S", "four.cpp"])
+"""
+
+
+def test_the_users_own_objects_are_compiled_again_by_another_compiler_behind_an_unchanged_script(
+    tmp_path: Path,
+) -> None:
+    """Also with another variable of the compiler, of which SCons knows nothing either."""
+    tree, behind = quick_tree(tmp_path / "tree", tmp_path)
+    (tree.folder / "SConstruct").write_text(OWN)
+    names = ("one.c", "two.c", "three.S", "four.cpp")
+    for name in names:
+        (tree.folder / name).touch()
+    objects = sorted(f"{'assembling' if name.endswith('S') else 'compiling'} {name}" for name in names)
+
+    def made() -> list[str]:
+        return sorted(line for line in tree.ran() if line.split(" ")[1] in names)
+
+    assert made() == objects
+    assert made() == []
+    with behind.open("a") as file:
+        file.write('printf other >> "$output"\n')
+    assert made() == objects
+    assert (tree.folder / "one.o").read_bytes() == b"other"
+    tree.variables["CCC_OVERRIDE_OPTIONS"] = "# +-O1"
+    assert made() == objects
+    assert made() == []
 
 
 @pytest.mark.slow

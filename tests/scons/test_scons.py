@@ -14,6 +14,7 @@ from elftools.elf.elffile import ELFFile
 from needs import needs_tool
 from onecompile import once_compiled
 from paths import ROOT
+from programs import SCONS, scons, with_tools
 
 from buildtool import zoo
 from buildtool.api import handle
@@ -35,23 +36,16 @@ class Project:
     """A folder with the SConstruct and its tools; `compilers` are variables that name them."""
 
     def __init__(self, folder: Path, compilers: dict[str, str]) -> None:
-        self.folder, self.compilers = folder, compilers
-        shutil.copy(ROOT / "SConstruct", folder)
-        shutil.copytree(
-            ROOT / "site_scons", folder / "site_scons", ignore=shutil.ignore_patterns("__pycache__")
-        )
+        self.folder, self.compilers = with_tools(folder), compilers
 
     def scons(self, *words: str, status: int = 0) -> str:
         """What `scons -Q words` says, its exit status checked."""
-        started = self.start(*words)
-        said, _ = started.communicate(timeout=1800)
-        assert started.returncode == status, said
-        return said
+        return scons(self.folder, *words, status=status, **self.compilers)
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         """`scons -Q words`, running."""
         return subprocess.Popen(
-            [sys.executable, "-m", "SCons", "-Q", *words],
+            [*SCONS, *words],
             cwd=self.folder,
             env=os.environ | {"PYTHONPATH": str(ROOT)} | self.compilers,
             stdin=subprocess.DEVNULL,

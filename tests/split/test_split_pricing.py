@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from buildtool.fronts.cli import main as cli
-from buildtool.options.splitting import SPLITTING
+from buildtool.options import OPTIONS, Group
 from buildtool.split import tables
 from buildtool.split.pricing import Point, Price
 from buildtool.split.run import rank
@@ -167,9 +167,10 @@ def test_wrong_words_are_refused_before_anything_is_loaded(
 
 def test_the_defaults_that_the_table_says_are_those_of_a_training() -> None:
     request = {"kind": "split", "network": "vgg16", "train_data": "d", "board": "host"}
-    said = {one.name: one.default for one in SPLITTING if one.default}
+    of_split = [one for one in OPTIONS if one.group is Group.SPLIT]
+    said = {one.name: one.default for one in of_split if one.default}
     said.pop("flash")  # the board's memory
-    numbers = {one.name for one in SPLITTING if one.number}
+    numbers = {one.name for one in of_split if one.number}
     given = {name: int(text) if name in numbers else text for name, text in said.items()}
     assert wanted({**request, **given}) == wanted(request)
 

@@ -14,7 +14,7 @@ import splitnets
 from needs import needs_package
 
 from buildtool.base.errors import MachineError, ModelError, UsageError
-from buildtool.options.pixels import NAMED
+from buildtool.options.parsers import NAMED
 from buildtool.split import backend, training
 from buildtool.split.training import Batches
 from buildtool.split.wanted import Settings

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from buildtool_plugins.qemu import counter, runner
+from buildtool_plugins.qemu import counting, runner
 from buildtool_plugins.tools.sandbox import run_program
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
@@ -72,12 +72,12 @@ def traced(firmware: Firmware, calls: Sequence[Call]) -> tuple[list[Done], list[
     board, elf = load_board(firmware.board), firmware.image()
     image = image_of(elf)
     blocks, cases = firmware.cases(calls)
-    request = RunRequest({"cases.bin": cases}, ("results.bin", counter.OUTPUT), timeout=600.0, count=True)
-    plugin = counter.counting_plugin(SOURCE)
+    request = RunRequest({"cases.bin": cases}, ("results.bin", counting.OUTPUT), timeout=600.0, count=True)
+    plugin = counting.counting_plugin(SOURCE)
     watched = f"memory={image.memory[0]}:{image.memory[1] - image.memory[0]}"
-    line = runner.counting(runner.command(board, elf), plugin, [watched])
+    line = runner.with_plugin(runner.command(board, elf), plugin, [watched])
     files, _ = run_program(line, request, what="the traced calls", links=(plugin,))
-    seen = _parsed(files[counter.OUTPUT].decode("ascii"))
+    seen = _parsed(files[counting.OUTPUT].decode("ascii"))
     assert len(seen) == sum(call.repeats for call in calls)
     return results_of(files["results.bin"], blocks), seen
 

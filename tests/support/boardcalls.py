@@ -15,14 +15,17 @@ import contextlib
 import ctypes
 import functools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import ckernels
 import numpy as np
 import placement
 from accesses import image_of, strange, traced, unseen
 from ckernels import View, of_an_operator
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from kernelboard import Address, Call, Done, Firmware, Memory
 from loaded import load_target
 
@@ -222,3 +225,26 @@ def recording(board: str, family: str) -> Iterator[Recorder]:
         yield recorder
     finally:
         placement.compute = plain
+
+
+def collect(strategy: st.SearchStrategy[Any], count: int, use: Callable[[Any], object]) -> None:
+    """Calls `use` with so many examples, the same every time."""
+
+    @settings(max_examples=count, derandomize=True, deadline=None, database=None)
+    @given(data=strategy)
+    def each(data: Any) -> None:
+        use(data)
+
+    each()
+
+
+def record(recorder: Recorder, strategy: st.SearchStrategy[Any], count: int) -> int:
+    """Records so many cases, each in one of the placements; how many calls the family served."""
+
+    def place(drawn: tuple[Any, str, int]) -> None:
+        case, how, seed = drawn
+        placement.run_placed(case, how, seed, select(recorder.target, case.graph, case.op).overlap)
+
+    before = recorder.kernels.total()
+    collect(st.tuples(strategy, st.sampled_from(placement.WAYS), st.integers(0, 999)), count, place)
+    return recorder.kernels.total() - before

@@ -13,10 +13,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from buildtool.api import handle
 from buildtool.api.requests import parse
 from buildtool.base.modes import Reference
 from buildtool.base.session import Session
@@ -27,6 +29,7 @@ from buildtool.firmware.run.compare import Array, difference, reference
 from buildtool.firmware.run.execute import Outcome, built, execute
 from buildtool.firmware.run.inputs import seeded
 from buildtool.graph.secondpass import with_second_passes
+from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph, SecondPass
 from buildtool.plan.models import load_network, tflite_file
 from buildtool.plan.types import Plan
@@ -108,3 +111,20 @@ def exact(
     assert sum(np.unique(np.frombuffer(raw, np.uint8)).size for raw in answers) >= 2
     assert outcome.arena_high_water <= made.plan.arena_bytes
     return Run(made, sources, outcome, str(outcome.reality.level))
+
+
+def file_of(network: Graph | bytes, folder: Path, name: str = "net") -> str:
+    """The path of the .tflite that a network is written to."""
+    path = folder / f"{name}.tflite"
+    path.write_bytes(write_model(network) if isinstance(network, Graph) else network)
+    return str(path)
+
+
+def validated(model: str, board: str, options: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """What `validate` of every tensor against LiteRT answers; fails if one differs."""
+    request = {"kind": "validate", "model": model, "board": board, "options": options, "inputs": 2}
+    answer: dict[str, Any] = handle({**request, "reference": "litert", "tensors": True, "seed": 5, **more})
+    assert answer["exact"], answer["first_difference"]
+    assert answer["reference"]["name"] == "litert"
+    assert answer["arena_high_water"] <= answer["arena_bytes"]
+    return answer

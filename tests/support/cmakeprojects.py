@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from needs import needs_tool
+from programs import ran
 
 # The lines of Ninja and of Make about rules; what they say besides is of no interest.
 # The content of a network's files is compared in every build.
@@ -45,7 +46,7 @@ class CMakeProject:
         self.generator = generator
         # A build asks the same question several times; what is kept for one test is no other's.
         kept = {"BUILDTOOL_CACHE": "on", "XDG_CACHE_HOME": str(folder.parent / "kept")}
-        self.environment = os.environ | kept | dict(environment or {})
+        self.environment = kept | dict(environment or {})
         self.variables = {"buildtool_DIR": cmake_dir} | variables
         if text:
             folder.mkdir(parents=True, exist_ok=True)
@@ -88,15 +89,6 @@ class CMakeProject:
 
     def _run(self, program: str, *words: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
         needs_tool("ninja" if "Ninja" in self.generator else "make")
-        path = os.pathsep.join([str(Path(sys.executable).parent), self.environment.get("PATH", "")])
-        return subprocess.run(
-            [needs_tool(program), *words],
-            cwd=folder or self.folder,
-            env=self.environment | {"PATH": path, "CLICOLOR": "0", "MAKEFLAGS": ""},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=1800,
-            check=False,
-        )
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        environment = {"PATH": path, **self.environment, "CLICOLOR": "0", "MAKEFLAGS": ""}
+        return ran(folder or self.folder, needs_tool(program), *words, environment=environment)

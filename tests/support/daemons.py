@@ -18,7 +18,8 @@ from typing import Any
 
 import pytest
 
-from buildtool.base import folders, wire
+from buildtool.base import folders
+from buildtool.base.errors import from_data
 from buildtool.client import daemon as client
 from buildtool.client import endpoint as places
 from buildtool.client.endpoint import Endpoint, process_start
@@ -66,7 +67,7 @@ class Daemon:
         finally:
             link.close()
         if "error" in message:
-            raise wire.to_error(message["error"])
+            raise from_data(message["error"])
         return message["answer"]
 
     def asking(self, request: Mapping[str, Any], cache: str = "on") -> Asking:

@@ -1,8 +1,7 @@
 """Runs many small networks in one native program, under sanitizers, and compares every tensor.
 
     jobs = [prepare(graph, f"n{i}", seed=i) for i, graph in enumerate(graphs)]
-    for job, runs in zip(jobs, run(jobs, folder)):
-        assert differences(job, runs) == []
+    assert_exact(jobs, folder)
 
 One program for many networks, because linking is what takes the time; it also shows that networks
 live side by side. Arenas come from the allocator, so the sanitizer sees every byte outside of them.
@@ -13,11 +12,12 @@ from __future__ import annotations
 import struct
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 from graphs import inputs_for
+from hypothesis import HealthCheck, Phase, settings
 from loaded import load_target
 
 from buildtool.emit.sources import Sources, emit, kernel_sources
@@ -28,10 +28,11 @@ from buildtool.firmware.run.validation import SANITIZERS
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.types import Graph
+from buildtool.graph.types import Graph, OpKind
 from buildtool.options.values import PlanOptions
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.choose import make_plan
+from buildtool.plan.search.front import Settings, front
 from buildtool.plan.types import Plan
 from buildtool.target.kernels import kernel_includes
 from buildtool.target.registry import plugin
@@ -44,6 +45,14 @@ EMITTED = (*WARNINGS, "-O0")
 TARGET = "host"
 LAYERWISE = PlanOptions(strategy="layerwise")
 TRACE, OUTPUT, INPUT, ARENA = 0, 1, 2, 3  # kinds of record
+# For examples that are batches, each a program of its own: shrinking would take hours.
+BATCHES = settings(
+    derandomize=True,
+    deadline=None,
+    max_examples=1,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
 LONGEST = 600.0  # seconds, for a loop that never ends
 JUNK = (0xA5, 0x5A)  # what an arena is full of before a run, by turns
 
@@ -151,6 +160,18 @@ int main(void) {
 
 
 Planner = Callable[[Graph, Target], Plan]
+Change = Callable[[Graph, Target], Graph]
+
+
+def front_point(chosen: Settings, part: float) -> Planner:
+    """Plans a point of the front (a fraction of its points); the image is whole where several read it."""
+
+    def plan(graph: Graph, target: Target) -> Plan:
+        is_whole = len(graph.consumers().get(graph.inputs[0], ())) != 1
+        found = front(graph, target, replace(chosen, image="resident") if is_whole else chosen)
+        return found.plan(round(part * (len(found.points) - 1)))
+
+    return plan
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,15 +221,18 @@ def prepare(
     seed: int = 0,
     patterns: Sequence[str] = ("random", "extremes"),
     planner: Planner | None = None,
+    change: Change | None = None,
 ) -> Job:
     """Writes, reads, rewrites, plans, checks and emits; a set of inputs for each pattern.
 
-    `planner`: makes the plan in place of what `options` ask for.
+    `planner`: makes the plan in place of what `options` ask for, of the rewritten graph, or of what `change`
+    makes of it.
     """
     model = write_model(graph)
     source = read_model(model)
-    rewritten = rewrite(source)
     target = load_target(TARGET)
+    rewritten = rewrite(source)
+    rewritten = change(rewritten, target) if change else rewritten
     plan = planner(rewritten, target) if planner else make_plan(rewritten, target, options)
     check(plan, rewritten, target)
     inputs = [inputs_for(rewritten, seed + i, pattern) for i, pattern in enumerate(patterns)]
@@ -336,3 +360,22 @@ def differences(job: Job, runs: Sequence[Run]) -> list[str]:
             for wrong in difference(job.graph, number, one.tensors, expected, partial):
                 found.append(f"{job.sources.net} against {name}: {wrong.json()}")
     return found
+
+
+def assert_exact(jobs: Sequence[Job], folder: Path) -> list[list[Run]]:
+    """Builds one program of all jobs and runs it; fails if a tensor of any differs."""
+    found = run(jobs, folder)
+    for job, runs in zip(jobs, found, strict=True):
+        assert differences(job, runs) == [], (job.plan, job.source)
+    return found
+
+
+def streamed_kinds(jobs: Sequence[Job]) -> set[OpKind]:
+    """The kinds of operators that run inside a streamed region."""
+    return {
+        job.graph.ops[position].kind
+        for job in jobs
+        for region in job.plan.regions
+        if region.is_streamed
+        for position in region.ops
+    }

@@ -12,7 +12,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from onnxexport import NHWC, from_file
 
-from buildtool.graph.onnxqdq.reader import read_qdq
+from buildtool.graph.onnx.reader import read_qdq
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import Graph

@@ -181,7 +181,7 @@ TOPOLOGIES: dict[str, Callable[[_Net], list[int]]] = {
 }
 
 
-# With state, and of int16: see test_state_networks.py, test_recurrent_networks.py, test_wide_networks.py.
+# With state, and of int16: see test_state_networks.py, test_operators_on_boards.py.
 OTHERS: dict[str, Callable[[int], Graph]] = {
     "audio_int16": widenets.audio,
     "keyword_stream": statenets.keyword_stream,

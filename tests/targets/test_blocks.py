@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from buildtool_plugins.qemu import blocks
+from buildtool_plugins.qemu import counting
 from probe import ARM, one_set, plugin, probe, run
 
 from buildtool.base.errors import ToolError
@@ -134,7 +134,7 @@ def test_code_is_fetched_by_words_of_the_bus_or_once_by_lines(tmp_path):
 
 def test_a_stand_in_is_watched_where_it_has_the_memory():
     board = load_board("stm32h747i-disco")
-    assert blocks.arguments(board) == [
+    assert counting.arguments(board) == [
         "cache=32:16384:16384:4",
         f"memory=0:{2 << 20}:8:0",
         f"memory={0x60000000}:{512 << 10}:8:0",
@@ -161,7 +161,7 @@ ran -1 1 2 0
 
 def test_blocks_that_run_only_together_are_one():
     """The third is entered from elsewhere, too; the fourth did not run in an invoke."""
-    found = blocks.parse(TEXT, load_board("cortex-m4"))
+    found = counting.parse_blocks(TEXT, load_board("cortex-m4"))
     assert found.blocks == (bytes.fromhex("00bf00bf00bf"), bytes.fromhex("fee7"))
     assert found.work == {
         OUTSIDE: Work((Ran(0, 2, 0), Ran(1, 1, 0))),
@@ -173,9 +173,9 @@ def test_blocks_that_run_only_together_are_one():
 @pytest.mark.parametrize("line", [b"block 4 12 0x\n", b"ran 0 1 2\n", b"reads 0 0 1 1 1\n"])
 def test_a_line_that_cannot_be_read_is_refused(line):
     with pytest.raises(ToolError, match="counting plugin wrote"):
-        blocks.parse(TEXT + line, load_board("cortex-m4"))
+        counting.parse_blocks(TEXT + line, load_board("cortex-m4"))
 
 
 def test_counts_that_are_cut_off_are_refused():
     with pytest.raises(ToolError, match="cut off"):
-        blocks.parse(TEXT.replace(b"block 0", b"block 7"), load_board("cortex-m4"))
+        counting.parse_blocks(TEXT.replace(b"block 0", b"block 7"), load_board("cortex-m4"))

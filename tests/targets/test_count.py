@@ -1,7 +1,7 @@
 import subprocess
 
 import pytest
-from buildtool_plugins.qemu import counter
+from buildtool_plugins.qemu import counting
 from buildtool_plugins.tools.find import find_clang, find_host_compiler
 from elftools.elf.elffile import ELFFile
 from probe import ARM, ROOT, kernels_root, load_board, one_set, plugin, probe, run
@@ -68,7 +68,7 @@ def test_the_counting_plugin_is_compiled_once_and_no_altered_one_is_loaded(tmp_p
     def made():
         keeper = Cache(tmp_path / "cache", "code")
         with working(Session(keeper=keeper)):
-            built = counter.counting_plugin().read_bytes()
+            built = counting.counting_plugin().read_bytes()
         keeper.flush()
         return built
 
@@ -95,13 +95,13 @@ def test_markers_are_decoded_on_every_architecture(isa, flags, tmp_path):
     subprocess.run([clang, *markers, "-o", code], check=True)
     with code.open("rb") as file:
         (tmp_path / "code.bin").write_bytes(ELFFile(file).get_section_by_name(".text.markers").data())
-    plugin_source = f'-DPLUGIN="{counter.SOURCE}"'
+    plugin_source = f'-DPLUGIN="{counting.SOURCE}"'
     subprocess.run(
         [find_host_compiler(), plugin_source, "-Wall", "-Werror", ROOT / "drive_count.c", "-o", driver],
         check=True,
     )
     subprocess.run([driver, isa, "code.bin"], check=True, cwd=tmp_path)
-    counts, total = counter.parse_counts((tmp_path / "counts.txt").read_bytes())
+    counts, total = counting.parse_counts((tmp_path / "counts.txt").read_bytes())
     assert counts == {0: 1, 63: 2, 64: 3, 4095: 4}
     assert total == 1 + 2 + 3 + 4 + 1
 
@@ -109,4 +109,4 @@ def test_markers_are_decoded_on_every_architecture(isa, flags, tmp_path):
 @pytest.mark.parametrize("text", [b"total x\n", b"3\n", b"invokes 1\n-4 5\n"])
 def test_a_damaged_list_of_counts_is_an_error(text):
     with pytest.raises(ToolError, match="counting plugin wrote"):
-        counter.parse_counts(text)
+        counting.parse_counts(text)

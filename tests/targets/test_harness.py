@@ -49,13 +49,15 @@ def test_stack_high_water_grows_by_the_bytes_that_are_written(board, tool):
     ("at", "says"), [(-3, "3 bytes below the arena's start"), (4096 + 5, "5 bytes above the arena's end")]
 )
 def test_a_write_outside_the_arena_is_detected(board, tool, at, says):
+    elf = probe(board, tool)
     with pytest.raises(ToolError, match=says):
-        run(board, probe(board, tool), one_set("echo"), one_set("touch", at))
+        run(board, elf, one_set("echo"), one_set("touch", at))
 
 
 def test_a_sanitizer_sees_a_write_outside_the_arena():
+    elf = probe("host", "gcc", "-fsanitize=address")
     with pytest.raises(ToolError, match="use-after-poison"):
-        run("host", probe("host", "gcc", "-fsanitize=address"), one_set("touch", 4096))
+        run("host", elf, one_set("touch", 4096))
 
 
 def test_with_a_sanitizer_the_stack_is_not_known_and_results_are_the_same():
@@ -66,14 +68,16 @@ def test_with_a_sanitizer_the_stack_is_not_known_and_results_are_the_same():
 
 @pytest.mark.parametrize(("board", "tool"), [("host", "gcc"), ("cortex-m4", "clang")])
 def test_a_status_of_the_network_ends_the_run(board, tool):
+    elf = probe(board, tool)
     with pytest.raises(ToolError, match=r"(?s)exit code 2.*invoke gave status 5"):
-        run(board, probe(board, tool), one_set("status", 5))
+        run(board, elf, one_set("status", 5))
 
 
 @pytest.mark.parametrize(("board", "tool"), [("host", "gcc"), ("cortex-m4", "clang")])
 def test_inputs_that_are_no_whole_number_of_sets_are_refused(board, tool):
+    elf = probe(board, tool)
     with pytest.raises(ToolError, match="25 bytes, which is not a whole number of sets"):
-        run(board, probe(board, tool), one_set("echo") + b"x")
+        run(board, elf, one_set("echo") + b"x")
 
 
 @pytest.mark.parametrize(("board", "tool"), [("host", "gcc"), ("cortex-m4", "clang"), ("cortex-m55", "gcc")])
@@ -97,16 +101,19 @@ def test_a_trace_build_hands_over_every_tensor_in_order(board, tool):
     ],
 )
 def test_a_fault_is_reported_with_its_registers(board, tool, action, value, says):
+    elf = probe(board, tool)
     with pytest.raises(ToolError, match=rf"(?s)the firmware on {board} ended with exit code 10\d.*{says}"):
-        run(board, probe(board, tool), one_set(action, value))
+        run(board, elf, one_set(action, value))
 
 
 def test_a_crash_of_the_native_program_is_an_error():
+    elf = probe("host", "gcc")
     with pytest.raises(ToolError, match="ended by signal 11"):
-        run("host", probe("host", "gcc"), one_set("wild_store", 16))
+        run("host", elf, one_set("wild_store", 16))
 
 
 @pytest.mark.parametrize(("board", "tool"), [("host", "gcc"), ("cortex-m4", "clang")])
 def test_an_endless_loop_ends_at_the_time_limit(board, tool):
+    elf = probe(board, tool)
     with pytest.raises(ToolError, match=r"still running after 0\.3 s"):
-        run(board, probe(board, tool), one_set("loop"), timeout=0.3)
+        run(board, elf, one_set("loop"), timeout=0.3)

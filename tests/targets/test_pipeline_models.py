@@ -5,8 +5,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from buildtool_plugins.pipeline import llvm
 from buildtool_plugins.tools import find
+from buildtool_plugins.tools import llvm_mca as llvm
 
 from buildtool.base.errors import ToolError
 from buildtool.firmware.run.cycles import find_timer

@@ -27,6 +27,16 @@ def program(folder: Path, name: str, says: str) -> Path:
     return path
 
 
+def test_another_compiler_behind_an_unchanged_script_is_asked_what_it_is(bare_machine):
+    """Also by a process that lives on, as the daemon does."""
+    script, behind = bare_machine / "clang-30", bare_machine / "behind"
+    script.write_text(f"#!/bin/sh\n. {behind}\n")
+    script.chmod(0o755)
+    for version in ("22.1.8", "21.1.1"):
+        behind.write_text(f"echo clang version {version}\n")
+        assert find_clang().identity == f"clang {version}"
+
+
 @pytest.mark.parametrize(
     ("board", "tool", "hint"),
     [

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from buildtool_plugins.wire import ROOT
-from buildtool_plugins.wire.frames import MOST_PAYLOAD, Decoder, Frame, decoded
+from buildtool_plugins.wire.link import MOST_PAYLOAD, Decoder, Frame, decoded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import needs_tool

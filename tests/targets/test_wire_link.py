@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from buildtool_plugins.wire import desk, link, ports, talk
-from buildtool_plugins.wire.frames import Frame
+from buildtool_plugins.wire.link import Frame
 from buildtool_plugins.wire.ports import SerialPort
 from fakeboard import FakeBoard, on_a_port
 

@@ -5,7 +5,7 @@ import struct
 from itertools import pairwise
 
 import pytest
-from buildtool_plugins.xcore.container import Entry, pack
+from buildtool_plugins.xcore.xtc import Entry, pack
 
 
 class Damaged(Exception):

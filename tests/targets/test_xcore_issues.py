@@ -9,7 +9,7 @@ import subprocess
 from types import SimpleNamespace
 
 import pytest
-from buildtool_plugins.xcore.issues import FLAGS, SOURCE, parse
+from buildtool_plugins.xcore import ISSUES_FLAGS, ISSUES_SOURCE, parse_issues
 from needs import needs_tool
 
 from buildtool.api import handle
@@ -98,10 +98,18 @@ def test_the_firmware_counts_what_the_threads_of_every_operator_issue(tmp_path, 
     source = tmp_path / "program.c"
     source.write_text(as_c(wanted))
     includes = [f"-I{ROOT / 'include'}", f"-I{ROOT / 'xcore_vpu'}"]
-    command = [needs_tool("gcc"), "-std=gnu99", "-Wall", "-Werror", *FLAGS, "-DNN_THREADS=5", *includes]
-    subprocess.run([*command, str(SOURCE), str(source), "-o", str(tmp_path / "program")], check=True)
+    command = [
+        needs_tool("gcc"),
+        "-std=gnu99",
+        "-Wall",
+        "-Werror",
+        *ISSUES_FLAGS,
+        "-DNN_THREADS=5",
+        *includes,
+    ]
+    subprocess.run([*command, str(ISSUES_SOURCE), str(source), "-o", str(tmp_path / "program")], check=True)
     subprocess.run([tmp_path / "program"], cwd=tmp_path, check=True)
-    found = parse((tmp_path / "issues.txt").read_bytes())
+    found = parse_issues((tmp_path / "issues.txt").read_bytes())
     assert found == {number: expected(calls) for number, calls in wanted.items()}
 
 
@@ -110,7 +118,7 @@ def test_the_firmware_counts_what_the_threads_of_every_operator_issue(tmp_path, 
 )
 def test_counts_that_are_cut_off_are_refused(text):
     with pytest.raises(ToolError, match="counting firmware"):
-        parse(text)
+        parse_issues(text)
 
 
 @pytest.mark.slow

@@ -16,13 +16,13 @@ whose first line is `# slow` runs in the slow tier only. $NETWORKS is a folder w
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from grownnet import wake_word
 from paths import ROOT
+from programs import ran
 from transcript import parse, pattern
 
 FOLDER = Path(__file__).resolve().parent
@@ -45,7 +45,7 @@ def sessions() -> list[object]:
 def test_session(path: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     programs = Path(sys.executable).parent
     programs_first = f"{programs}{os.pathsep}{os.environ['PATH']}"
-    env = os.environ | {"PATH": programs_first, "COLUMNS": "200", "XDG_DATA_HOME": str(tmp_path / "data")}
+    env = {"PATH": programs_first, "COLUMNS": "200", "XDG_DATA_HOME": str(tmp_path / "data")}
     commands = parse(path.read_text())
     if "$NETWORKS" in path.read_text():
         networks = tmp_path_factory.mktemp("networks")
@@ -54,17 +54,7 @@ def test_session(path: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFa
         env |= {"NETWORKS": str(networks), **AUTHOR}
     assert commands
     for command in commands:
-        done = subprocess.run(
-            ["sh", "-c", command.text],
-            cwd=tmp_path,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=1800,
-            check=False,
-        )
+        done = ran(tmp_path, "sh", "-c", command.text, environment=env)
         lines = [line.rstrip() for line in done.stdout.splitlines()]
         while lines and not lines[-1]:
             lines.pop()

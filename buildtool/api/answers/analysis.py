@@ -11,7 +11,7 @@ from buildtool.api.answers.cures import Cure as Cured
 from buildtool.api.answers.cures import Settings, cures, next_smaller
 from buildtool.api.answers.fitting import Fitting, fits, fitted
 from buildtool.base.errors import BuildtoolError, Hint, UsageError, to_data
-from buildtool.emit.names import shape
+from buildtool.emit.ctext import shape
 from buildtool.firmware.footprint import AROUND, CODE, GUARD, STATE, VARIABLES
 from buildtool.firmware.needs import Need
 from buildtool.firmware.planned import prepare
@@ -25,7 +25,7 @@ from buildtool.target.choice import load_target
 from buildtool.target.registry import board_names, load_board
 
 if TYPE_CHECKING:
-    from buildtool.api.requests.analyze import Analyze
+    from buildtool.api.requests.kinds import Analyze
     from buildtool.base.session import Session
     from buildtool.graph.types import Graph
     from buildtool.schema.analysis import (

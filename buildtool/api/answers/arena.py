@@ -10,8 +10,7 @@ from buildtool.plan.place.csvfile import MOST_BYTES, read_problem, write_solutio
 from buildtool.plan.place.known import solved
 
 if TYPE_CHECKING:
-    from buildtool.api.requests.arena import Arena
-    from buildtool.api.requests.tflm import Tflm
+    from buildtool.api.requests.kinds import Arena, Tflm
     from buildtool.base.session import Session
     from buildtool.schema.builds import ArenaAnswer, TflmAnswer
 

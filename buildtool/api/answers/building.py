@@ -10,10 +10,8 @@ from buildtool.base.files import File
 from buildtool.base.scratch import scratch
 
 if TYPE_CHECKING:
-    from buildtool.api.requests.build import Build
-    from buildtool.api.requests.emit import Emit
+    from buildtool.api.requests.kinds import Build, Emit, Sizes
     from buildtool.api.requests.parts import Flashing
-    from buildtool.api.requests.sizes import Sizes
     from buildtool.base.session import Session
     from buildtool.firmware.flashing.signing import Signing
     from buildtool.schema.builds import BuildAnswer, EmitAnswer, SizesAnswer

@@ -23,7 +23,7 @@ from buildtool.schema.fronts import Figures, Point
 from buildtool.target.choice import load_target
 
 if TYPE_CHECKING:
-    from buildtool.api.requests.front import Front
+    from buildtool.api.requests.kinds import Front
     from buildtool.base.session import Session
     from buildtool.plan.types import Plan
     from buildtool.schema.fronts import FrontAnswer, Peer, Refusal

@@ -6,9 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from buildtool.api.requests.boards import Boards
-    from buildtool.api.requests.ops import Ops
-    from buildtool.api.requests.zoo import Zoo
+    from buildtool.api.requests.kinds import Boards, Ops, Zoo
     from buildtool.base.session import Session
     from buildtool.schema.boards import (
         BoardEntry,

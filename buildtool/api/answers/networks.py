@@ -10,7 +10,7 @@ from buildtool.plan.models import read_model_file
 from buildtool.plan.others.footprint import footprint
 
 if TYPE_CHECKING:
-    from buildtool.api.requests.analyze import AnalyzeNetwork
+    from buildtool.api.requests.kinds import AnalyzeNetwork
     from buildtool.base.session import Session
     from buildtool.graph.flow import Flow
     from buildtool.options.values import NetworkOptions
@@ -49,7 +49,7 @@ def network_analysis(request: AnalyzeNetwork, _session: Session) -> NetworkAnswe
 
 def _read(data: bytes, spec: str, options: NetworkOptions) -> Flow:
     if spec.lower().endswith(".onnx"):
-        from buildtool.graph.onnxflow import read_onnx
+        from buildtool.graph.onnx.flow import read_onnx
 
         return read_onnx(data, path=spec, batch=options.batch or None, size=options.size)
     from buildtool.graph.darknet import read_cfg

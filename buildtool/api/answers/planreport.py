@@ -24,26 +24,26 @@ from buildtool.plan.summary.memory import LiveBuffer, Moment, Use
 from buildtool.plan.summary.summary import RegionSummary, Summary, Work, summarize
 from buildtool.plan.summary.view import group_view, to_json
 from buildtool.plan.types import SOURCE, BufferKind, Plan, Region
-from buildtool.schema.plans import (
-    LiveBufferView,
-    MomentView,
-    NoOtherPlan,
-    OtherPlan,
-    Peak,
-    Placement,
-    PlanAnswer,
-    PlanDetails,
-    RegionView,
-    WorkView,
-)
 from buildtool.target.digest import planning_digest
 
 if TYPE_CHECKING:
-    from buildtool.api.requests.plan import Plan as Asked
+    from buildtool.api.requests.kinds import Plan as Asked
     from buildtool.base.session import Session
     from buildtool.options.values import PlanOptions
+    from buildtool.schema.plans import (
+        LiveBufferView,
+        MomentView,
+        NoOtherPlan,
+        OtherPlan,
+        Peak,
+        Placement,
+        PlanAnswer,
+        PlanDetails,
+        RegionView,
+        WorkView,
+    )
 
-Beside = OtherPlan | NoOtherPlan
+    Beside = OtherPlan | NoOtherPlan
 
 _SHORT = {
     OpKind.CONV_2D: "conv",

@@ -16,8 +16,8 @@ from buildtool.api.answers.packedsteps import packed
 from buildtool.api.answers.planreport import described, form, work_view
 from buildtool.base.errors import BuildtoolError, PlanError, to_data
 from buildtool.base.modes import Objective, Strategy
+from buildtool.emit.ctext import shape
 from buildtool.emit.image import ImageLayout, image_layout
-from buildtool.emit.names import shape
 from buildtool.firmware.planned import Planned, planned_or_given, prepare
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.ops import ALIAS_KINDS
@@ -34,7 +34,7 @@ from buildtool.plan.types import SOURCE, BufferKind
 from buildtool.target.choice import load_target
 
 if TYPE_CHECKING:
-    from buildtool.api.requests.report import Report
+    from buildtool.api.requests.kinds import Report
     from buildtool.base.session import Session
     from buildtool.schema.analysis import NoPlan, Verdict
     from buildtool.schema.reports import (

@@ -9,7 +9,7 @@ from buildtool.plan.others.chrometrace import Clock, trace
 from buildtool.plan.summary.steps import plan_steps
 
 if TYPE_CHECKING:
-    from buildtool.api.requests.trace import Trace
+    from buildtool.api.requests.kinds import Trace
     from buildtool.base.session import Session
     from buildtool.schema.plans import TraceAnswer
     from buildtool.target.types import Target

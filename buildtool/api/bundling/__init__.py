@@ -12,7 +12,7 @@ from pathlib import Path
 
 from buildtool.api.bundling.licenses import licenses
 from buildtool.api.describe import EXACT
-from buildtool.api.requests.bundle import Bundle
+from buildtool.api.requests.kinds import Bundle
 from buildtool.base.errors import UsageError, suggest
 from buildtool.base.session import Session
 from buildtool.plan.types import Plan

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from buildtool.api.checking.cases import ADDING, WIDE, network
+from buildtool.api.requests.kinds import Validate
 from buildtool.api.requests.parts import Inputs
-from buildtool.api.requests.validate import Validate
 from buildtool.base.errors import BuildtoolError, TargetError, UsageError, did_you_mean
 from buildtool.base.files import File, Named
 from buildtool.base.modes import Image, Objective, Strategy
@@ -33,7 +33,7 @@ from buildtool.target.choice import load_board
 from buildtool.target.types import BYTES
 
 if TYPE_CHECKING:
-    from buildtool.api.requests.target import Target as Asked
+    from buildtool.api.requests.kinds import Target as Asked
     from buildtool.base.session import Session
     from buildtool.schema.checks import CheckAnswer, CheckedKernel, FailedCase
     from buildtool.target.plugin import TargetPlugin

@@ -1,58 +1,28 @@
-"""The requests, a module a kind: what it is called, which options it takes, its type, what answers it.
+"""The requests: what each kind is called, which options it takes, its type, what answers it.
 
 A request is a mapping with `kind`, the options that the kind takes as keys, and those of planning or counting
 under `options`. What is not known, of a wrong type, or without effect is refused.
 
-A leaf as the client is: base and options alone. A kind's module is imported when the kind is named, and what
-answers it when it is asked. Begin at parts.py.
+A leaf as the client is: base and options alone. What answers a kind is imported when it is asked. Begin at
+parts.py; kinds.py has the kinds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 
-from buildtool.api.requests.parts import Needs, Request, Values
+from buildtool.api.requests import kinds  # noqa: F401 - it fills TYPES
+from buildtool.api.requests.parts import TYPES, Needs, Request, Values
 from buildtool.base.errors import UsageError, did_you_mean
 from buildtool.options import Group, Option
 
-# As pages list them. Each is a module, and in it a class of this name.
-KINDS = (
-    "analyze",
-    "plan",
-    "trace",
-    "front",
-    "report",
-    "describe",
-    "emit",
-    "build",
-    "bundle",
-    "sizes",
-    "validate",
-    "profile",
-    "debug",
-    "flash",
-    "ops",
-    "boards",
-    "target",
-    "zoo",
-    "arena",
-    "tflm",
-)
-EVERY_KIND = (*KINDS, "split")  # which the command alone answers
+EVERY_KIND = tuple(TYPES)  # as pages list them
+KINDS = tuple(kind for kind in EVERY_KIND if TYPES[kind][0].handler)  # the command alone answers the other
 
 
 def type_of(kind: str) -> type[Request]:
     """The type of a kind of EVERY_KIND."""
-    found: type[Request] = getattr(import_module(f"{__name__}.{kind}"), kind.capitalize())
-    return found
-
-
-def types_of(kind: str) -> tuple[type[Request], ...]:
-    """All types of a kind, the first that of `type_of`: what is asked may be answered in several ways."""
-    module = import_module(f"{__name__}.{kind}")
-    types = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Request)]
-    return tuple(one for one in types if one.__module__ == module.__name__)
+    return TYPES[kind][0]
 
 
 def options_of(kind: str, *groups: Group) -> tuple[Option, ...]:

@@ -1,25 +1,22 @@
-"""What requests are made of: the type of all of them, parts that several have, and how they are read.
-
-A kind's type says what the kind is called, which options it takes, what answers it, and what the answer
-depends on. Its fields are those options, and parts that are made of several of them.
-"""
+"""What requests are made of: the type of all of them, parts that several have, and how they are read."""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, dataclass_transform
 
 from buildtool import options as table
 from buildtool.base.errors import UsageError, suggest
-from buildtool.base.modes import Format, On, Requantise
+from buildtool.base.modes import Format, On, Requantise, Resize
 from buildtool.options import NESTED, Group, Option
+from buildtool.options.table import DATA
 
 if TYPE_CHECKING:  # a build system that asks what a kind takes reads no request
     from buildtool.base.files import File, Named
-    from buildtool.options.values import Lock, PlanOptions, TargetChoice
+    from buildtool.options.values import Lock, PlanOptions, TargetChoice, Wanted
 
 # Names of options that several kinds take.
 PLANNING = tuple(option.name for option in table.OPTIONS if option.group is Group.PLANNING)
@@ -39,14 +36,19 @@ class Needs(enum.Enum):
     PROGRAMS = enum.auto()  # that run: they belong to the caller's own processes
 
 
+TYPES: dict[str, list[type[Request]]] = {}  # of every kind: what is asked may be answered in several ways
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
 class Request:
     """A request of some kind; its class describes the kind.
 
-    Of its fields, those that are named as options are these options. `takes`: the names of the options that
-    its other fields are made of; all that are not named are refused. `handler`: what answers it, a
-    function of the request and a session, as module:function; what it returns is the type of the answer
-    (where the command answers, `answers` names it). `prepared`: whether a daemon answers it anew when its
-    files are saved, before anybody asks.
+    It is as a dataclass, which would take too long to make for a build system that asks nothing. Of its
+    fields, those that are named as options are these options. `takes`: the names of the options that its
+    other fields are made of; all that are not named are refused. `handler`: what answers it, a function of
+    the request and a session, as module:function; what it returns is the type of the answer (where the
+    command answers, `answers` names it). `prepared`: whether a daemon answers it anew when its files are
+    saved, before anybody asks.
     """
 
     kind: ClassVar[str]
@@ -55,14 +57,32 @@ class Request:
     needs: ClassVar[Needs] = Needs.NOTHING
     prepared: ClassVar[bool] = False
     answers: ClassVar[str] = ""
+    names: ClassVar[tuple[str, ...]] = ()  # of all fields
 
     def __init_subclass__(cls) -> None:
-        cls.takes = (*cls.takes, *(name for name in cls.__annotations__ if name in table.BY_NAME))
+        own = [name for name, kind in cls.__annotations__.items() if not kind.startswith("ClassVar")]
+        cls.names = tuple(dict.fromkeys((*cls.names, *own)))
+        cls.takes = (*cls.takes, *(name for name in own if name in table.BY_NAME))
+        if "kind" not in vars(cls):
+            cls.kind = cls.__name__.lower()
+        if cls.handler or cls.answers:
+            TYPES.setdefault(cls.kind, []).append(cls)
+
+    def __init__(self, **given: Any) -> None:
+        for name in self.names:
+            vars(self)[name] = given.pop(name) if name in given else getattr(type(self), name)
+        assert not given, given
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, *vars(self).values()))
 
     @classmethod
     def read(cls, values: Values) -> Request:
         """The request that values make: field by field, so that of two mistakes the first field's is told."""
-        return cls(**{field.name: values.field(field) for field in fields(cls)})  # type: ignore[arg-type]
+        return cls(**{name: values.field(cls, name) for name in cls.names})
 
     @classmethod
     def taken(cls, *groups: Group) -> tuple[Option, ...]:
@@ -70,7 +90,6 @@ class Request:
         return tuple(o for o in table.OPTIONS if o.name in cls.takes and (not groups or o.group in groups))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Planning(Request):
     """What every request that plans one network for one board says; `lock`: the plan that it runs by."""
 
@@ -96,8 +115,7 @@ class Inputs:
 RANDOM = Inputs()
 
 
-@dataclass(frozen=True)
-class Flashing:
+class Flashing(NamedTuple):
     """What the files for flash are written as; `sign`: the key for MCUboot, `version`: in its header."""
 
     formats: tuple[Format, ...] = (Format.BIN,)
@@ -108,16 +126,14 @@ class Flashing:
 AS_BIN = Flashing()
 
 
-@dataclass(frozen=True)
-class Made:
+class Made(NamedTuple):
     """What a build made: the linked image, and the plan that it was emitted from."""
 
     elf: File
     plan: File
 
 
-@dataclass(frozen=True)
-class OnDesk:
+class OnDesk(NamedTuple):
     """A run over a wire: of a board on the desk, or, `is_emulated`, of an emulator's UART.
 
     `port`: "" for the only one there is; `is_flashed`: the board has the image already; `tool`: that flashes
@@ -128,6 +144,18 @@ class OnDesk:
     is_emulated: bool = False
     is_flashed: bool = False
     tool: str = ""
+
+
+class Data(NamedTuple):
+    """A data set, and what is done with it.
+
+    `through`: how many of its inputs go through the firmware; 0: none, None: as many as an estimate allows.
+    `scores`: the name of the output whose largest value is the class ("": the only one that can be).
+    """
+
+    wanted: Wanted
+    through: int | None = None
+    scores: str = ""
 
 
 class Values:
@@ -173,11 +201,9 @@ class Values:
         """The value of a key, or `default`."""
         return self.given.get(name, default)
 
-    def field(self, field: Field[Any]) -> Any:
-        """What a field of a request holds: a part, or the value of the option of that name."""
-        if field.name in _PARTS:
-            return _PARTS[field.name](self)
-        return self.value(field.name, field.default)
+    def field(self, of: type[Request], name: str) -> Any:
+        """What a field of a type of request holds: a part, or the value of the option of that name."""
+        return _PARTS[name](self) if name in _PARTS else self.value(name, getattr(of, name, MISSING))
 
     def value(self, name: str, default: Any = MISSING) -> Any:
         """The value of a key: of one that names files, the files. Without a default it has to be there."""
@@ -199,15 +225,12 @@ class Values:
         """The board, and what goes with it."""
         from buildtool.options.values import TargetChoice
 
-        board = self.value("board")
-        library = self.value("cmsis_nn", "")
-        wire = self.wire()
         return TargetChoice(
-            board,
+            self.value("board"),
             self.get("toolchain", ""),
-            library,
-            self.get("debug", False),
-            wire,
+            self.value("cmsis_nn", ""),
+            self.kind == "debug" or self.get("debug", False),
+            self.wire(),
             self.get("threads", None),
             self.get("weights_in", None),
             self.get("requantise", Requantise.EXACT),
@@ -228,8 +251,9 @@ class Values:
         if self.get("on", On.EMULATOR) == On.BOARD:
             flashed = self.get("flashed", False)
             if flashed and self.get("tensors", False):
-                text = "of every tensor an image of its own is built, which has to be flashed"
-                raise UsageError(text, option="flashed", hint=suggest(flashed=None))
+                raise table.idle(
+                    "flashed", "of every tensor an image of its own is built, which has to be flashed"
+                )
             return OnDesk(port, False, flashed, self.get("tool", ""))
         for name in ("flashed", "tool"):
             if self.given.get(name):
@@ -245,16 +269,14 @@ class Values:
 
         for name in COUNTING:
             if name in self.options:
-                text = "it is for ONNX and Darknet files that are counted without a board"
-                raise UsageError(text, option=name, hint=suggest(**{name: None}))
+                raise table.idle(name, "it is for ONNX and Darknet files that are counted without a board")
         return PlanOptions(**table.together(self.options))
 
     def flashing(self) -> Flashing:
         """The files for flash; a version is of a signed image."""
         sign = self.value("sign", None)
         if "image_version" in self.given and sign is None:
-            text = "it has no effect without 'sign'"
-            raise UsageError(text, option="image_version", hint=suggest(image_version=None))
+            raise table.idle("image_version", "it has no effect without 'sign'")
         formats = tuple(dict.fromkeys(self.get("formats", ()))) or (Format.BIN,)
         return Flashing(formats, sign, self.get("image_version", "0.0.0" if sign else ""))
 
@@ -283,8 +305,7 @@ class Values:
         if not self.get("tensors", False):  # of every tensor an image of its own is built
             idle += [name for name in ("toolchain", "debug") if name in self.given]
         for name in idle:
-            text = "it has no effect, because the image and its plan are given"
-            raise UsageError(text, option=name, hint=suggest(**{name: None}))
+            raise table.idle(name, "it has no effect, because the image and its plan are given")
         return Made(self.value("elf"), self.value("plan"))
 
     def inputs(self) -> Inputs:
@@ -293,10 +314,40 @@ class Values:
         if "input" in given:
             for name in ("inputs", "seed"):
                 if name in given:
-                    text = "the input comes from a file, so that there are no random ones"
-                    raise UsageError(text, option=name, hint=suggest(**{name: None}))
+                    raise table.idle(name, "the input comes from a file, so that there are no random ones")
             return Inputs(self.value("input"))
         return Inputs(None, self.get("inputs", 0), self.get("seed", 0))
+
+    def data(self) -> Data | None:
+        """A data set; UsageError for what has no effect on one, or without one."""
+        given = self.given
+        if "data" not in given:
+            for name in DATA:  # random inputs follow one another, too
+                if given.get(name) and name != "sequence":
+                    raise table.idle(name, "it has no effect without a data set")
+            return None
+        for name in ("input", "inputs", "tensors"):
+            if given.get(name):
+                raise table.idle(name, "it has no effect on a data set")
+        alone = self.get("reference_only", False)
+        for name in ("through_firmware", "elf", "sanitize", "flashed", "tool", "wire"):
+            if alone and given.get(name):
+                text = "it has no effect, because the reference alone is run"
+                raise UsageError(text, option=name, hint=suggest(reference_only=None))
+        if "seed" in given and "limit" not in given:
+            raise table.idle("seed", "it has no effect without a limit: the whole data set is run")
+        from buildtool.options.values import Wanted
+
+        wanted = Wanted(
+            self.value("data"),
+            self.value("labels", None),
+            self.get("limit", None),
+            self.get("seed", 0),
+            self.get("resize", Resize.CROP),
+            self.get("normalise", None),
+        )
+        through = 0 if alone else self.get("through_firmware", None)
+        return Data(wanted, through, self.get("scores", ""))
 
 
 # The fields of requests that are made of several options.

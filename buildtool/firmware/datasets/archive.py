@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from buildtool.graph.types import Tensor
-    from buildtool.options.pixels import Normalise
+    from buildtool.options.parsers import Normalise
 
 MOST_BYTES = 1 << 31  # of all arrays of an archive, unpacked
 _STEP = 1 << 20  # bytes that are read at a time

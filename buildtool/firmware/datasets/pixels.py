@@ -8,7 +8,7 @@ import numpy as np
 
 from buildtool.base.errors import UsageError, suggest
 from buildtool.firmware.datasets.arrays import Array, quantisation
-from buildtool.options.pixels import NAMED, Normalise
+from buildtool.options.parsers import NAMED, Normalise
 
 if TYPE_CHECKING:
     from buildtool.graph.types import Tensor

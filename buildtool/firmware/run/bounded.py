@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import BuildtoolError
-from buildtool.emit.bounds import Bound, bound
+from buildtool.emit.packing import Bound, proven_bound
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.reference import execute_op, initially, next_held
 from buildtool.graph.types import Graph, Op
@@ -68,7 +68,7 @@ def operator_bounds(
     rows: list[OperatorBound] = []
     for position, op in enumerate(graph.ops):
         kernel = kernels[position]
-        proven = bound(graph, op, kernel) if kernel is not None else None
+        proven = proven_bound(graph, op, kernel) if kernel is not None else None
         found = seen.get(position, _Seen())
         if kernel is None or (proven is None and not found.different):
             continue

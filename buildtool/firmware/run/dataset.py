@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from buildtool.base.errors import UsageError, suggest
-from buildtool.emit.names import shape
+from buildtool.emit.ctext import shape
 from buildtool.firmware.datasets.opened import chosen, opened
 from buildtool.firmware.run import share
 from buildtool.firmware.run.accuracy import accuracy, check_labels, prediction, scores
@@ -32,8 +32,8 @@ from buildtool.plan.models import load_model, read_graph
 from buildtool.target.choice import load_board
 
 if TYPE_CHECKING:
-    from buildtool.api.requests.parts import OnDesk
-    from buildtool.api.requests.validate import Data, Validate, ValidateData
+    from buildtool.api.requests.kinds import Validate, ValidateData
+    from buildtool.api.requests.parts import Data, OnDesk
     from buildtool.base.session import Session
     from buildtool.firmware.datasets.types import DataSet
     from buildtool.firmware.firmware import Firmware
@@ -218,7 +218,7 @@ def _run(
         )
         progress.ended("firmware", began, len(part))
         if desk is not None and not desk.is_emulated:
-            desk = replace(desk, is_flashed=True)
+            desk = desk._replace(is_flashed=True)
         resets = job.resets(part)
         for at, one, got, reset in zip(part, inputs, outcome.outputs, resets, strict=True):
             began = time.monotonic()

@@ -22,7 +22,7 @@ from buildtool.target.registry import plugin
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from buildtool.api.requests.debug import Debug
+    from buildtool.api.requests.kinds import Debug
     from buildtool.base.session import Session
     from buildtool.emit.sources import Sources
     from buildtool.firmware.firmware import Firmware

@@ -12,7 +12,7 @@ from buildtool.firmware.run.subject import subject
 from buildtool.plan.codec import to_bytes
 
 if TYPE_CHECKING:
-    from buildtool.api.requests.flash import Flash
+    from buildtool.api.requests.kinds import Flash
     from buildtool.base.session import Session
     from buildtool.schema.runs import FlashAnswer
 

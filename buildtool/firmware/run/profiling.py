@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 from buildtool.api.answers.estimate import facts
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Level
-from buildtool.emit.names import shape
+from buildtool.emit.ctext import shape
 from buildtool.firmware.run.bounded import operator_bounds
 from buildtool.firmware.run.compare import difference
 from buildtool.firmware.run.cycles import (
@@ -37,7 +37,7 @@ from buildtool.plan.summary.summary import Summary, summarize
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from buildtool.api.requests.profile import Profile
+    from buildtool.api.requests.kinds import Profile
     from buildtool.base.session import Session
     from buildtool.firmware.planned import Planned
     from buildtool.firmware.run.compare import Array

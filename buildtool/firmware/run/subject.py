@@ -14,10 +14,7 @@ from buildtool.firmware.run.execute import built, linked
 from buildtool.target.choice import wire_of
 
 if TYPE_CHECKING:
-    from buildtool.api.requests.debug import Debug
-    from buildtool.api.requests.flash import Flash
-    from buildtool.api.requests.profile import Profile
-    from buildtool.api.requests.validate import Validate
+    from buildtool.api.requests.kinds import Debug, Flash, Profile, Validate
     from buildtool.base.session import Session
     from buildtool.firmware.firmware import Firmware
 

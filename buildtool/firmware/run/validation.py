@@ -20,8 +20,8 @@ from buildtool.firmware.run.subject import firmware, subject
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from buildtool.api.requests.kinds import Validate
     from buildtool.api.requests.parts import Inputs, OnDesk
-    from buildtool.api.requests.validate import Validate
     from buildtool.base.session import Session
     from buildtool.emit.sources import Sources
     from buildtool.firmware.planned import Planned

@@ -15,7 +15,7 @@ from buildtool.fronts.bazel.compilers import builtin_folders, names_as_given
 from buildtool.fronts.bazel.starlark import Code, call, load, value
 
 if TYPE_CHECKING:
-    from buildtool.client.answers import DescribeAnswer, Place, Slot, SourceGroup
+    from buildtool.client import answers
 
 NET = "any_network_name"  # stands for a network's name in the question, and {net} for it in what is written
 FILES = "board_files"  # where the files of boards that are not buildtool's own are linked to
@@ -82,7 +82,7 @@ class Boards:
         digest = hashlib.sha256(asked.encode(errors="surrogateescape")).hexdigest()[:8]
         return f"{re.sub(r'[^a-zA-Z0-9]+', '_', name).strip('_')}_{digest}"
 
-    def _board(self, name: str, given: str, answer: DescribeAnswer) -> str:
+    def _board(self, name: str, given: str, answer: answers.DescribeAnswer) -> str:
         network = answer["network"]
         assert network is not None  # it was asked for with a model
         groups = {group["name"]: group for group in answer["groups"]}
@@ -120,7 +120,7 @@ class Boards:
                 parts += self._group(name, group, answer)
         return "".join(parts)
 
-    def _given(self, name: str, given: str, answer: DescribeAnswer) -> tuple[str, list[str]]:
+    def _given(self, name: str, given: str, answer: answers.DescribeAnswer) -> tuple[str, list[str]]:
         """What --board is followed by, and the files that it needs: labels."""
         paths = [self._path(answer, place) for place in answer["depends"]]
         inside = [self._code + linked for path in paths if (linked := labels.linked(path, self._folders))]
@@ -136,7 +136,7 @@ class Boards:
         main = links.get(Path(given).resolve(), "")
         return (f"{{own}}/{main}" if main else given), sorted({*inside, *(f"//:{x}" for x in links.values())})
 
-    def _group(self, name: str, group: SourceGroup, answer: DescribeAnswer) -> list[str]:
+    def _group(self, name: str, group: answers.SourceGroup, answer: answers.DescribeAnswer) -> list[str]:
         """A group as a library; sources that need an emitted header are listed beside one of headers."""
         sources = [self._label(answer, source["file"]) for source in group["sources"]]
         own = [place for place in group["includes"] if place["root"] in answer["roots"]]
@@ -173,7 +173,7 @@ class Boards:
             chosen = Code(f"select({value(choices)}, no_match_error = {value(said)})")
             yield call("alias", name=part if part != "board" else "current", actual=chosen)
 
-    def _toolchain(self, name: str, answer: DescribeAnswer) -> str:
+    def _toolchain(self, name: str, answer: answers.DescribeAnswer) -> str:
         tools, script = answer["tools"], answer["script"]
         assert script is not None
         target = Path("toolchains", f"{name}.ld")
@@ -205,14 +205,14 @@ class Boards:
                 return f"{word[:at]}{labels.CODE}/{below}"
         return word
 
-    def _path(self, answer: DescribeAnswer, place: Place) -> Path:
+    def _path(self, answer: answers.DescribeAnswer, place: answers.Place) -> Path:
         return Path(answer["roots"].get(place["root"], ""), place["path"])
 
-    def _label(self, answer: DescribeAnswer, place: Place) -> str:
+    def _label(self, answer: answers.DescribeAnswer, place: answers.Place) -> str:
         return self._code + labels.needed(self._path(answer, place), self._folders)
 
 
-def _flags(answer: DescribeAnswer) -> list[str]:
+def _flags(answer: answers.DescribeAnswer) -> list[str]:
     """What any compiler needs beside its own flags."""
     tools = answer["tools"]
     return [*tools["exact"], *(f"-D{name}" for name in tools["defines"])]
@@ -226,6 +226,6 @@ def _templates(names: Iterable[str]) -> list[str]:
     return [_template(name) for name in names]
 
 
-def _word(word: str | Slot) -> str:
+def _word(word: str | answers.Slot) -> str:
     """A word of a command; {slot} is what the build puts in."""
     return word if isinstance(word, str) else f"{{{word['slot']}}}"

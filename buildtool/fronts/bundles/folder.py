@@ -12,21 +12,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import buildtool
 from buildtool.base.errors import UsageError
 from buildtool.base.outfiles import alone, holds, refuse_another, write_changed
 from buildtool.base.plain import Mismatch, from_plain
-from buildtool.fronts.bundles.array import array
-from buildtool.fronts.bundles.cmake import cmake
-from buildtool.fronts.bundles.make import make
-from buildtool.fronts.bundles.readme import readme
-from buildtool.fronts.bundles.sections import sections
-from buildtool.fronts.bundles.types import Folder
+from buildtool.fronts.bundles.texts import COMMON, LISTING, array, texts
 from buildtool.schema import SCHEMA
 from buildtool.schema.builds import BundleAnswer, BundledNetwork
 
-LISTING = "sources.json"
-COMMON = (LISTING, "sources.mk", "CMakeLists.txt", "nn_sections.ld", "README.md")
 _LOCKED = "networks"  # there in every folder, and no file of anybody else's
 
 
@@ -50,43 +42,10 @@ def put(answer: BundleAnswer, out: Path) -> tuple[list[str], list[str]]:
         return changed, [name for name in sorted(gone) if _remove(out, name)]
 
 
-def texts(networks: Mapping[str, BundledNetwork]) -> dict[str, bytes]:
-    """The files that name all networks of a folder; the listing comes first."""
-    folder = Folder(networks)
-    return {
-        LISTING: _listing(folder),
-        "sources.mk": make(folder),
-        "CMakeLists.txt": cmake(folder),
-        "nn_sections.ld": sections(folder),
-        "README.md": readme(folder),
-    }
-
-
 def _own(answer: BundleAnswer) -> dict[str, bytes]:
     network = answer["network"]
     image = answer["files"][network["weights"]]
     return {**answer["files"], network["array"]: array(answer["net"], image)}
-
-
-def _listing(folder: Folder) -> bytes:
-    """sources.json: what a program reads that makes project files of the folder."""
-    common = folder.any
-    listed: dict[str, Any] = {
-        "schema": SCHEMA,
-        "buildtool": buildtool.__version__,
-        "board": common["board"],
-        "core": common["core"],
-        "exact": common["exact"],
-        "defines": common["defines"],
-        "include": list(dict.fromkeys(name for _, network in folder.each for name in network["include"])),
-        "include_kernels": folder.all("include_kernels"),
-        "sources": sorted({*folder.all("kernels"), *folder.all("sources")}),
-        "assembly": [network["assembly"] for _, network in folder.each],
-        "arrays": [network["array"] for _, network in folder.each],
-        "licenses": folder.licenses,
-        "networks": dict(folder.each),
-    }
-    return (json.dumps(listed, indent=1) + "\n").encode()
 
 
 # ---- what is there -----------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Any
 
 from buildtool.fronts.cli.arguments import parser
 from buildtool.options import BY_NAME
-from buildtool.options.splitting import NETWORKS
+from buildtool.options.parsers import NETWORKS
 
 _FOLDERS = ("out", "folder", "cmsis_nn")
 

@@ -16,7 +16,7 @@ from typing import Any
 from buildtool import __version__
 from buildtool.base.errors import BuildtoolError, InternalError, MachineError, from_exception, to_data
 from buildtool.fronts.texts.table import WIDTH
-from buildtool.options.spelling import spelled, spelled_name
+from buildtool.options import spelled, spelled_name
 from buildtool.schema import SCHEMA
 
 PATIENCE_SECONDS = 1.0  # before it is said what takes so long

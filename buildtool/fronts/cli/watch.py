@@ -21,7 +21,7 @@ from buildtool.client.daemon import Link, reach
 from buildtool.client.endpoint import AbsentError
 from buildtool.client.events import FOREIGN, file_system
 from buildtool.fronts.cli import console
-from buildtool.options.spelling import spelled, spelled_name
+from buildtool.options import spelled, spelled_name
 
 SETTLE_SECONDS = 0.1  # after the last event: whoever saves writes in several steps
 LOOK_SECONDS = 1.0  # between two looks at times and sizes, where no events come

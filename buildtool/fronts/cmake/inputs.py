@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from buildtool.client import Digests, code_digest, hashing_always, identify
-from buildtool.client.descriptions import OURS
 from buildtool.fronts.cmake.context import Context
-from buildtool.fronts.cmake.describing import located
 from buildtool.fronts.cmake.folder import write_whole
 
 if TYPE_CHECKING:
@@ -28,6 +26,9 @@ SUFFIXES = (".inputs", ".compiler")
 
 def write(context: Context, files: list[str], answer: answers.DescribeAnswer) -> str:
     """Writes FILE for a network whose request names `files`; its path."""
+    from buildtool.client.descriptions import OURS  # `check`, which every build runs, needs neither
+    from buildtool.fronts.cmake.describing import located
+
     path = f"{context['emitted']}.check"
     seen = _seen()
     configured = {located(answer, place) for place in answer["depends"] if place["root"] not in OURS}

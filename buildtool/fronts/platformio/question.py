@@ -32,7 +32,7 @@ from buildtool.client import (
 )
 
 if TYPE_CHECKING:
-    from buildtool.client.answers import DescribeAnswer, Place
+    from buildtool.client import answers as kinds
 
 INI = "platformio.ini"
 # Options that decide what is compiled.
@@ -108,7 +108,7 @@ def _checked(network: Given) -> dict[str, Any]:
     return dict(network)
 
 
-def _described(network: Given, client: Client, seen: Digests) -> DescribeAnswer:
+def _described(network: Given, client: Client, seen: Digests) -> kinds.DescribeAnswer:
     request = {"kind": "describe", "model": network["model"]}
     asked = {name: network[name] for name in _OF_DESCRIBE if network.get(name)}
     request |= {name: options.from_text(options.BY_NAME[name], value) for name, value in asked.items()}
@@ -116,7 +116,7 @@ def _described(network: Given, client: Client, seen: Digests) -> DescribeAnswer:
     return answer  # type: ignore[no-any-return]
 
 
-def _network(network: Given, answer: DescribeAnswer, seen: Digests) -> dict[str, Any]:
+def _network(network: Given, answer: kinds.DescribeAnswer, seen: Digests) -> dict[str, Any]:
     made = answer["network"]
     assert made is not None  # it was asked for with a model
     own = next(group for group in answer["groups"] if group["name"] == "network")
@@ -156,7 +156,7 @@ def _words(network: Given, net: str) -> list[str]:
     return found
 
 
-def _path(answer: DescribeAnswer, place: Place) -> str:
+def _path(answer: kinds.DescribeAnswer, place: kinds.Place) -> str:
     return str(Path(answer["roots"].get(place["root"], ""), place["path"]))
 
 

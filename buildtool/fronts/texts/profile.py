@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from buildtool.base.modes import Requantise
 from buildtool.fronts.texts.boards import board_lines
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
         PublishedProfile,
     )
 
+    Column = tuple[str, Callable[[int, LayerProfile], Cell], Cell]  # title, of the layer at a place, in all
+
+ESTIMATED = "estimated"
+
 
 def text(answer: ProfileAnswer) -> str:
     """The per-layer table under a headline, then memory, totals and the verdict."""
@@ -30,7 +34,7 @@ def text(answer: ProfileAnswer) -> str:
     lines = [
         headline(answer),
         "",
-        _table(answer, instructions is not None, answer["cycles"] is not None),
+        _table(answer),
         "",
         f"arena {count(answer['arena_bytes'], 'byte')}{of_state(answer['state_bytes'])}, "
         f"weights {count(answer['flash_bytes'], 'byte')}"
@@ -66,78 +70,71 @@ def _verdict(answer: ProfileAnswer) -> str:
     return f"DIFFERENT from {answer['reference']['text']}"
 
 
-def _table(answer: ProfileAnswer, counted: bool, timed: bool) -> str:
-    """Of a plan that repeats work (or leaves some out) with the F of every layer."""
-    columns = ["#", "layer", "operator", "output", "MACs", "F", "RAM alive"]
-    repeats = answer["macs"] != answer["macs_layerwise"] or any(
-        row["f"] != 1 for row in answer["per_operator"]
-    )
-    rows: list[list[Cell]] = [
-        [
-            number,
-            layer(row["name"], NAME_WIDTH),
-            row["operator"],
-            row["output_shape"],
-            row["macs"],
-            f"{row['f']:.3f}" if row["macs"] else "",
-            row["ram_alive"],
-        ]
-        for number, row in enumerate(answer["per_operator"])
+def _table(answer: ProfileAnswer) -> str:
+    """A line a layer, and totals; of a plan that repeats work or leaves some out with each layer's F."""
+    rows, macs, issues = answer["per_operator"], answer["macs"], answer["issues"]
+    counts_issues = issues is not None and bool(issues["operators"])
+    columns: list[Column] = [
+        ("#", lambda at, _: at, None),
+        ("layer", lambda _, row: layer(row["name"], NAME_WIDTH), "total"),
+        ("operator", lambda _, row: row["operator"], None),
+        ("output", lambda _, row: row["output_shape"], None),
+        ("MACs", lambda _, row: row["macs"], macs),
     ]
-    peak = max((row["ram_alive"] for row in answer["per_operator"]), default=0)
-    total: list[Cell] = [None, "total", None, None, answer["macs"], f"{answer['f']:.3f}", peak]
-    left_out = {"F"} if not repeats else set()
-    if answer["issues"] is not None and answer["issues"]["operators"]:
-        left_out.add("RAM alive")  # issues take four columns
-    kept = [i for i, title in enumerate(columns) if title not in left_out]
-    titles, cells, sums = _counts(answer, counted, timed)
-
-    def chosen(row: Sequence[Cell]) -> list[Cell]:
-        return [row[i] for i in kept]
-
+    if macs != answer["macs_layerwise"] or any(row["f"] != 1 for row in rows):
+        columns.append(("F", lambda _, row: f"{row['f']:.3f}" if row["macs"] else "", f"{answer['f']:.3f}"))
+    if not counts_issues:  # which take four columns
+        peak = max((row["ram_alive"] for row in rows), default=0)
+        columns.append(("RAM alive", lambda _, row: row["ram_alive"], peak))
+    if issues is not None and counts_issues:
+        columns += _issue_columns(issues)
+    else:
+        if answer["instructions"] is not None:
+            columns += _counted("instructions", answer["instructions"], macs)
+        if answer["cycles_are"] == ESTIMATED:
+            columns.append(("est. cycles", lambda _, row: row["cycles"], answer["cycles"]))
+        elif answer["cycles"] is not None:
+            columns += _counted("cycles", answer["cycles"], macs)
     return table(
-        [*(columns[i] for i in kept), *titles],
-        [[*chosen(row), *more] for row, more in zip(rows, cells, strict=True)],
-        [*chosen(total), *sums],
+        [title for title, _, _ in columns],
+        [[value(at, row) for _, value, _ in columns] for at, row in enumerate(rows)],
+        [total for _, _, total in columns],
     )
 
 
-def _counts(
-    answer: ProfileAnswer, counted: bool, timed: bool
-) -> tuple[list[str], list[list[Cell]], list[Cell]]:
-    """The columns of what was counted: titles, a line an operator, totals."""
-    rows, found = answer["per_operator"], answer["issues"]
-    if found is not None and found["operators"]:
-        return _issue_columns(rows, found)
-    titles: list[str] = []
-    cells: list[list[Cell]] = [[] for _ in rows]
-    sums: list[Cell] = []
-    is_estimated = answer["cycles_are"] == ESTIMATED
-    columns = [("instructions", answer["instructions"], [row["instructions"] for row in rows])] * counted
-    columns += [("cycles", answer["cycles"], [row["cycles"] for row in rows])] * (timed and not is_estimated)
-    for title, total, numbers in columns:
-        titles += [title, "per MAC"]
-        sums += [total, _per_mac(total, answer["macs"])]
-        for line, row, number in zip(cells, rows, numbers, strict=True):
-            line += [number, _per_mac(number, row["macs"])]
-    if is_estimated:
-        titles.append("est. cycles")
-        sums.append(answer["cycles"])
-        for line, row in zip(cells, rows, strict=True):
-            line.append(row["cycles"])
-    return titles, cells, sums
+def _counted(title: Literal["instructions", "cycles"], total: int, macs: int) -> list[Column]:
+    """What was counted, and how much of it a multiply-accumulate takes."""
+    return [
+        (title, lambda _, row: row[title], total),
+        ("per MAC", lambda _, row: _per_mac(row[title], row["macs"]), _per_mac(total, macs)),
+    ]
 
 
-def _per_mac(instructions: int | None, macs: int) -> float | None:
-    return instructions / macs if instructions is not None and macs else None
+def _issue_columns(found: IssueSummary) -> list[Column]:
+    """Issues of the unit and others, and how many times the least a multiply-accumulate takes."""
+
+    def of(row: LayerProfile, name: Literal["vpu", "scalar"]) -> Cell:
+        return None if row["issues"] is None else row["issues"][name]
+
+    def rate(row: LayerProfile, form: str, unit: float) -> Cell:
+        per_mac = None if row["issues"] is None else row["issues"]["vpu_per_mac"]
+        return None if per_mac is None else form.format(per_mac / unit)
+
+    return [
+        ("VPU issues", lambda _, row: of(row, "vpu"), found["vpu"]),
+        ("others", lambda _, row: of(row, "scalar"), found["scalar"]),
+        ("per MAC", lambda _, row: rate(row, "{:.4f}", 1.0), None),
+        ("x limit", lambda _, row: rate(row, "{:.2f}", found["limit_per_mac"]), None),
+    ]
+
+
+def _per_mac(count: int | None, macs: int) -> float | None:
+    return count / macs if count is not None and macs else None
 
 
 def _top(output: OutputTop) -> str:
     best = ", ".join(f"[{entry['index']}] {entry['value']}" for entry in output["top"])
     return f"output '{output['name']}' ({output['shape']}), largest values: {best}"
-
-
-ESTIMATED = "estimated"
 
 
 def _cycle_lines(answer: ProfileAnswer) -> list[str]:
@@ -187,28 +184,6 @@ def _estimated(answer: ProfileAnswer, cycles: int, how: CycleEstimate) -> list[s
 def _skipped(names: Sequence[str]) -> str:
     """Instructions that take no time in the model."""
     return f"; without {', '.join(names)}, of which it knows nothing" if names else ""
-
-
-TITLES = ["VPU issues", "others", "per MAC", "x limit"]
-
-
-def _issue_columns(
-    rows: Sequence[LayerProfile], found: IssueSummary
-) -> tuple[list[str], list[list[Cell]], list[Cell]]:
-    """The titles, a line an operator (empty where it was not counted), and the sums of what was counted."""
-    lines: list[list[Cell]] = []
-    for row in rows:
-        own = row["issues"]
-        if own is None:
-            lines.append([None, None, None, None])
-            continue
-        lines.append([own["vpu"], own["scalar"], *_rate(own["vpu_per_mac"], found["limit_per_mac"])])
-    return TITLES, lines, [found["vpu"], found["scalar"], None, None]
-
-
-def _rate(per_mac: float | None, limit: float) -> list[Cell]:
-    """Issues of the unit a multiply-accumulate, and how many times the least that is."""
-    return [None, None] if per_mac is None else [f"{per_mac:.4f}", f"{per_mac / limit:.2f}"]
 
 
 def _issue_lines(answer: ProfileAnswer) -> list[str]:

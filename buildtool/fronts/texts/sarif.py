@@ -11,7 +11,7 @@ from urllib.parse import quote
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import Requantise
 from buildtool.fronts.texts.validation import beyond
-from buildtool.options.spelling import spelled, spelled_name
+from buildtool.options import spelled, spelled_name
 
 VERSION = "2.1.0"
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

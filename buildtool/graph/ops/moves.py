@@ -8,6 +8,7 @@ from buildtool.graph.geometry import attributes, axis_of, demand, images
 from buildtool.graph.ops.types import CallForm, Int16, OpDef, Plain, Shape, Spelling
 from buildtool.graph.quantrules import QuantError, same_quantization
 from buildtool.graph.types import (
+    AxisAttrs,
     BatchBlockAttrs,
     BlockAttrs,
     GatherAttrs,
@@ -163,7 +164,11 @@ _squares = partial(
 )
 # SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND: the rewrite makes other operators of them.
 _batch_blocks = partial(
-    OpDef, shape=_batch_blocks_shape, written="arranging:write_batch_blocks", quant=quantrules.unchanged
+    OpDef,
+    shape=_batch_blocks_shape,
+    decode="arranging:batch_blocks",
+    written="arranging:write_batch_blocks",
+    quant=quantrules.unchanged,
 )
 
 DEFS = (
@@ -181,7 +186,7 @@ DEFS = (
         shape=_transpose_shape,
         reference="shape:transpose",
         decode="movement:transpose",
-        written="movement:write_transpose",
+        written=Plain(2, "TransposeOptions", parameters={"perm": "perm"}),
         case="transpose",
         onnx={"Transpose": "movement:transpose"},
         copies="strided:transpose",
@@ -192,7 +197,7 @@ DEFS = (
         reference="shape:concatenation",
         decode="movement:concatenation",
         also=(Spelling("PACK", "arranging:pack"),),
-        written="movement:write_concatenation",
+        written=Plain(2, "ConcatenationOptions", AxisAttrs, {"Axis": "axis"}),
         quant=_concatenation_scales,
         case="concatenation",
         operands=None,
@@ -236,7 +241,7 @@ DEFS = (
         "shape:tile",
         decode="arranging:tile",
         also=(Spelling("BROADCAST_TO", "arranging:broadcast_to"), Spelling("FILL", "arranging:fill")),
-        written="arranging:write_tile",
+        written=Plain(2, "TileOptions", parameters={"multiples": "multiples"}),
         call=CallForm.COPIES,
         case="tile",
         onnx={"Tile": "arranging:tile", "Expand": "arranging:expand"},
@@ -248,7 +253,7 @@ DEFS = (
         "shape:gather",
         decode="arranging:gather",
         also=(Spelling("GATHER_ND", "arranging:gather_nd"),),
-        written="arranging:write_gather",
+        written=Plain(2, "GatherOptions", GatherAttrs, {"Axis": "axis"}, parameters={"indices": "indices"}),
         call=CallForm.GATHERED,
         case="gather",
         onnx={"Gather": "arranging:gather"},
@@ -265,10 +270,6 @@ DEFS = (
         written=Plain(1, "SpaceToDepthOptions", BlockAttrs, {"BlockSize": "block"}, needed=True),
         onnx={"SpaceToDepth": "movement:depth_to_space"},
     ),
-    _batch_blocks(
-        OpKind.BATCH_TO_SPACE_ND, reference="shape:batch_to_space", decode="arranging:batch_to_space_nd"
-    ),
-    _batch_blocks(
-        OpKind.SPACE_TO_BATCH_ND, reference="shape:space_to_batch", decode="arranging:space_to_batch_nd"
-    ),
+    _batch_blocks(OpKind.BATCH_TO_SPACE_ND, reference="shape:batch_to_space"),
+    _batch_blocks(OpKind.SPACE_TO_BATCH_ND, reference="shape:space_to_batch"),
 )

@@ -4,7 +4,7 @@ from functools import partial
 
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import attributes, axis_of, demand
-from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Shape
+from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape
 from buildtool.graph.quantrules import QuantError, per_tensor, quants, ratio
 from buildtool.graph.types import DType, Graph, MeanAttrs, Op, OpKind
 
@@ -45,7 +45,7 @@ _reduced = partial(
     OpDef,
     shape=_reduced_shape,
     decode="reducing:reduced",
-    written="reducing:write_reduced",
+    written=Plain(2, "ReducerOptions", MeanAttrs, {"KeepDims": "keep_dims"}, parameters={"axes": "axes"}),
     call=CallForm.REDUCED,
 )
 _extreme = partial(_reduced, reference="reduction:extreme", quant=quantrules.unchanged, case="extreme")

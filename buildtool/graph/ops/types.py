@@ -70,7 +70,7 @@ class CallForm(enum.StrEnum):
 class Spelling:
     """An operator of TFLite that is read as the kind: its name, and what decodes it.
 
-    `decode`: "module:function" of `graph.tflite`, (OpView) -> Decoded | Chain | Folded.
+    `decode`: "module:function" of `graph.tflite`, which takes an OpView.
     """
 
     name: str
@@ -83,7 +83,8 @@ class Plain:
     """How a file has an operator whose parameters, if it has any, are fields of its option table.
 
     Its version, its table's name ("": none), and what is read and written: field -> attribute of `attrs`. A
-    file without the table has the attributes' defaults, or is malformed where it is `needed`.
+    file without the table has the attributes' defaults, or is malformed where it is `needed`. `parameters`:
+    int32 constants behind the operands, role -> attribute; what reads them is a function of its own.
     """
 
     version: int
@@ -91,6 +92,7 @@ class Plain:
     attrs: type[Attrs] = Attrs
     fields: Mapping[str, str] = field(default_factory=dict)
     needed: bool = False
+    parameters: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ class OpDef:
     # How it is written: `Plain`, or of `tflite`, (Lowering, Op) -> FileOp; None: it has no form in .tflite,
     # or one that is made with the state that it is part of.
     written: Plain | str | None = None
-    # The ONNX operators that are read as it, and as what else their rules make -> the rule, of `onnxqdq`,
+    # The ONNX operators that are read as it, and as what else their rules make -> the rule, of `onnx`,
     # (Context, Node) -> list[Value].
     onnx: Mapping[str, str] = field(default_factory=dict)
     # The types that it takes.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,8 +11,8 @@ import numpy.typing as npt
 from buildtool.graph import types as g
 from buildtool.graph.tflite.schema import tflite
 
-# A field of an option table: a scalar, text, or a vector of 32-bit integers.
-OptionValue = int | float | bool | str | tuple[int, ...]
+# A field of an option table: a scalar, text, a vector of int32, or what the schema has numbers for.
+OptionValue = int | float | bool | str | tuple[int, ...] | g.Activation | g.DType
 
 # What the schema has for them.
 ACTIVATIONS: dict[g.Activation, int] = {
@@ -59,8 +59,7 @@ class Lowering:
 
     def parameter(self, op: g.Op, role: str, values: npt.ArrayLike) -> int:
         """A new int32 constant; its index."""
-        data = np.asarray(values, np.int32)
-        return self.add(op, role, data, g.DType.INT32, None)
+        return self.add(op, role, np.asarray(values, np.int32), g.DType.INT32, None)
 
     def add(
         self,
@@ -71,6 +70,13 @@ class Lowering:
         quant: g.Quantization | None,
     ) -> int:
         """A new constant named after the operator's output and its role; its index."""
-        name = f"{self.graph.tensors[op.outputs[0]].name}/{role}"
-        self.tensors.append(g.Tensor(name, data.shape, dtype, quant, data))
+        self.tensors.append(g.Tensor(self._name(op, role), data.shape, dtype, quant, data))
         return len(self.tensors) - 1
+
+    def tensor(self, op: g.Op, role: str, shape: Sequence[int], like: g.Tensor) -> int:
+        """A new activation of `shape`, named likewise, in type and quantisation as `like`; its index."""
+        self.tensors.append(g.Tensor(self._name(op, role), tuple(shape), like.dtype, like.quant))
+        return len(self.tensors) - 1
+
+    def _name(self, op: g.Op, role: str) -> str:
+        return f"{self.graph.tensors[op.outputs[0]].name}/{role}"

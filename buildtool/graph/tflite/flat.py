@@ -119,6 +119,11 @@ class RawOperator:
         return quick(options)
 
 
+def printable(raw: bytes) -> str:
+    """Text of the file; characters that do not print become '?'."""
+    return "".join(c if c.isprintable() else "?" for c in raw.decode("utf-8", errors="replace"))
+
+
 class FlatFile:
     """A subgraph of a .tflite file, the first one unless `number` says which."""
 
@@ -129,7 +134,7 @@ class FlatFile:
             raise ModelError(
                 "not a TensorFlow Lite file (no TFL3 identifier)", hint="give a .tflite file with version 3"
             )
-        self._data = data
+        self.data = data
         self._budget = 2 * len(data) + _SLACK
         self._model = quick(tflite.Model.GetRootAs(data, 0))
         if self._model.Version() != 3:
@@ -151,10 +156,6 @@ class FlatFile:
             raise ModelError(f"{len(self.inputs)} network inputs, {len(self.outputs)} outputs: too many")
         self.operators = self._read_operators()
 
-    def subgraph(self, number: int) -> FlatFile:
-        """Another subgraph of the same file."""
-        return FlatFile(self._data, number)
-
     def tensor(self, index: int) -> RawTensor:
         """The tensor `index`, read once."""
         if not 0 <= index < self.tensor_count:
@@ -169,7 +170,7 @@ class FlatFile:
 
     def _charge(self, count: int, width: int) -> int:
         """Takes `count` elements of `width` bytes from the budget; returns the count."""
-        if count < 0 or count * width > len(self._data):
+        if count < 0 or count * width > len(self.data):
             raise ModelError(f"a vector of {count} elements does not fit in the file")
         self._budget -= count * width
         if self._budget < 0:
@@ -184,11 +185,11 @@ class FlatFile:
             return ""
         length = tab.VectorLen(offset)
         start = tab.Vector(offset)
-        if start + length > len(self._data):
+        if start + length > len(self.data):
             raise ModelError("a string reaches beyond the end of the file")
-        raw = bytes(self._data[start : start + min(length, MAX_NAME)])
+        raw = bytes(self.data[start : start + min(length, MAX_NAME)])
         self._charge(len(raw), 1)
-        return "".join(c if c.isprintable() else "?" for c in raw.decode("utf-8", errors="replace"))
+        return printable(raw)
 
     def _indices(self, length: Callable[[], int], vector: type[Accessor]) -> tuple[int, ...]:
         """A vector of int32 as a tuple."""

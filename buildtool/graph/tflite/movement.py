@@ -5,87 +5,79 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph import types as g
+from buildtool.graph.geometry import attributes
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.tflite.fileops import FileOp, Lowering, OptionValue
-from buildtool.graph.tflite.opview import Decoded, OpView
+from buildtool.graph.tflite.opview import OpView
 from buildtool.graph.tflite.schema import tflite
-from buildtool.graph.types import AxisAttrs, OpKind, PadAttrs, PadMode, SliceAttrs, TransposeAttrs
+from buildtool.graph.types import AxisAttrs, Op, OpKind, PadAttrs, PadMode, SliceAttrs, TransposeAttrs
 
 
-def _paddings(view: OpView) -> tuple[tuple[int, int], ...]:
-    """The (before, after) pairs of the second input."""
-    flat = view.ints(1)
-    if len(flat) != 2 * len(view.input(0).shape):
-        raise ModelError(f"{len(flat)} paddings for {len(view.input(0).shape)} dimensions")
+def pairs(flat: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """(before, after) of each dimension, as they lie in a parameter."""
     return tuple(zip(flat[::2], flat[1::2], strict=True))
 
 
-def pad(view: OpView) -> Decoded:
+def _pad(view: OpView, kind: OpKind, mode: PadMode, value: int = 0) -> None:
+    flat = view.ints(1)
+    if len(flat) != 2 * len(view.input(0).shape):
+        raise ModelError(f"{len(flat)} paddings for {len(view.input(0).shape)} dimensions")
+    view.same(kind, PadAttrs(pairs(flat), mode, value))
+
+
+def pad(view: OpView) -> None:
     """PAD: TFLite fills with the output's zero point."""
     quant = view.output.quant
-    value = quant.zero_point if quant is not None else 0
-    return view.decoded(OpKind.PAD, PadAttrs(_paddings(view), PadMode.CONSTANT, value))
+    _pad(view, OpKind.PAD, PadMode.CONSTANT, quant.zero_point if quant is not None else 0)
 
 
-def pad_v2(view: OpView) -> Decoded:
+def pad_v2(view: OpView) -> None:
     """PADV2: the filling is a constant in the output's quantisation."""
     filling = view.input(2)
     if not filling.is_constant or filling.dtype != view.output.dtype or filling.elements != 1:
         view.refuse(f"the padding value is not one {view.output.dtype} constant")
     if filling.quant is not None and not same_quantization(filling.quant, view.output.quant):
         view.refuse("the padding value is quantised otherwise than the output")
-    value = int(filling.array().reshape(-1)[0])
-    return view.decoded(OpKind.PAD, PadAttrs(_paddings(view), PadMode.CONSTANT, value))
+    _pad(view, OpKind.PAD, PadMode.CONSTANT, int(filling.array().reshape(-1)[0]))
 
 
-def mirror_pad(view: OpView) -> Decoded:
+def mirror_pad(view: OpView) -> None:
     """MIRROR_PAD."""
     code = view.options(tflite.MirrorPadOptions).Mode()
-    modes = {
-        tflite.MirrorPadMode.REFLECT: PadMode.REFLECT,
-        tflite.MirrorPadMode.SYMMETRIC: PadMode.SYMMETRIC,
-    }
-    if code not in modes:
+    if code not in (0, 1):
         raise ModelError(f"mirror mode {code} does not exist")
-    return view.decoded(OpKind.MIRROR_PAD, PadAttrs(_paddings(view), modes[code]))
+    _pad(view, OpKind.MIRROR_PAD, PadMode.SYMMETRIC if code else PadMode.REFLECT)
 
 
-def reshape(view: OpView) -> Decoded:
-    """RESHAPE; the new shape stands in the second input or, in old files, in the options."""
-    wanted: tuple[int, ...] | None = None
-    parameter = view.optional(1)
-    if parameter is not None:
+def reshape(view: OpView) -> None:
+    """RESHAPE; the new shape stands in the second input or, in old files, in the options.
+
+    ModelError unless that shape, its one -1 resolved, is the output's.
+    """
+    wanted, shape = None, view.output.shape
+    if view.optional(1) is not None:
         wanted = view.ints(1)
     else:
-        options = view.optional_options(tflite.ReshapeOptions)
+        options = view.op.options(tflite.ReshapeOptions)
         if options is not None and 0 < options.NewShapeLength() <= 16:
             wanted = tuple(int(n) for n in options.NewShapeAsNumpy())
-    if wanted is not None:
-        _check_reshape(view, wanted)
-    return view.decoded(OpKind.RESHAPE)
-
-
-def _check_reshape(view: OpView, wanted: tuple[int, ...]) -> None:
-    """ModelError unless `wanted`, its one -1 resolved, is the output's shape."""
-    shape, elements = view.output.shape, view.input(0).elements
-    if wanted.count(-1) == 1:
-        rest = -math.prod(wanted)
+    if wanted is not None and wanted.count(-1) == 1:
+        elements, rest = view.input(0).elements, -math.prod(wanted)
         if rest > 0 and elements % rest == 0:
             wanted = tuple(elements // rest if n == -1 else n for n in wanted)
-    if wanted != shape and not (wanted == (0,) and shape == ()):
-        raise ModelError(f"output shape {list(shape)}, the parameter says {list(wanted)}")
+    if wanted is not None and not (wanted == (0,) and shape == ()):
+        view.demand_output(wanted, "the parameter says")
+    view.same(OpKind.RESHAPE)
 
 
-def squeeze(view: OpView) -> Decoded:
+def squeeze(view: OpView) -> None:
     """SQUEEZE; without dimensions in the options, all of size 1 go."""
     shape = view.input(0).shape
-    options = view.optional_options(tflite.SqueezeOptions)
+    options = view.op.options(tflite.SqueezeOptions)
     count = options.SqueezeDimsLength() if options is not None else 0
     if count > len(shape):
         raise ModelError(f"{count} dimensions to squeeze of {len(shape)}")
@@ -93,171 +85,123 @@ def squeeze(view: OpView) -> Decoded:
     dims = {view.axis(int(d), len(shape)) for d in given} or {i for i, n in enumerate(shape) if n == 1}
     if any(shape[d] != 1 for d in dims):
         raise ModelError(f"dimensions {sorted(dims)} of {list(shape)} are not all 1")
-    wanted = tuple(n for i, n in enumerate(shape) if i not in dims)
-    if view.output.shape != wanted:
-        raise ModelError(f"output shape {list(view.output.shape)}, expected {list(wanted)}")
-    return view.decoded(OpKind.SQUEEZE)
+    view.demand_output(tuple(n for i, n in enumerate(shape) if i not in dims))
+    view.same(OpKind.SQUEEZE)
 
 
-def expand_dims(view: OpView) -> Decoded:
+def expand_dims(view: OpView) -> None:
     """EXPAND_DIMS."""
-    shape, axes = view.input(0).shape, view.ints(1)
-    if len(axes) != 1:
-        raise ModelError(f"{len(axes)} axes, expected 1")
-    axis = view.axis(axes[0], len(shape) + 1)
-    wanted = (*shape[:axis], 1, *shape[axis:])
-    if view.output.shape != wanted:
-        raise ModelError(f"output shape {list(view.output.shape)}, expected {list(wanted)}")
-    return view.decoded(OpKind.EXPAND_DIMS)
+    shape = view.input(0).shape
+    axis = view.axis_at(1, len(shape) + 1)
+    view.demand_output((*shape[:axis], 1, *shape[axis:]))
+    view.same(OpKind.EXPAND_DIMS)
 
 
-def transpose(view: OpView) -> Decoded:
+def transpose(view: OpView) -> None:
     """TRANSPOSE."""
     rank = len(view.input(0).shape)
-    perm = tuple(view.axis(p, rank) for p in view.ints(1))
-    return view.decoded(OpKind.TRANSPOSE, TransposeAttrs(perm))
+    view.same(OpKind.TRANSPOSE, TransposeAttrs(tuple(view.axis(p, rank) for p in view.ints(1))))
 
 
-def concatenation(view: OpView) -> Decoded:
+def concatenation(view: OpView) -> None:
     """CONCATENATION."""
     options = view.options(tflite.ConcatenationOptions)
     if options.FusedActivationFunction() != tflite.ActivationFunctionType.NONE:
         view.refuse("a fused activation on a concatenation", "use it as an operator of its own")
     axis = view.axis(int(options.Axis()), len(view.input(0).shape))
-    return view.decoded(OpKind.CONCATENATION, AxisAttrs(axis), len(view.op.inputs))
+    view.same(OpKind.CONCATENATION, AxisAttrs(axis), len(view.op.inputs))
 
 
-def split(view: OpView) -> Decoded:
+def split(view: OpView) -> None:
     """SPLIT (axis, x) as (x)."""
-    axes = view.ints(0)
-    if len(axes) != 1:
-        raise ModelError(f"{len(axes)} axes, expected 1")
-    axis = view.axis(axes[0], len(view.input(1).shape))
+    axis = view.axis_at(0, len(view.input(1).shape))
     parts = view.options(tflite.SplitOptions).NumSplits()
     if parts != len(view.op.outputs):
         raise ModelError(f"{parts} parts, but {len(view.op.outputs)} outputs")
-    return Decoded(OpKind.SPLIT, (view.op.inputs[1],), view.op.outputs, AxisAttrs(axis))
+    view.emit(OpKind.SPLIT, (view.operand(1),), AxisAttrs(axis))
 
 
-def slice_(view: OpView) -> Decoded:
+def slice_(view: OpView) -> None:
     """SLICE (x, begin, size); a size of -1 takes all that follows."""
-    attrs = slice_spec(view.input(0).shape, view.ints(1), view.ints(2))
-    return view.decoded(OpKind.SLICE, attrs)
-
-
-def strided_slice(view: OpView) -> Decoded:
-    """STRIDED_SLICE (x, begin, end, strides) with its masks resolved."""
-    attrs, shape = strided_spec(view)
-    if shape != view.output.shape:
-        raise ModelError(f"output shape {list(view.output.shape)}, expected {list(shape)}")
-    return view.decoded(OpKind.STRIDED_SLICE, attrs)
-
-
-def slice_spec(shape: Sequence[int], begin: Sequence[int], size: Sequence[int]) -> SliceAttrs:
-    """SLICE's parameters; a size of -1 takes all that follows."""
+    shape, begin, size = view.input(0).shape, view.ints(1), view.ints(2)
     if not len(shape) == len(begin) == len(size):
         raise ModelError(f"{len(begin)} begins and {len(size)} sizes for {len(shape)} dimensions")
     extent = tuple(n - b if s == -1 else s for n, b, s in zip(shape, begin, size, strict=True))
-    return SliceAttrs(tuple(begin), (1,) * len(shape), extent)
+    view.same(OpKind.SLICE, SliceAttrs(begin, (1,) * len(shape), extent))
 
 
-@dataclass
-class _Dim:
-    """What STRIDED_SLICE does to one dimension of the input (or adds to the output)."""
-
-    begin: int | None = None  # None: from the first element in the stride's direction
-    end: int | None = None  # None: to the last
-    stride: int = 1
-    shrink: bool = False
-    new: bool = False
+def strided_slice(view: OpView) -> None:
+    """STRIDED_SLICE (x, begin, end, strides) with its masks resolved."""
+    attrs, shape = strided_spec(view)
+    view.demand_output(shape)
+    view.same(OpKind.STRIDED_SLICE, attrs)
 
 
 def strided_spec(view: OpView) -> tuple[SliceAttrs, tuple[int, ...]]:
     """STRIDED_SLICE's (attributes, output shape), as TFLite resolves begins, ends and masks.
 
     An ellipsis stands for as many whole dimensions as are missing, a new axis for none; begins and
-    ends are clamped to the dimension; a shrunk axis takes one element and vanishes.
+    ends are clamped to the dimension, as Python does; a shrunk axis takes one element and vanishes.
     """
     shape = view.input(0).shape
-    begin: list[int] = []
-    stride: list[int] = []
-    extent: list[int] = []
+    taken: list[range] = []
     output: list[int] = []
-    position = 0
-    for dim in _dimensions(view, len(shape)):
-        if dim.new:
+    for where, shrinks in _dimensions(view, len(shape)):
+        if where is None:
             output.append(1)
             continue
-        first, count = _resolve(dim, shape[position])
-        if count < 1:
-            raise ModelError(f"the slice takes nothing of dimension {position}")
-        begin.append(first)
-        stride.append(dim.stride)
-        extent.append(count)
-        if not dim.shrink:
-            output.append(count)
-        position += 1
-    return SliceAttrs(tuple(begin), tuple(stride), tuple(extent)), tuple(output)
+        size = shape[len(taken)]
+        elements = range(*where.indices(size))
+        if shrinks:
+            first, step = elements.start, elements.step
+            elements = range(first, first + step, step) if 0 <= first < size else range(0)
+        else:
+            output.append(len(elements))
+        if not elements:
+            raise ModelError(f"the slice takes nothing of dimension {len(taken)}")
+        taken.append(elements)
+    begin, stride = tuple(r.start for r in taken), tuple(r.step for r in taken)
+    return SliceAttrs(begin, stride, tuple(map(len, taken))), tuple(output)
 
 
-def _dimensions(view: OpView, rank: int) -> list[_Dim]:
-    """The specification one entry a dimension, ellipsis and missing ones written out."""
+def _dimensions(view: OpView, rank: int) -> list[tuple[slice | None, bool]]:
+    """(what is taken of a dimension, whether it vanishes), ellipsis and missing ones written out.
+
+    None is a new dimension.
+    """
     begin, end, strides = view.ints(1), view.ints(2), view.ints(3)
     options = view.options(tflite.StridedSliceOptions)
     if not len(begin) == len(end) == len(strides) or len(begin) > 16:
         raise ModelError(f"{len(begin)} begins, {len(end)} ends, {len(strides)} strides")
     if options.Offset():
         view.refuse("ends given as offsets from the begins", "re-export with absolute ends")
-    count = len(begin)
-    given = [
-        i for i in range(count) if not (options.EllipsisMask() >> i & 1 or options.NewAxisMask() >> i & 1)
-    ]
-    missing = rank - len(given)
+    bits = [1 << i for i in range(len(begin))]
+    given = sum(not (options.EllipsisMask() | options.NewAxisMask()) & bit for bit in bits)
+    missing = rank - given
     if missing < 0:
-        raise ModelError(f"{len(given)} dimensions sliced of {rank}")
-    found: list[_Dim] = []
-    for i in range(count):
-        bit = 1 << i
+        raise ModelError(f"{given} dimensions sliced of {rank}")
+    found: list[tuple[slice | None, bool]] = []
+    for bit, first, last, step in zip(bits, begin, end, strides, strict=True):
         if options.EllipsisMask() & bit:
-            found += [_Dim() for _ in range(missing)]
+            found += [(slice(None), False)] * missing
             missing = 0
         elif options.NewAxisMask() & bit:
-            found.append(_Dim(new=True))
+            found.append((None, False))
+        elif step == 0:
+            raise ModelError("a stride of 0")
         else:
-            if strides[i] == 0:
-                raise ModelError("a stride of 0")
-            found.append(
-                _Dim(
-                    None if options.BeginMask() & bit else begin[i],
-                    None if options.EndMask() & bit else end[i],
-                    strides[i],
-                    bool(options.ShrinkAxisMask() & bit),
-                )
-            )
-    return found + [_Dim() for _ in range(missing)]
-
-
-def _resolve(dim: _Dim, size: int) -> tuple[int, int]:
-    """(first element, number of elements) taken of a dimension of `size`."""
-    low, high = (0, size) if dim.stride > 0 else (-1, size - 1)
-    first = low if dim.stride > 0 else high
-    if dim.begin is not None:
-        first = min(max(dim.begin + size if dim.begin < 0 else dim.begin, low), high)
-    if dim.shrink:
-        return first, int(0 <= first < size)
-    last = high if dim.stride > 0 else low
-    if dim.end is not None:
-        last = min(max(dim.end + size if dim.end < 0 else dim.end, low), high)
-    return first, max(0, -((first - last) // dim.stride))
+            start = None if options.BeginMask() & bit else first
+            stop = None if options.EndMask() & bit else last
+            found.append((slice(start, stop, step), bool(options.ShrinkAxisMask() & bit)))
+    return found + [(slice(None), False)] * missing
 
 
 # ---- into a file -------------------------------------------------------------------------------
 
 
-def write_pad(low: Lowering, op: g.Op) -> FileOp:
+def write_pad(low: Lowering, op: Op) -> FileOp:
     """PAD, PADV2, MIRROR_PAD."""
-    attrs = op.attrs
-    assert isinstance(attrs, PadAttrs)
+    attrs = attributes(op, PadAttrs)
     operand = low.parameter(op, "paddings", attrs.paddings)
     if attrs.mode is not PadMode.CONSTANT:
         mode = 0 if attrs.mode is PadMode.REFLECT else 1
@@ -271,14 +215,14 @@ def write_pad(low: Lowering, op: g.Op) -> FileOp:
     return FileOp("PADV2", 2, (*op.inputs, operand, value), op.outputs, "PadV2Options")
 
 
-def write_reshape(low: Lowering, op: g.Op) -> FileOp:
+def write_reshape(low: Lowering, op: Op) -> FileOp:
     """RESHAPE, as a tensor and as an option: old readers want the one, new ones the other."""
     shape = low.graph.tensors[op.outputs[0]].shape
     operand = low.parameter(op, "shape", shape)
     return FileOp("RESHAPE", 1, (*op.inputs, operand), op.outputs, "ReshapeOptions", {"NewShape": shape})
 
 
-def _dropped_ones(full: tuple[int, ...], left: tuple[int, ...], op: g.Op) -> tuple[int, ...]:
+def _dropped_ones(full: tuple[int, ...], left: tuple[int, ...], op: Op) -> tuple[int, ...]:
     """The dimensions of size 1 whose removal from `full` gives `left`."""
     ones = [i for i, n in enumerate(full) if n == 1]
     for dropped in itertools.combinations(ones, max(len(full) - len(left), 0)):
@@ -287,7 +231,7 @@ def _dropped_ones(full: tuple[int, ...], left: tuple[int, ...], op: g.Op) -> tup
     raise UnsupportedError(f"shape {full} does not become {left} by dropping ones", operator=op.place)
 
 
-def write_squeeze(low: Lowering, op: g.Op) -> FileOp:
+def write_squeeze(low: Lowering, op: Op) -> FileOp:
     """SQUEEZE; one that drops nothing is a RESHAPE."""
     tensors = low.graph.tensors
     dims = _dropped_ones(tensors[op.inputs[0]].shape, tensors[op.outputs[0]].shape, op)
@@ -296,7 +240,7 @@ def write_squeeze(low: Lowering, op: g.Op) -> FileOp:
     return FileOp("SQUEEZE", 1, op.inputs, op.outputs, "SqueezeOptions", {"SqueezeDims": dims})
 
 
-def write_expand_dims(low: Lowering, op: g.Op) -> FileOp:
+def write_expand_dims(low: Lowering, op: Op) -> FileOp:
     """EXPAND_DIMS; the axis is a tensor."""
     tensors = low.graph.tensors
     dims = _dropped_ones(tensors[op.outputs[0]].shape, tensors[op.inputs[0]].shape, op)
@@ -306,34 +250,17 @@ def write_expand_dims(low: Lowering, op: g.Op) -> FileOp:
     return FileOp("EXPAND_DIMS", 1, (*op.inputs, axis), op.outputs, "ExpandDimsOptions")
 
 
-def write_transpose(low: Lowering, op: g.Op) -> FileOp:
-    """TRANSPOSE; the permutation is a tensor."""
-    attrs = op.attrs
-    assert isinstance(attrs, TransposeAttrs)
-    perm = low.parameter(op, "perm", attrs.perm)
-    return FileOp("TRANSPOSE", 2, (*op.inputs, perm), op.outputs, "TransposeOptions")
-
-
-def write_concatenation(low: Lowering, op: g.Op) -> FileOp:
-    """CONCATENATION."""
-    attrs = op.attrs
-    assert isinstance(attrs, AxisAttrs)
-    return FileOp("CONCATENATION", 2, op.inputs, op.outputs, "ConcatenationOptions", {"Axis": attrs.axis})
-
-
-def write_split(low: Lowering, op: g.Op) -> FileOp:
+def write_split(low: Lowering, op: Op) -> FileOp:
     """SPLIT; the axis comes first of the inputs."""
-    attrs = op.attrs
-    assert isinstance(attrs, AxisAttrs)
+    attrs = attributes(op, AxisAttrs)
     axis = low.parameter(op, "axis", attrs.axis)
     options: dict[str, OptionValue] = {"NumSplits": len(op.outputs)}
     return FileOp("SPLIT", 2, (axis, *op.inputs), op.outputs, "SplitOptions", options)
 
 
-def write_slice(low: Lowering, op: g.Op) -> FileOp:
+def write_slice(low: Lowering, op: Op) -> FileOp:
     """SLICE; begin and size are tensors."""
-    attrs = op.attrs
-    assert isinstance(attrs, SliceAttrs)
+    attrs = attributes(op, SliceAttrs)
     if any(step != 1 for step in attrs.stride):
         raise UnsupportedError("SLICE has no strides", operator=op.place, hint="use STRIDED_SLICE")
     begin = low.parameter(op, "begin", attrs.begin)
@@ -341,10 +268,9 @@ def write_slice(low: Lowering, op: g.Op) -> FileOp:
     return FileOp("SLICE", 2, (*op.inputs, begin, size), op.outputs, "SliceOptions")
 
 
-def write_strided_slice(low: Lowering, op: g.Op) -> FileOp:
+def write_strided_slice(low: Lowering, op: Op) -> FileOp:
     """STRIDED_SLICE; begin, end and strides are tensors, dropped axes and whole ends masks."""
-    attrs = op.attrs
-    assert isinstance(attrs, SliceAttrs)
+    attrs = attributes(op, SliceAttrs)
     shrunk = _dropped_ones(attrs.extent, low.graph.tensors[op.outputs[0]].shape, op)
     strides = [1 if i in shrunk else step for i, step in enumerate(attrs.stride)]
     ends, end_mask = [], 0
@@ -353,11 +279,8 @@ def write_strided_slice(low: Lowering, op: g.Op) -> FileOp:
         if end < 0:  # a negative end would count from the back: the mask says "to the very end"
             end_mask |= 1 << i
         ends.append(end)
-    operands = (
-        low.parameter(op, "begin", attrs.begin),
-        low.parameter(op, "end", ends),
-        low.parameter(op, "strides", strides),
-    )
+    values = {"begin": attrs.begin, "end": ends, "strides": strides}
+    operands = [low.parameter(op, role, value) for role, value in values.items()]
     options: dict[str, OptionValue] = {
         "EndMask": end_mask,
         "ShrinkAxisMask": sum(1 << i for i in shrunk),

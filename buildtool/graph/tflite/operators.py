@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from buildtool.graph.ops import DEFS
-from buildtool.graph.ops.types import Int16, OpDef, Spelling, load
-from buildtool.graph.tflite.opview import Chain, Decoded, Folded, OpView
+from buildtool.graph.ops.types import Int16, OpDef, Spelling
 from buildtool.graph.tflite.schema import tflite
 
 _B = tflite.BuiltinOperator
@@ -22,11 +19,6 @@ SPELLINGS: dict[int, tuple[OpDef, Spelling]] = {
 }
 # Operators that are read with int16 activations (16x8 quantisation), too.
 INT16 = _spelled(int16=Int16.READ)
-
-
-def decoder(code: int) -> Callable[[OpView], Decoded | Chain | Folded] | None:
-    """What decodes an operator; None for one that is not read."""
-    return load("graph.tflite", SPELLINGS[code][1].decode) if code in SPELLINGS else None
 
 
 # Element-wise operators whose int8 form LiteRT's reference kernels lack, or compute otherwise than they say.

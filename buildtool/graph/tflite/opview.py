@@ -1,9 +1,12 @@
-"""What a decoder sees of one operator: its tensors, options and constant parameters."""
+"""What a decoder sees of one operator of a file, and the network that it adds to.
+
+A decoder takes an `OpView` and adds what the operator stands for to `OpView.network`: mostly one operator.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import NoReturn
 
 import numpy as np
@@ -13,76 +16,29 @@ from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.ops import DEFS
 from buildtool.graph.ops.types import Plain
 from buildtool.graph.tflite.fileops import ACTIVATIONS
-from buildtool.graph.tflite.flat import Accessor, FlatFile, RawOperator, RawTensor
+from buildtool.graph.tflite.flat import Accessor, RawOperator, RawTensor
+from buildtool.graph.tflite.network import Network
 from buildtool.graph.tflite.schema import tflite
-from buildtool.graph.types import Activation, Attrs, OpKind
+from buildtool.graph.types import Activation, Attrs, Op, OpKind
 
+MAX_PARAMETERS = 4096  # elements of a constant that becomes an attribute
 _ACTIVATIONS = {code: activation for activation, code in ACTIVATIONS.items()}
 _REFUSED_ACTIVATIONS = {
     tflite.ActivationFunctionType.TANH: "TANH",
     tflite.ActivationFunctionType.SIGN_BIT: "SIGN_BIT",
 }
-MAX_PARAMETERS = 4096  # elements of a constant that becomes an attribute
-
-
-@dataclass(frozen=True)
-class Decoded:
-    """An operator in the graph's terms; tensors by the file's indices, -1 for an absent one."""
-
-    kind: OpKind
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    attrs: Attrs
-
-
-@dataclass(frozen=True)
-class Made:
-    """A tensor between the operators of a `Chain`: as tensor `like` of the file, but of `shape`."""
-
-    like: int
-    shape: tuple[int, ...]
-
-
-class Chain:
-    """The operators that one of the file stands for, in order.
-
-    Tensors that the file does not have count down from -2 (-1 is an absent operand): `made[n]` is -2 - n.
-    """
-
-    def __init__(self) -> None:
-        self.steps: list[Decoded] = []
-        self.made: list[Made] = []
-
-    def then(self, kind: OpKind, source: int, made: Made, attrs: Attrs | None = None) -> int:
-        """An operator of one input that makes a new tensor; its number."""
-        self.made.append(made)
-        number = -1 - len(self.made)
-        self.last(kind, (source,), (number,), attrs if attrs is not None else Attrs())
-        return number
-
-    def last(self, kind: OpKind, inputs: tuple[int, ...], outputs: tuple[int, ...], attrs: Attrs) -> None:
-        """An operator that makes tensors of the file."""
-        self.steps.append(Decoded(kind, inputs, outputs, attrs))
-
-
-@dataclass(frozen=True, eq=False)
-class Folded:
-    """An operator whose output, tensor `output` of the file, is known already."""
-
-    output: int
-    value: npt.NDArray[np.generic]
 
 
 class OpView:
     """One operator of the file, with checked access to everything around it."""
 
-    def __init__(
-        self, file: FlatFile, op: RawOperator, known: Callable[[int], tuple[int, ...] | None]
-    ) -> None:
-        """`known` gives the values of an int tensor that is computed from shapes alone, if it is."""
-        self.file = file
+    def __init__(self, network: Network, op: RawOperator) -> None:
+        self.network = network
+        self.file = network.file
         self.op = op
-        self.known = known
+        self._made = 0
+
+    # ---- what it says --------------------------------------------------------------------------------
 
     def optional(self, position: int) -> RawTensor | None:
         """Input `position`, None if absent."""
@@ -114,6 +70,11 @@ class OpView:
             raise ModelError("the operator has no output")
         return self.file.tensor(self.op.outputs[0])
 
+    def demand_output(self, shape: tuple[int, ...], says: str = "expected") -> None:
+        """ModelError unless the first output has that shape."""
+        if self.output.shape != shape:
+            raise ModelError(f"output shape {list(self.output.shape)}, {says} {list(shape)}")
+
     def options(self, cls: type[Accessor]) -> Accessor:
         """The options table of class `cls`; ModelError if the file has none."""
         options = self.op.options(cls)
@@ -121,29 +82,26 @@ class OpView:
             raise ModelError(f"the operator has no {cls.__name__}")
         return options
 
-    def optional_options(self, cls: type[Accessor]) -> Accessor:
-        """The options table of class `cls`, None if the file has none (all fields at their default)."""
-        return self.op.options(cls)
-
     def ints(self, position: int) -> tuple[int, ...]:
-        """The values of the integer constant at input `position`, flattened."""
-        return self.ints_of(self.input(position))
-
-    def ints_of(self, tensor: RawTensor) -> tuple[int, ...]:
         """The values of an integer parameter, flattened; refuses one that depends on the input's data."""
+        tensor = self.input(position)
         if tensor.dtype not in ("int32", "int64"):
             raise ModelError(f"a parameter of type {tensor.dtype}", tensor=tensor.name)
         if tensor.elements > MAX_PARAMETERS:
             raise ModelError(f"a parameter of {tensor.elements} elements", tensor=tensor.name)
-        if not tensor.is_constant:
-            values = self.known(tensor.index) if tensor.elements else ()
-            if values is None:
-                self.refuse(f"parameter '{tensor.name}' is not constant", "re-export with fixed shapes")
-            return values
-        return tuple(int(v) for v in np.asarray(tensor.array()).reshape(-1))
+        if tensor.is_constant:
+            values: npt.NDArray[np.generic] = tensor.array()
+        elif not tensor.elements:
+            return ()
+        elif tensor.index in self.network.known:
+            values = self.network.known[tensor.index]
+        else:
+            self.refuse(f"parameter '{tensor.name}' is not constant", "re-export with fixed shapes")
+        return tuple(int(v) for v in values.reshape(-1))
 
-    def activation(self, code: int) -> Activation:
-        """The fused activation."""
+    def activation(self, options: Accessor) -> Activation:
+        """The fused activation; there is none without options."""
+        code = options.FusedActivationFunction() if options is not None else 0
         if code in _REFUSED_ACTIVATIONS:
             self.refuse(f"fused activation {_REFUSED_ACTIVATIONS[code]}", "use it as an operator of its own")
         if code not in _ACTIVATIONS:
@@ -156,30 +114,61 @@ class OpView:
             raise ModelError(f"axis {value} of {rank} dimensions")
         return value % rank
 
-    def data(self, count: int) -> tuple[int, ...]:
-        """The file's indices of the first `count` inputs, -1 for an absent one."""
-        given = tuple(max(i, -1) for i in self.op.inputs[:count])
-        return given + (-1,) * (count - len(given))
+    def axis_at(self, position: int, rank: int) -> int:
+        """The axis that input `position`, of one element, names."""
+        axes = self.ints(position)
+        if len(axes) != 1:
+            raise ModelError(f"{len(axes)} axes, expected 1")
+        return self.axis(axes[0], rank)
 
     def refuse(self, text: str, hint: str = "") -> NoReturn:
         """Raises UnsupportedError."""
         raise UnsupportedError(text, hint=hint)
 
-    def decoded(self, kind: OpKind, attrs: Attrs | None = None, operands: int = 1) -> Decoded:
-        """The operator with its first `operands` inputs as the graph's inputs."""
-        return Decoded(kind, self.data(operands), self.op.outputs, attrs if attrs is not None else Attrs())
+    # ---- what it stands for --------------------------------------------------------------------------
+
+    def operand(self, position: int) -> int:
+        """Our tensor that is input `position`, -1 if absent."""
+        raw = self.optional(position)
+        return -1 if raw is None else self.network.place(raw.index)
+
+    def outputs(self) -> tuple[int, ...]:
+        """Our tensors that are the outputs."""
+        return tuple(self.network.place(t) for t in self.op.outputs)
+
+    def emit(
+        self, kind: OpKind, inputs: Iterable[int], attrs: Attrs | None = None, outputs: Iterable[int] = ()
+    ) -> None:
+        """Adds an operator, whose outputs are those of the file's operator unless `outputs` says which."""
+        made = tuple(outputs) or self.outputs()
+        self.network.ops.append(Op(kind, tuple(inputs), made, attrs or Attrs(), self.op.index))
+
+    def same(self, kind: OpKind, attrs: Attrs | None = None, operands: int = 1) -> None:
+        """Adds an operator whose inputs are the first `operands` ones of the file's operator."""
+        self.emit(kind, [self.operand(i) for i in range(operands)], attrs)
+
+    def then(
+        self, kind: OpKind, source: int, shape: tuple[int, ...], attrs: Attrs | None = None, like: int = -1
+    ) -> int:
+        """Adds an operator that makes a new tensor of `shape`, else as our tensor `like` (or `source`) is."""
+        found = self.network.tensors[like if like >= 0 else source]
+        name = f"{found.name}/{self.op.index}.{self._made}"
+        self._made += 1
+        made = self.network.add(replace(found, name=name, shape=shape, source=None, data=None))
+        self.emit(kind, (source,), attrs, (made,))
+        return made
 
 
-def plain(view: OpView) -> Decoded:
+def plain(view: OpView) -> None:
     """An operator whose kind has its name, and whose parameters, if it has any, are fields of its options."""
     found = DEFS[OpKind(view.op.name)]
     form = found.written
     attrs = Attrs()
     if isinstance(form, Plain) and form.fields:
         table = getattr(tflite, form.options)
-        options = view.options(table) if form.needed else view.optional_options(table)
+        options = view.options(table) if form.needed else view.op.options(table)
         if options is None:
             attrs = form.attrs()
         else:
             attrs = form.attrs(**{name: getattr(options, field)() for field, name in form.fields.items()})
-    return view.decoded(found.kind, attrs, found.operands or 1)
+    view.same(found.kind, attrs, found.operands or 1)

@@ -5,23 +5,23 @@ from __future__ import annotations
 import math
 
 from buildtool.base.errors import UnsupportedError
-from buildtool.graph import types as g
-from buildtool.graph.tflite.fileops import ACTIVATIONS, TYPE_CODES, FileOp, Lowering, OptionValue
+from buildtool.graph.geometry import attributes
+from buildtool.graph.tflite.fileops import FileOp, Lowering, OptionValue
 from buildtool.graph.tflite.flat import Accessor
-from buildtool.graph.tflite.opview import Decoded, OpView, plain
+from buildtool.graph.tflite.opview import OpView, plain
 from buildtool.graph.tflite.schema import tflite
-from buildtool.graph.types import Activation, ElementwiseAttrs, OpKind, QuotientAttrs
+from buildtool.graph.types import DType, ElementwiseAttrs, Op, OpKind, QuotientAttrs
 
 POWERS_OF_TWO = False  # of int16 additions; true lets LiteRT shift where all scales are powers of two
 
 
-def arithmetic(view: OpView) -> Decoded:
+def arithmetic(view: OpView) -> None:
     """ADD, SUB, MUL."""
     kind = OpKind(view.op.name)
-    options = view.optional_options(getattr(tflite, f"{kind.capitalize()}Options"))
+    options = view.op.options(getattr(tflite, f"{kind.capitalize()}Options"))
     if kind is not OpKind.MUL:
         _general_scales(view, options)
-    return view.decoded(kind, ElementwiseAttrs(_fused(view, options)), 2)
+    view.same(kind, ElementwiseAttrs(view.activation(options)), 2)
 
 
 def _general_scales(view: OpView, options: Accessor) -> None:
@@ -39,70 +39,59 @@ def _general_scales(view: OpView, options: Accessor) -> None:
         )
 
 
-def _fused(view: OpView, options: Accessor) -> Activation:
-    code = options.FusedActivationFunction() if options is not None else 0
-    return view.activation(code) if code else Activation.NONE
-
-
-def div(view: OpView) -> Decoded:
+def div(view: OpView) -> None:
     """DIV."""
-    options = view.optional_options(tflite.DivOptions)
-    return view.decoded(OpKind.DIV, QuotientAttrs(_fused(view, options)), 2)
+    view.same(OpKind.DIV, QuotientAttrs(view.activation(view.op.options(tflite.DivOptions))), 2)
 
 
-def select(view: OpView) -> Decoded:
+def select(view: OpView) -> None:
     """SELECT: a condition of one dimension chooses whole slices of operands of several."""
     condition, first = view.input(0), view.input(1)
     if len(condition.shape) == 1 and len(first.shape) > 1 and condition.elements > 1:
         view.refuse("a condition that chooses whole slices", "give the condition the shape of the operands")
-    return select_v2(view)
+    select_v2(view)
 
 
-def select_v2(view: OpView) -> Decoded:
+def select_v2(view: OpView) -> None:
     """SELECT_V2: condition and both operands broadcast."""
-    return view.decoded(OpKind.SELECT_V2, None, 3)
+    view.same(OpKind.SELECT_V2, None, 3)
 
 
-def l2_normalization(view: OpView) -> Decoded:
+def l2_normalization(view: OpView) -> None:
     """L2_NORMALIZATION over the last dimension."""
-    options = view.optional_options(tflite.L2NormOptions)
+    options = view.op.options(tflite.L2NormOptions)
     if options is not None and options.FusedActivationFunction():
         view.refuse("a fused activation, which LiteRT's int8 kernel has not")
-    return plain(view)
+    plain(view)
 
 
-def prelu(view: OpView) -> Decoded:
+def prelu(view: OpView) -> None:
     """PRELU (x, alpha)."""
     if not view.input(1).is_constant:
         view.refuse("alpha is not constant")
-    return plain(view)
+    plain(view)
 
 
 # ---- into a file -------------------------------------------------------------------------------
 
 
-def write_arithmetic(low: Lowering, op: g.Op) -> FileOp:
+def write_arithmetic(low: Lowering, op: Op) -> FileOp:
     """ADD, SUB, MUL."""
-    attrs = op.attrs
-    assert isinstance(attrs, ElementwiseAttrs)
-    options: dict[str, OptionValue] = {"FusedActivationFunction": ACTIVATIONS[attrs.activation]}
-    if low.graph.tensors[op.inputs[0]].dtype is g.DType.INT16 and op.kind is not OpKind.MUL:
+    options: dict[str, OptionValue] = {"FusedActivationFunction": attributes(op, ElementwiseAttrs).activation}
+    if low.graph.tensors[op.inputs[0]].dtype is DType.INT16 and op.kind is not OpKind.MUL:
         options["PotScaleInt16"] = POWERS_OF_TWO
     return FileOp(op.kind, 2, op.inputs, op.outputs, f"{op.kind.capitalize()}Options", options)
 
 
-def write_div(low: Lowering, op: g.Op) -> FileOp:
+def write_div(low: Lowering, op: Op) -> FileOp:
     """DIV."""
-    attrs = op.attrs
-    assert isinstance(attrs, QuotientAttrs)
-    if not attrs.wraps:
+    if not attributes(op, QuotientAttrs).wraps:
         raise UnsupportedError("a quotient whose small values LiteRT computes otherwise", operator=op.place)
-    clamp = {"FusedActivationFunction": ACTIVATIONS[attrs.activation]}
-    return FileOp("DIV", 2, op.inputs, op.outputs, "DivOptions", {**clamp})
+    return write_arithmetic(low, op)
 
 
-def write_cast(low: Lowering, op: g.Op) -> FileOp:
+def write_cast(low: Lowering, op: Op) -> FileOp:
     """CAST."""
-    types = (low.graph.tensors[t].dtype for t in (op.inputs[0], op.outputs[0]))
-    options = dict(zip(("InDataType", "OutDataType"), map(TYPE_CODES.__getitem__, types), strict=True))
+    before, after = (low.graph.tensors[t].dtype for t in (op.inputs[0], op.outputs[0]))
+    options: dict[str, OptionValue] = {"InDataType": before, "OutDataType": after}
     return FileOp("CAST", 1, op.inputs, op.outputs, "CastOptions", options)

@@ -6,34 +6,43 @@ Their state is variable tensors; an LSTM's scales in between are those of interm
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
-from buildtool.base.errors import ModelError
-from buildtool.graph import types as g
-from buildtool.graph.tflite.fileops import ACTIVATIONS, FileOp, Lowering, OptionValue
-from buildtool.graph.tflite.opview import Decoded, OpView
+from buildtool.base.errors import ModelError, UnsupportedError
+from buildtool.graph.geometry import attributes
+from buildtool.graph.ops import STATEFUL
+from buildtool.graph.tflite.fileops import FileOp, Lowering, OptionValue
+from buildtool.graph.tflite.opview import OpView
 from buildtool.graph.tflite.schema import tflite
-from buildtool.graph.types import LstmAttrs, LstmInput, OpKind, Quantization, SvdfAttrs
+from buildtool.graph.types import (
+    Activation,
+    Attrs,
+    DType,
+    LstmAttrs,
+    LstmInput,
+    Op,
+    OpKind,
+    Quantization,
+    SvdfAttrs,
+    Tensor,
+)
 
 _INTERMEDIATES = 5  # of an integer LSTM: four gates' sums, and the hidden product
 _RECONVERT = "convert with OpsSet.TFLITE_BUILTINS_INT8: int8 activations, state of 16 bits"
 
 
-def _one_output(view: OpView) -> None:
+def _ends(view: OpView) -> None:
+    """Demands an int8 input and one output."""
     if len(view.op.outputs) != 1:
         raise ModelError(f"{len(view.op.outputs)} outputs, expected 1")
-
-
-def _int8_input(view: OpView) -> None:
-    x = view.input(0)
-    if x.dtype == "int16":
+    if view.input(0).dtype == "int16":
         view.refuse("int16 activations: LiteRT's integer kernel takes int8 alone", _RECONVERT)
 
 
-def svdf(view: OpView) -> Decoded:
+def svdf(view: OpView) -> None:
     """SVDF (x, weights of the features, weights over time, bias, state)."""
     options = view.options(tflite.SVDFOptions)
-    _one_output(view)
-    _int8_input(view)
+    _ends(view)
     if len(view.op.inputs) != 5:
         raise ModelError(f"{len(view.op.inputs)} inputs, expected 5")
     if view.input(2).dtype == "int8" or view.input(4).dtype == "int8":
@@ -42,14 +51,13 @@ def svdf(view: OpView) -> Decoded:
         )
     if options.FusedActivationFunction() != tflite.ActivationFunctionType.RELU:
         view.refuse("a fused activation other than RELU: LiteRT's integer kernel takes no other")
-    return view.decoded(OpKind.SVDF, SvdfAttrs(int(options.Rank())), 5)
+    _emit(view, OpKind.SVDF, SvdfAttrs(int(options.Rank())), 5)
 
 
-def lstm(view: OpView) -> Decoded:
+def lstm(view: OpView) -> None:
     """UNIDIRECTIONAL_SEQUENCE_LSTM; files from before layer normalisation have 20 operands in place of 24."""
     options = view.options(tflite.UnidirectionalSequenceLSTMOptions)
-    _one_output(view)
-    _int8_input(view)
+    _ends(view)
     if len(view.op.inputs) not in (LstmInput.INPUT_NORM, len(LstmInput)):
         raise ModelError(f"{len(view.op.inputs)} inputs, expected {len(LstmInput)}")
     for place in (LstmInput.HIDDEN_STATE, LstmInput.CELL_STATE):
@@ -62,7 +70,22 @@ def lstm(view: OpView) -> Decoded:
         cell_clip=_clip(float(options.CellClip()), "cell"),
         projection_clip=_clip(float(options.ProjClip()), "projection"),
     )
-    return view.decoded(OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM, attrs, len(LstmInput))
+    _emit(view, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM, attrs, len(LstmInput))
+
+
+def _emit(view: OpView, kind: OpKind, attrs: Attrs, operands: int) -> None:
+    """Adds the operator; behind its output the new values of the state that it keeps."""
+    network = view.network
+    inputs, outputs = [view.operand(i) for i in range(operands)], [*view.outputs()]
+    for position, output in sorted(STATEFUL[kind].items(), key=lambda pair: pair[1]):
+        assert output == len(outputs)
+        raw = view.input(position)
+        if not raw.variable:
+            raise UnsupportedError("the operator's state is no variable tensor", tensor=raw.name)
+        old = network.tensors[network.places[raw.index]]
+        outputs.append(network.add(replace(old, name=f"{old.name}/after")))
+        network.variables.update(raw, outputs[-1])
+    view.emit(kind, inputs, attrs, outputs)
 
 
 def _clip(value: float, what: str) -> float:
@@ -103,21 +126,16 @@ def _quantization(view: OpView, place: int, what: str) -> Quantization:
 # ---- into a file -------------------------------------------------------------------------------
 
 
-def write_svdf(low: Lowering, op: g.Op) -> FileOp:
+def write_svdf(low: Lowering, op: Op) -> FileOp:
     """SVDF; its state is a variable tensor."""
-    attrs = op.attrs
-    assert isinstance(attrs, SvdfAttrs)
-    options: dict[str, OptionValue] = {
-        "Rank": attrs.rank,
-        "FusedActivationFunction": ACTIVATIONS[g.Activation.RELU],
-    }
+    rank = attributes(op, SvdfAttrs).rank
+    options: dict[str, OptionValue] = {"Rank": rank, "FusedActivationFunction": Activation.RELU}
     return FileOp("SVDF", 3, op.inputs, op.outputs[:1], "SVDFOptions", options)
 
 
-def write_lstm(low: Lowering, op: g.Op) -> FileOp:
+def write_lstm(low: Lowering, op: Op) -> FileOp:
     """UNIDIRECTIONAL_SEQUENCE_LSTM; its states are variable tensors."""
-    attrs = op.attrs
-    assert isinstance(attrs, LstmAttrs)
+    attrs = attributes(op, LstmAttrs)
     options: dict[str, OptionValue] = {
         "FusedActivationFunction": tflite.ActivationFunctionType.TANH,
         "CellClip": attrs.cell_clip,
@@ -128,10 +146,10 @@ def write_lstm(low: Lowering, op: g.Op) -> FileOp:
     made = []
     for number, gate in enumerate(("input", "forget", "cell", "output")):
         quant = Quantization((attrs.gates[number],), (0,)) if attrs.gates else None
-        made.append((f"{name}/{gate}_sum", g.DType.INT16, quant))
-    made.append((f"{name}/hidden", g.DType.INT8, attrs.hidden))
+        made.append((f"{name}/{gate}_sum", DType.INT16, quant))
+    made.append((f"{name}/hidden", DType.INT8, attrs.hidden))
     first = len(low.tensors)
-    low.tensors += [g.Tensor(role, (0,), dtype, quant) for role, dtype, quant in made]
+    low.tensors += [Tensor(role, (0,), dtype, quant) for role, dtype, quant in made]
     places = tuple(range(first, len(low.tensors)))
     table = "UnidirectionalSequenceLSTMOptions"
     return FileOp(op.kind, 1, op.inputs, op.outputs[:1], table, options, places)

@@ -5,60 +5,92 @@ TFLite pads as SAME or VALID; in the graph all padding is explicit.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph import types as g
-from buildtool.graph.geometry import dilated, same_padding
-from buildtool.graph.tflite.fileops import ACTIVATIONS, FileOp, Lowering, OptionValue
-from buildtool.graph.tflite.opview import Decoded, OpView
+from buildtool.graph.geometry import attributes, dilated, same_padding
+from buildtool.graph.tflite.fileops import FileOp, Lowering, OptionValue
+from buildtool.graph.tflite.flat import Accessor
+from buildtool.graph.tflite.opview import OpView
 from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import (
+    Activation,
+    Attrs,
     ConvAttrs,
     DepthwiseAttrs,
+    DType,
     FullyConnectedAttrs,
+    Op,
     OpKind,
     Pad,
     PoolAttrs,
+    Quantization,
     ResizeAttrs,
+    Tensor,
 )
 
+Pair = tuple[int, int]  # rows, columns
 
-def _explicit_pad(
-    padding: int,
-    size: tuple[int, int],
-    kernel: tuple[int, int],
-    stride: tuple[int, int],
-    dilation: tuple[int, int] = (1, 1),
-) -> Pad:
-    """Padding of a window over `size` (rows, columns); an odd row or column goes to the bottom, right."""
+
+def _window(view: OpView, options: Accessor, size: Pair, kernel: Pair) -> dict[str, Any]:
+    """Attributes of a window over `size`: stride, padding, activation and, where it has one, dilation.
+
+    Of an odd number of padded rows or columns one more lies at the bottom or on the right.
+    """
+    padding, stride, dilation = options.Padding(), (int(options.StrideH()), int(options.StrideW())), (1, 1)
+    found: dict[str, Any] = {"stride": stride}
+    if hasattr(options, "DilationHFactor"):
+        dilation = (int(options.DilationHFactor()), int(options.DilationWFactor()))
+        found["dilation"] = dilation
     if padding not in (tflite.Padding.SAME, tflite.Padding.VALID):
         raise ModelError(f"padding {padding} is neither SAME nor VALID")
     if min(stride) < 1 or min(dilation) < 1 or min(kernel) < 1:
         raise ModelError(f"stride {list(stride)}, dilation {list(dilation)} or kernel {list(kernel)} below 1")
-    if padding == tflite.Padding.VALID:
-        return Pad()
-    (_, *rows), (_, *columns) = map(same_padding, size, map(dilated, kernel, dilation), stride)
-    return Pad(*rows, *columns)
+    if padding == tflite.Padding.SAME:
+        (_, *rows), (_, *columns) = map(same_padding, size, map(dilated, kernel, dilation), stride)
+        found["pad"] = Pad(*rows, *columns)
+    return {**found, "activation": view.activation(options)}
 
 
-def conv_2d(view: OpView) -> Decoded:
+def _layer(view: OpView, kind: OpKind, attrs: Attrs, places: tuple[int, int, int] = (0, 1, 2)) -> None:
+    """Adds an operator with weights; `places` of its input, filter and bias among the file's operands."""
+    x, weights, bias = map(view.operand, places)
+    view.emit(kind, (x, weights, _bias(view, bias, x)), attrs)
+
+
+def _bias(view: OpView, index: int, x: int) -> int:
+    """Gives a bias such as (1, 1, 1, C) the shape (C,), and its scales the only axis that there is.
+
+    Files name another axis, such as the filter's, for a bias of one dimension; LiteRT's kernels never
+    look at it. It gets 64 bits where activations have 16.
+    """
+    tensors = view.network.tensors
+    if index >= 0 and (data := tensors[index].data) is not None:
+        bias = tensors[index]
+        if tensors[x].dtype is DType.INT16 and bias.dtype is DType.INT32:
+            data = data.astype(np.int64)
+            data.setflags(write=False)
+            bias = replace(bias, dtype=DType.INT64)
+        quant = bias.quant
+        if quant is not None and len(quant.scales) == bias.elements:
+            quant = replace(quant, axis=0)
+        data = data.reshape(-1)
+        tensors[index] = replace(bias, shape=data.shape, data=data, quant=quant)
+    return index
+
+
+def conv_2d(view: OpView) -> None:
     """CONV_2D; filter OHWI."""
     options = view.options(tflite.Conv2DOptions)
     _, h, w, _ = view.image(0)
     _, kh, kw, _ = view.image(1)
-    stride = (int(options.StrideH()), int(options.StrideW()))
-    dilation = (int(options.DilationHFactor()), int(options.DilationWFactor()))
-    attrs = ConvAttrs(
-        stride=stride,
-        dilation=dilation,
-        pad=_explicit_pad(options.Padding(), (h, w), (kh, kw), stride, dilation),
-        activation=view.activation(options.FusedActivationFunction()),
-    )
-    return view.decoded(OpKind.CONV_2D, attrs, 3)
+    _layer(view, OpKind.CONV_2D, ConvAttrs(**_window(view, options, (h, w), (kh, kw))))
 
 
-def depthwise_conv_2d(view: OpView) -> Decoded:
+def depthwise_conv_2d(view: OpView) -> None:
     """DEPTHWISE_CONV_2D; the multiplier follows from the filter's shape, the option may be 0."""
     options = view.options(tflite.DepthwiseConv2DOptions)
     _, h, w, cin = view.image(0)
@@ -66,19 +98,11 @@ def depthwise_conv_2d(view: OpView) -> Decoded:
     multiplier = cout // cin
     if options.DepthMultiplier() not in (0, multiplier):
         raise ModelError(f"depth multiplier {options.DepthMultiplier()} for {cin} to {cout} channels")
-    stride = (int(options.StrideH()), int(options.StrideW()))
-    dilation = (int(options.DilationHFactor()), int(options.DilationWFactor()))
-    attrs = DepthwiseAttrs(
-        stride=stride,
-        dilation=dilation,
-        pad=_explicit_pad(options.Padding(), (h, w), (kh, kw), stride, dilation),
-        activation=view.activation(options.FusedActivationFunction()),
-        depth_multiplier=multiplier,
-    )
-    return view.decoded(OpKind.DEPTHWISE_CONV_2D, attrs, 3)
+    attrs = DepthwiseAttrs(**_window(view, options, (h, w), (kh, kw)), depth_multiplier=multiplier)
+    _layer(view, OpKind.DEPTHWISE_CONV_2D, attrs)
 
 
-def transpose_conv(view: OpView) -> Decoded:
+def transpose_conv(view: OpView) -> None:
     """TRANSPOSE_CONV (output shape, filter, x, bias) as (x, filter, bias).
 
     The padding is that of the convolution it transposes, whose input has this one's output size.
@@ -88,95 +112,107 @@ def transpose_conv(view: OpView) -> Decoded:
     if len(wanted) != 4 or wanted != view.output.shape:
         raise ModelError(f"output shape {list(view.output.shape)}, the parameter says {list(wanted)}")
     _, kh, kw, _ = view.image(1)
-    stride = (int(options.StrideH()), int(options.StrideW()))
-    attrs = ConvAttrs(
-        stride=stride,
-        pad=_explicit_pad(options.Padding(), (wanted[1], wanted[2]), (kh, kw), stride),
-        activation=view.activation(options.FusedActivationFunction()),
-    )
-    _, filter_index, x, bias = view.data(4)
-    return Decoded(OpKind.TRANSPOSE_CONV, (x, filter_index, bias), view.op.outputs, attrs)
+    attrs = ConvAttrs(**_window(view, options, (wanted[1], wanted[2]), (kh, kw)))
+    _layer(view, OpKind.TRANSPOSE_CONV, attrs, (2, 1, 3))
 
 
-def fully_connected(view: OpView) -> Decoded:
-    """FULLY_CONNECTED; filter OI."""
-    options = view.options(tflite.FullyConnectedOptions)
+def fully_connected(view: OpView) -> None:
+    """FULLY_CONNECTED; filter OI. The flattening that TFLite does silently is written out as RESHAPE.
+
+    Afterwards every pixel of the input is one vector of the filter's width.
+    """
+    options, network = view.options(tflite.FullyConnectedOptions), view.network
     if options.WeightsFormat() != tflite.FullyConnectedOptionsWeightsFormat.DEFAULT:
         view.refuse("shuffled weights", "re-export for the CPU's default weight format")
-    attrs = FullyConnectedAttrs(
-        activation=view.activation(options.FusedActivationFunction()),
-        keep_num_dims=bool(options.KeepNumDims()),
-    )
-    return view.decoded(OpKind.FULLY_CONNECTED, attrs, 3)
+    activation, keep = view.activation(options), bool(options.KeepNumDims())
+    x, weights, bias = map(view.operand, range(3))
+    if x < 0 or weights < 0 or len(view.op.outputs) != 1:
+        raise ModelError("input, filter or output is missing")
+    bias, (out,) = _bias(view, bias, x), view.outputs()
+    source, result, shape = network.tensors[x], network.tensors[out], network.tensors[weights].shape
+    if len(shape) != 2 or min(shape) < 1 or source.elements % shape[1]:
+        raise ModelError(f"{source.elements} inputs for a filter of {list(shape)}")
+    batch, whole = source.elements // shape[1], source.shape[-1:] == (shape[1],)
+    keep = keep and whole
+    attrs, made = FullyConnectedAttrs(activation, keep), out
+    if not keep:
+        if not whole or source.nhwc != (1, 1, batch, shape[1]):
+            x = _flat(view, x, (batch, shape[1]))
+            network.ops.append(Op(OpKind.RESHAPE, (view.operand(0),), (x,)))
+        if result.elements != batch * shape[0]:
+            raise ModelError(f"output shape {list(result.shape)}, expected {[batch, shape[0]]}")
+        if result.shape != (batch, shape[0]):
+            made = _flat(view, out, (batch, shape[0]))
+    view.emit(OpKind.FULLY_CONNECTED, (x, weights, bias), attrs, (made,))
+    if made != out:
+        network.ops.append(Op(OpKind.RESHAPE, (made,), (out,)))
 
 
-def pool(view: OpView) -> Decoded:
+def _flat(view: OpView, index: int, shape: Pair) -> int:
+    """A new tensor like `index`, under another shape."""
+    like = view.network.tensors[index]
+    return view.network.add(replace(like, name=f"{like.name}/flat", shape=shape, source=None, data=None))
+
+
+def pool(view: OpView) -> None:
     """AVERAGE_POOL_2D and MAX_POOL_2D."""
     options = view.options(tflite.Pool2DOptions)
     _, h, w, _ = view.image(0)
     kernel = (int(options.FilterHeight()), int(options.FilterWidth()))
-    stride = (int(options.StrideH()), int(options.StrideW()))
-    attrs = PoolAttrs(
-        kernel=kernel,
-        stride=stride,
-        pad=_explicit_pad(options.Padding(), (h, w), kernel, stride),
-        activation=view.activation(options.FusedActivationFunction()),
-    )
-    return view.decoded(OpKind(view.op.name), attrs)
+    view.same(OpKind(view.op.name), PoolAttrs(kernel, **_window(view, options, (h, w), kernel)))
 
 
-def resize(view: OpView) -> Decoded:
+def resize(view: OpView) -> None:
     """RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR."""
     nearest = view.op.name == OpKind.RESIZE_NEAREST_NEIGHBOR
     table = tflite.ResizeNearestNeighborOptions if nearest else tflite.ResizeBilinearOptions
-    options, size, attrs = view.optional_options(table), view.ints(1), ResizeAttrs()
+    options, size, attrs = view.op.options(table), view.ints(1), ResizeAttrs()
     if len(size) != 2 or size != view.output.shape[1:3]:
         raise ModelError(f"output shape {list(view.output.shape)}, the parameter says {list(size)}")
     if options is not None:
         attrs = ResizeAttrs(bool(options.AlignCorners()), bool(options.HalfPixelCenters()))
     if not nearest and attrs.align_corners and attrs.half_pixel_centers:
         raise ModelError("align_corners and half_pixel_centers exclude each other")
-    return view.decoded(OpKind(view.op.name), attrs)
+    view.same(OpKind(view.op.name), attrs)
 
 
 # ---- into a file -------------------------------------------------------------------------------
 
 
-def _weights(op: g.Op) -> tuple[int, ...]:
+def _weights(op: Op) -> tuple[int, ...]:
     """The inputs without an absent last operand (a bias)."""
     return op.inputs[:-1] if op.inputs[-1] < 0 else op.inputs
 
 
-def _padding_mode(
-    before: tuple[int, int],
-    out: tuple[int, int],
-    size: tuple[int, int],
-    kernel: tuple[int, int],
-    stride: tuple[int, int],
-) -> int | None:
-    """VALID or SAME if it means the explicit padding, else None; pairs are (rows, columns)."""
-    valid = tuple((n - k) // s + 1 for n, k, s in zip(size, kernel, stride, strict=True))
-    if before == (0, 0) and out == valid:
-        return int(tflite.Padding.VALID)
-    same = [same_padding(n, k, s)[:2] for n, k, s in zip(size, kernel, stride, strict=True)]
-    if same == list(zip(out, before, strict=True)):
-        return int(tflite.Padding.SAME)
-    return None
-
-
-def _rows_columns(tensor: g.Tensor) -> tuple[int, int]:
+def _rows_columns(tensor: Tensor) -> Pair:
     """Rows and columns of an NHWC tensor, or of a filter."""
     return tensor.shape[1], tensor.shape[2]
 
 
-def _padded_input(low: Lowering, op: g.Op, pad: Pad, *, least: bool = False) -> int:
+def _options(
+    attrs: ConvAttrs | PoolAttrs, source: Tensor, out: Tensor, kernel: Pair, **more: OptionValue
+) -> dict[str, OptionValue]:
+    """Fields of a window over `source`; Padding is VALID or SAME if one of them means it, else -1.
+
+    `kernel`: dilation included. `more`: fields between stride and activation.
+    """
+    before, made, size = (attrs.pad.top, attrs.pad.left), _rows_columns(out), _rows_columns(source)
+    windows = list(zip(size, kernel, attrs.stride, strict=True))
+    mode = -1
+    if before == (0, 0) and made == tuple((n - k) // s + 1 for n, k, s in windows):
+        mode = int(tflite.Padding.VALID)
+    elif [same_padding(*window)[:2] for window in windows] == list(zip(made, before, strict=True)):
+        mode = int(tflite.Padding.SAME)
+    stride: dict[str, OptionValue] = {"StrideH": attrs.stride[0], "StrideW": attrs.stride[1]}
+    return {"Padding": mode, **stride, **more, "FusedActivationFunction": attrs.activation}
+
+
+def _padded_input(low: Lowering, op: Op, pad: Pad, *, least: bool = False) -> int:
     """Puts a PAD before an operator whose padding is neither SAME nor VALID; `least`: not of zero points."""
     source = low.graph.tensors[op.inputs[0]]
     paddings = [[0, 0], [pad.top, pad.bottom], [pad.left, pad.right], [0, 0]]
     shape = tuple(n + sum(p) for n, p in zip(source.shape, paddings, strict=True))
-    role = f"{low.graph.tensors[op.outputs[0]].name}/padded"
-    low.tensors.append(g.Tensor(role, shape, source.dtype, source.quant))
-    padded = len(low.tensors) - 1
+    padded = low.tensor(op, "padded", shape, source)
     operand = low.parameter(op, "paddings", paddings)
     if least:
         filling = np.array([np.iinfo(source.dtype.value).min], source.dtype.value)
@@ -187,27 +223,18 @@ def _padded_input(low: Lowering, op: g.Op, pad: Pad, *, least: bool = False) -> 
     return padded
 
 
-def write_convolution(low: Lowering, op: g.Op) -> FileOp:
+def write_convolution(low: Lowering, op: Op) -> FileOp:
     """CONV_2D and DEPTHWISE_CONV_2D."""
-    attrs = op.attrs
-    assert isinstance(attrs, ConvAttrs)
-    tensors = low.graph.tensors
+    attrs, tensors = attributes(op, ConvAttrs), low.graph.tensors
     source, weights, out = tensors[op.inputs[0]], tensors[op.inputs[1]], tensors[op.outputs[0]]
     rows, columns = map(dilated, _rows_columns(weights), attrs.dilation)
-    before = (attrs.pad.top, attrs.pad.left)
-    mode = _padding_mode(before, _rows_columns(out), _rows_columns(source), (rows, columns), attrs.stride)
+    down, across = attrs.dilation
+    more = {"DilationHFactor": down, "DilationWFactor": across}
+    options = _options(attrs, source, out, (rows, columns), **more)
     inputs = _weights(op)
-    if mode is None:
-        mode = tflite.Padding.VALID
+    if options["Padding"] == -1:
+        options["Padding"] = int(tflite.Padding.VALID)
         inputs = (_padded_input(low, op, attrs.pad), *inputs[1:])
-    options: dict[str, OptionValue] = {
-        "Padding": mode,
-        "StrideH": attrs.stride[0],
-        "StrideW": attrs.stride[1],
-        "DilationHFactor": attrs.dilation[0],
-        "DilationWFactor": attrs.dilation[1],
-        "FusedActivationFunction": ACTIVATIONS[attrs.activation],
-    }
     if isinstance(attrs, DepthwiseAttrs):
         options["DepthMultiplier"] = attrs.depth_multiplier
         return FileOp("DEPTHWISE_CONV_2D", 3, inputs, op.outputs, "DepthwiseConv2DOptions", options)
@@ -217,56 +244,42 @@ def write_convolution(low: Lowering, op: g.Op) -> FileOp:
     return FileOp("CONV_2D", version, inputs, op.outputs, "Conv2DOptions", options)
 
 
-def _zero_bias(low: Lowering, op: g.Op, source: g.Tensor, weights: g.Tensor) -> int:
+def _zero_bias(low: Lowering, op: Op, source: Tensor, weights: Tensor) -> int:
     """A bias of zeros, quantised as the products are; its index."""
     quant = None
     if source.quant is not None and weights.quant is not None:
         factor = np.float32(source.quant.scale)
         scales = tuple(float(factor * np.float32(scale)) for scale in weights.quant.scales)
-        quant = g.Quantization(scales, (0,) * len(scales))
-    dtype = g.DType.INT64 if source.dtype is g.DType.INT16 else g.DType.INT32
+        quant = Quantization(scales, (0,) * len(scales))
+    dtype = DType.INT64 if source.dtype is DType.INT16 else DType.INT32
     return low.add(op, "bias", np.zeros(weights.shape[0], dtype.value), dtype, quant)
 
 
-def write_transpose_convolution(low: Lowering, op: g.Op) -> FileOp:
+def write_transpose_convolution(low: Lowering, op: Op) -> FileOp:
     """TRANSPOSE_CONV; the output's shape comes first of the inputs."""
-    attrs = op.attrs
-    assert isinstance(attrs, ConvAttrs)
-    tensors = low.graph.tensors
+    attrs, tensors = attributes(op, ConvAttrs), low.graph.tensors
     source, weights, out = tensors[op.inputs[0]], tensors[op.inputs[1]], tensors[op.outputs[0]]
     # Its padding is that of the convolution from its output to its input.
-    before = (attrs.pad.top, attrs.pad.left)
-    mode = _padding_mode(
-        before, _rows_columns(source), _rows_columns(out), _rows_columns(weights), attrs.stride
-    )
-    if mode is None or attrs.dilation != (1, 1):
-        raise UnsupportedError(
-            "a .tflite TRANSPOSE_CONV pads as SAME or VALID and does not dilate", operator=op.place
-        )
-    options: dict[str, OptionValue] = {
-        "Padding": mode,
-        "StrideH": attrs.stride[0],
-        "StrideW": attrs.stride[1],
-        "FusedActivationFunction": ACTIVATIONS[attrs.activation],
-    }
+    options = _options(attrs, out, source, _rows_columns(weights))
+    if options["Padding"] == -1 or attrs.dilation != (1, 1):
+        text = "a .tflite TRANSPOSE_CONV pads as SAME or VALID and does not dilate"
+        raise UnsupportedError(text, operator=op.place)
     x, *parameters = _weights(op)
     shape = low.parameter(op, "output_shape", out.shape)
     version = 2 if len(parameters) == 1 else 3  # 3: a bias
-    if attrs.activation is not g.Activation.NONE:
+    if attrs.activation is not Activation.NONE:
         version = 4
     inputs = (shape, parameters[0], x, *parameters[1:])
     return FileOp("TRANSPOSE_CONV", version, inputs, op.outputs, "TransposeConvOptions", options)
 
 
-def write_fully_connected(low: Lowering, op: g.Op) -> FileOp:
+def write_fully_connected(low: Lowering, op: Op) -> FileOp:
     """FULLY_CONNECTED."""
-    attrs = op.attrs
-    assert isinstance(attrs, FullyConnectedAttrs)
+    attrs, inputs = attributes(op, FullyConnectedAttrs), _weights(op)
     options: dict[str, OptionValue] = {
-        "FusedActivationFunction": ACTIVATIONS[attrs.activation],
+        "FusedActivationFunction": attrs.activation,
         "KeepNumDims": attrs.keep_num_dims,
     }
-    inputs = _weights(op)
     quant = low.graph.tensors[op.inputs[1]].quant
     version = 4
     if attrs.keep_num_dims:
@@ -278,33 +291,22 @@ def write_fully_connected(low: Lowering, op: g.Op) -> FileOp:
     return FileOp("FULLY_CONNECTED", version, inputs, op.outputs, "FullyConnectedOptions", options)
 
 
-def write_pool(low: Lowering, op: g.Op) -> FileOp:
+def write_pool(low: Lowering, op: Op) -> FileOp:
     """AVERAGE_POOL_2D and MAX_POOL_2D; a maximum padded in its own way gets a PADV2 of least values."""
-    attrs = op.attrs
-    assert isinstance(attrs, PoolAttrs)
-    tensors = low.graph.tensors
-    out, size = _rows_columns(tensors[op.outputs[0]]), _rows_columns(tensors[op.inputs[0]])
-    mode = _padding_mode((attrs.pad.top, attrs.pad.left), out, size, attrs.kernel, attrs.stride)
-    inputs = op.inputs
-    if mode is None and op.kind is OpKind.MAX_POOL_2D:
-        mode, inputs = tflite.Padding.VALID, (_padded_input(low, op, attrs.pad, least=True),)
-    if mode is None:
-        raise UnsupportedError("a .tflite average pool pads as SAME or VALID", operator=op.place)
-    options: dict[str, OptionValue] = {
-        "Padding": mode,
-        "StrideH": attrs.stride[0],
-        "StrideW": attrs.stride[1],
-        "FilterHeight": attrs.kernel[0],
-        "FilterWidth": attrs.kernel[1],
-        "FusedActivationFunction": ACTIVATIONS[attrs.activation],
-    }
+    attrs, tensors, inputs = attributes(op, PoolAttrs), low.graph.tensors, op.inputs
+    source, out, kernel = tensors[op.inputs[0]], tensors[op.outputs[0]], attrs.kernel
+    options = _options(attrs, source, out, kernel, FilterHeight=kernel[0], FilterWidth=kernel[1])
+    if options["Padding"] == -1:
+        if op.kind is not OpKind.MAX_POOL_2D:
+            raise UnsupportedError("a .tflite average pool pads as SAME or VALID", operator=op.place)
+        options["Padding"] = int(tflite.Padding.VALID)
+        inputs = (_padded_input(low, op, attrs.pad, least=True),)
     return FileOp(op.kind, 2, inputs, op.outputs, "Pool2DOptions", options)
 
 
-def write_resize(low: Lowering, op: g.Op) -> FileOp:
+def write_resize(low: Lowering, op: Op) -> FileOp:
     """RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR; the size is a tensor."""
-    attrs = op.attrs
-    assert isinstance(attrs, ResizeAttrs)
+    attrs = attributes(op, ResizeAttrs)
     size = low.parameter(op, "size", _rows_columns(low.graph.tensors[op.outputs[0]]))
     options: dict[str, OptionValue] = {
         "AlignCorners": attrs.align_corners,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.ops import DEFS
 from buildtool.graph.ops.types import Plain, load
-from buildtool.graph.tflite.fileops import TYPE_CODES, FileOp, Lowering, OptionValue
+from buildtool.graph.tflite.fileops import ACTIVATIONS, TYPE_CODES, FileOp, Lowering, OptionValue
 from buildtool.graph.tflite.schema import functions, tflite
 from buildtool.graph.tflite.variables import (
     begin_states,
@@ -22,7 +22,7 @@ from buildtool.graph.tflite.variables import (
     write_assign,
     write_var_handle,
 )
-from buildtool.graph.types import Graph, Op, OpKind, Quantization, Tensor
+from buildtool.graph.types import Activation, DType, Graph, Op, OpKind, Quantization, Tensor
 
 BUFFER_ALIGNMENT = 16  # bytes; of constants, as TFLite's own writers align them
 
@@ -85,7 +85,9 @@ def _file_op(low: Lowering, op: Op) -> FileOp:
         )
     if isinstance(written, Plain):
         options = {name: getattr(op.attrs, attribute) for name, attribute in written.fields.items()}
-        return FileOp(op.kind, written.version, op.inputs, op.outputs, written.options, options)
+        parameters = [low.parameter(op, r, getattr(op.attrs, name)) for r, name in written.parameters.items()]
+        inputs = (*op.inputs, *parameters)
+        return FileOp(op.kind, written.version, inputs, op.outputs, written.options, options)
     made: FileOp = load("graph.tflite", written)(low, op)
     return made
 
@@ -234,6 +236,10 @@ def _option(builder: flatbuffers.Builder, value: OptionValue) -> OptionValue:
     """A field of an option table, or the place of what it refers to."""
     if isinstance(value, tuple):
         return _ints(builder, value)
+    if isinstance(value, Activation):
+        return ACTIVATIONS[value]
+    if isinstance(value, DType):
+        return TYPE_CODES[value]
     return int(builder.CreateString(value)) if isinstance(value, str) else value
 
 

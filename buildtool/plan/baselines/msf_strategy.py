@@ -6,20 +6,17 @@ of the model's front becomes a plan, and limits and figures are those of the pla
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from buildtool.base.errors import PlanError, UsageError, suggest
+from buildtool.base.errors import UsageError, suggest
 from buildtool.base.modes import Image, InPlace
 from buildtool.base.session import Session
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.assemble import assemble
-from buildtool.plan.baselines.choice import chosen
-from buildtool.plan.baselines.msf_layers import chain, layer
-from buildtool.plan.baselines.msf_solve import all_blocks, front
+from buildtool.plan.baselines.msf_model import all_blocks, chain, front, layer
 from buildtool.plan.schedule.inner import objection
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Group, Plan, Region, Scheme
@@ -30,37 +27,27 @@ from buildtool.target.types import KernelVariant, Target
 STRATEGY = "msf-cnn"
 
 
-def plan_msf(
+def plans(
     graph: Graph,
     target: Target,
-    *,
-    ram: int | None = None,
-    max_f: float | None = None,
     in_place: str = InPlace.ROWS,
     image: str = Image.OVERWRITABLE,
     session: Session | None = None,
-) -> Plan:
-    """The plan of msf-CNN's choice.
+) -> tuple[Plan, ...]:
+    """The plans of the choices on the model's front; the session keeps them for every limit.
 
-    Of the choices on the model's front: with `ram` (bytes of the arena; the second problem) the one
-    of the least work that fits, else (the first problem) the one of the least arena with no more work
-    than `max_f` times the network's own (None: whatever it takes). Raises PlanError if none keeps the
-    limits, UsageError for a network without a chain of convolutions.
+    UsageError for a network without a chain of convolutions.
     """
     session = session or Session()
-    # one network is asked about under several limits
-    key = (topology_digest(graph), planning_digest(target), in_place, image)
-    plans = session.remember(STRATEGY, key, lambda: _plans(graph, target, in_place, image, session))
-    plan = chosen(plans, ram, max_f)
-    if plan is None:
-        raise _refusal(plans, ram, max_f)
-    return plan
 
+    def made() -> tuple[Plan, ...]:
+        kernels = catalogue.select_all(target, graph)
+        return tuple(
+            _executable(graph, target, fused, in_place, image, session) for fused in _fused(graph, kernels)
+        )
 
-def _plans(graph: Graph, target: Target, in_place: str, image: str, session: Session) -> tuple[Plan, ...]:
-    kernels = catalogue.select_all(target, graph)
-    return tuple(
-        _executable(graph, target, fused, in_place, image, session) for fused in _fused(graph, kernels)
+    return session.remember(
+        STRATEGY, (topology_digest(graph), planning_digest(target), in_place, image), made
     )
 
 
@@ -76,13 +63,14 @@ def _fused(graph: Graph, kernels: Sequence[KernelVariant | None]) -> list[list[t
         tuple(p for p in range(start, end) if graph.ops[p].kind not in ALIAS_KINDS)
         for start, end in pairwise([*layers, layers[-1] + 1])
     ]
-    possible = {
-        (m, n): cost
-        for (m, n), cost in all_blocks([layer(graph, graph.ops[p]) for p in layers]).items()
-        if n - m == 1 or objection(graph, _joined(owned[m:n]), kernels) is None
-    }
+    possible = [
+        block
+        for block in all_blocks([layer(graph, graph.ops[p]) for p in layers])
+        if block.end - block.first == 1
+        or objection(graph, _joined(owned[block.first : block.end]), kernels) is None
+    ]
     return [
-        [_joined(owned[m:n]) for m, n in choice.blocks if n - m > 1]
+        [_joined(owned[block.first : block.end]) for block in choice.parts if block.end - block.first > 1]
         for choice in front(possible, len(layers))
     ]
 
@@ -109,20 +97,3 @@ def _executable(
     )
     timeline = Timeline.of(graph, regions, image, session)
     return assemble(timeline, target, kernels, strategy=STRATEGY, in_place=in_place)
-
-
-def _refusal(tried: Sequence[Plan], ram: int | None, max_f: float | None) -> PlanError:
-    """What none of the choices kept, and the nearest limits that one would."""
-    allowed = [p for p in tried if max_f is None or p.f <= max_f] or tried
-    nearest = min(allowed, key=lambda p: (p.arena_bytes, p.macs))
-    if ram is not None and nearest.arena_bytes > ram:
-        return PlanError(
-            f"msf-cnn needs an arena of {nearest.arena_bytes} bytes, {ram} are allowed: "
-            f"{nearest.arena_bytes - ram} too many",
-            hint=[suggest(ram=nearest.arena_bytes), suggest(strategy="best")],
-        )
-    least = min(tried, key=lambda p: (p.f, p.arena_bytes))
-    return PlanError(
-        f"msf-cnn multiplies the work by {least.f:.3f} at least, {max_f} is allowed",
-        hint=[suggest(max_f=math.ceil(least.f * 1000) / 1000), suggest(strategy="best")],
-    )

@@ -13,10 +13,10 @@ planned and placed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from buildtool.base.errors import Hint, PlanError, UsageError, suggest
+from buildtool.base.errors import UsageError
 from buildtool.base.modes import Image, InPlace
 from buildtool.base.session import Session
 from buildtool.graph.liveness import LiveRange, live_ranges
@@ -28,7 +28,7 @@ from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.overlaps import region_distance
 from buildtool.plan.assemble.totals import executed_macs
 from buildtool.plan.assemble.workspace import workspace
-from buildtool.plan.baselines.choice import chosen
+from buildtool.plan.baselines.chains import Part, front
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.inner import objection
 from buildtool.plan.schedule.overlap import permitted
@@ -139,72 +139,31 @@ def strip_group(ops: tuple[int, ...], rows_per_step: int) -> Group:
 
 MOST_OPERATORS = 24  # of a segment
 MOST_REPETITION = 2.0  # of a segment's own work
-DEFAULT_F = 1.2  # of the whole network, if no limit is given
 
 
-@dataclass(frozen=True)
-class Part:
-    """Elements [first, end) as one region: estimated bytes while it runs, multiply-accumulates.
-
-    `rows`: of a strip; 0: a single operator as a whole.
-    """
-
-    first: int
-    end: int
-    rows: int
-    ram: int
-    macs: int
-
-
-@dataclass(frozen=True)
-class Chain:
-    """Parts that follow each other from the start: the bytes of the largest one, all the work."""
-
-    ram: int
-    macs: int
-    parts: tuple[Part, ...]
-
-
-def best_strips(
+def plans(
     graph: Graph,
     target: Target,
-    *,
-    ram: int | None = None,
-    max_f: float | None = None,
     in_place: str = InPlace.ROWS,
     image: str = Image.OVERWRITABLE,
     session: Session | None = None,
-) -> Plan:
-    """The best plan in strips that was found: with `ram` the least work that fits, else the least arena.
-
-    Work is limited to `max_f` times the network's own (with neither limit: DEFAULT_F). PlanError if
-    nothing keeps the limits.
+) -> tuple[Plan, ...]:
+    """The plans of the segments that are `promising`; the session keeps them: one network is asked about
+    under several limits.
     """
-    if ram is None and max_f is None:
-        max_f = DEFAULT_F
     session = session or Session()
-    # one network is asked about under several limits
-    key = (topology_digest(graph), planning_digest(target), in_place, image)
-    plans = session.remember(STRATEGY, key, lambda: _plans(graph, target, in_place, image, session))
-    plan = chosen(plans, ram, max_f)
-    if plan is None:
-        least = min(plans, key=lambda p: (p.arena_bytes, p.macs))
-        limit = f"an arena of {ram} bytes" if ram is not None else f"F {max_f}"
-        raise PlanError(
-            f"no segments were found that keep {limit}; the least arena is {least.arena_bytes} bytes at F "
-            f"{least.f:.3f}",
-            hint=[suggest(ram=least.arena_bytes), Hint("other segments"), suggest(strategy="best")],
+
+    def made() -> tuple[Plan, ...]:
+        # Segments name operators by their numbers in the file, on which no plan may depend: here by position.
+        ops = tuple(replace(op, index=position) for position, op in enumerate(graph.ops))
+        plain = replace(graph, ops=ops)
+        return tuple(
+            plan_strips(plain, target, segments, in_place=in_place, image=image, session=session)
+            for segments in promising(plain, target, in_place)
         )
-    return plan
 
-
-def _plans(graph: Graph, target: Target, in_place: str, image: str, session: Session) -> tuple[Plan, ...]:
-    # Segments name operators by their numbers in the file, on which no plan may depend: here by position.
-    ops = tuple(replace(op, index=position) for position, op in enumerate(graph.ops))
-    graph = replace(graph, ops=ops)
-    return tuple(
-        plan_strips(graph, target, segments, in_place=in_place, image=image, session=session)
-        for segments in promising(graph, target, in_place)
+    return session.remember(
+        STRATEGY, (topology_digest(graph), planning_digest(target), in_place, image), made
     )
 
 
@@ -212,9 +171,8 @@ def promising(graph: Graph, target: Target, in_place: str = InPlace.ROWS) -> lis
     """The segments of every chain on the estimated front, least bytes first; none at all comes last."""
     search = _Search.of(graph, target, in_place)
     singles = list(search.singles())
-    parts = sorted([*singles, *search.segments()], key=lambda part: (part.end, part.first))
     found = []
-    for chain in _front(parts, len(search.elements)):
+    for chain in front([*singles, *search.segments()], len(search.elements)):
         # a segment that is no better than its operators by themselves is left out
         needed = [
             part
@@ -223,28 +181,6 @@ def promising(graph: Graph, target: Target, in_place: str = InPlace.ROWS) -> lis
         ]
         found.append(tuple(search.named(part) for part in needed))
     return list(dict.fromkeys([*found, ()]))
-
-
-def _front(parts: Sequence[Part], end: int) -> list[Chain]:
-    """Undominated chains of parts from element 0 to the end; `parts` are sorted by their ends."""
-    kept: dict[int, list[Chain]] = {0: [Chain(0, 0, ())]}
-    coming: dict[int, list[Chain]] = {}
-    for part in parts:
-        if part.first not in kept:
-            kept[part.first] = _undominated(coming.pop(part.first))
-        coming.setdefault(part.end, []).extend(
-            Chain(max(c.ram, part.ram), c.macs + part.macs, (*c.parts, part)) for c in kept[part.first]
-        )
-    return _undominated(coming.get(end, kept[0]))
-
-
-def _undominated(chains: Iterable[Chain]) -> list[Chain]:
-    """Those that no other equals or beats in both bytes and work; of equals the first, least bytes first."""
-    found: list[Chain] = []
-    for chain in sorted(chains, key=lambda c: (c.ram, c.macs)):
-        if not found or chain.macs < found[-1].macs:
-            found.append(chain)
-    return found
 
 
 @dataclass(frozen=True)
@@ -279,7 +215,7 @@ class _Search:
             live = sum(self.size(r) for r in self.ranges if r.first <= position <= r.last)
             scratch = catalogue.scratch_bytes(kernel, self.graph, op) if kernel else 0
             ram = live + round_up(scratch, self.alignment) - saved.get(position, 0)
-            yield Part(element, element + 1, 0, ram, op_macs(self.graph, op))
+            yield Part(element, element + 1, ram, op_macs(self.graph, op))
 
     def cuts(self) -> list[int]:
         """Elements before which no more is live than before their neighbours."""
@@ -321,7 +257,7 @@ class _Search:
         ]
         ram = sum(self.size(r) for r in live)
         ram += workspace(graph, region, self.kernels, self.alignment, self.in_place).size
-        return Part(first, end, strip_rows, ram - self._saved(found, live), macs)
+        return Part(first, end, ram - self._saved(found, live), macs, strip_rows)
 
     def _saved(self, found: Run, live: Sequence[LiveRange]) -> int:
         """Bytes by which a segment's output may lie on its input, if that dies."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from buildtool.base import pareto
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.base.work import Work
 from buildtool.graph.partviews import written_in_place
@@ -67,11 +68,7 @@ def points(
 
 def undominated(found: Iterable[Point]) -> tuple[Point, ...]:
     """The points that no other beats in memory and work, least memory first."""
-    kept: list[Point] = []
-    for point in sorted(found, key=lambda p: (p.plan.arena_bytes, p.plan.macs, p.plan.cost)):
-        if not kept or point.plan.macs < kept[-1].plan.macs:
-            kept.append(point)
-    return tuple(kept)
+    return tuple(pareto.undominated(found, lambda p: (p.plan.arena_bytes, p.plan.macs, p.plan.cost)))
 
 
 def point_of(plan: Plan, graph: Graph, prepared: Prepared) -> Point:
@@ -153,7 +150,7 @@ def _streamed(alone: Prepared, placing: _Placing, known: Sequence[Point]) -> Ite
     indices: Iterable[int] = range(len(found.points))
     if not math.isinf(placing.below):
         constants = least_loading_cost(alone.graph, alone.target)
-        indices = found.cheaper(math.inf, Search(found.cost_cuts), lambda: placing.below - constants)
+        indices = found.cheaper(math.inf, Search(found.space.cost_cuts), lambda: placing.below - constants)
     quick = _at_once(found, alone, placing, known) if placing.smallest and loads(alone.target.board) else []
     for index in indices:
         if _is_beaten(found.points[index], known):
@@ -238,7 +235,7 @@ def least_cost(alone: Prepared) -> float:
     """A cost that no plan of the network's one order is below; 0 where that is not known without a search."""
     from buildtool.target.costs import COST_UNITS
 
-    tables = searched(alone).cost_tables
+    tables = searched(alone).space.cost_tables
     if not tables.nothing_saves:
         return 0.0
     return tables.before[-1] / COST_UNITS + least_loading_cost(alone.graph, alone.target)

@@ -22,7 +22,7 @@ from buildtool.plan.search.paths import Search, Way
 from buildtool.plan.search.priced import SCALE, priced
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.summary.fit import available_bytes, check_state_fits
-from buildtool.plan.types import Plan
+from buildtool.plan.types import Group, Plan, Region
 from buildtool.target.choice import roomier
 from buildtool.target.costs import COST_UNITS
 
@@ -54,7 +54,7 @@ def _choose(found: Front, limits: Limits) -> tuple[Plan | None, list[Plan]]:
     is_point = not by_cost and found.settings.image == Image.STREAM
     if not too_large and not is_point:
         whole = _operator_by_operator(found, limits)
-        if by_cost and limits.allow(whole) and not whole.moves and found.cost_tables.nothing_saves:
+        if by_cost and limits.allow(whole) and not whole.moves and found.space.cost_tables.nothing_saves:
             # No block weighs less than its operators do one by one.
             return whole, [whole]
         candidates.append(whole)
@@ -85,7 +85,7 @@ def _exceeded_by_an_operator(found: Front, ram: float) -> bool:
     Then the plan of whole operators, wherever its tensors lie and move to, does not fit either. (Where
     constants are loaded, they are not in the plan that is asked for here.)
     """
-    return not found.settings.loaded and max(found.tables.wholes, default=0) > ram
+    return not found.settings.loaded and max(found.space.tables.wholes, default=0) > ram
 
 
 def _cheapest_of(plans: Iterable[Plan], limits: Limits) -> Plan | None:
@@ -96,7 +96,7 @@ def _cheapest_of(plans: Iterable[Plan], limits: Limits) -> Plan | None:
 
 def least_cost(found: Front) -> Search:
     """A search for the least cost."""
-    return Search(found.cost_cuts, most_labels=found.settings.most_labels)
+    return Search(found.space.cost_cuts, most_labels=found.settings.most_labels)
 
 
 def search_factor(found: Front, limits: Limits) -> float:
@@ -120,7 +120,9 @@ def _operator_by_operator(found: Front, limits: Limits) -> Plan:
 
     def whole(enough: float) -> Plan:
         if settings.image == Image.STREAM:  # all of the image is delivered before the first operator
-            return found.alone(enough)
+            return found.assemble(
+                tuple(Region((Group((p,)),)) for p in found.space.elements.positions), enough
+            )
         return plan_layerwise(
             found.graph,
             found.target,
@@ -148,7 +150,7 @@ def cheapest(found: Front, limits: Limits, search: Search | None = None) -> list
         return plans
     dear = plans[-1]  # with too much work, but cheap
     extra = found.space.most_extra(limits.f)
-    least = _placed(found, Search(found.cuts, extra, found.settings.most_labels), limits.ram)
+    least = _placed(found, Search(found.space.cuts, extra, found.settings.most_labels), limits.ram)
     plans += least
     if least and least[-1].arena_bytes <= limits.ram:
         plans += _between(found, limits, dear, least[-1])
@@ -160,7 +162,7 @@ def _note(found: Front, most_bytes: int, search: Search) -> None:
     if search.first is not None and most_bytes not in found.missed:
         exact = search.first_exact
         found.missed[most_bytes] = (
-            1.0 if exact else over_bound(found.cost_cuts, search.first.weight, most_bytes)
+            1.0 if exact else over_bound(found.space.cost_cuts, search.first.weight, most_bytes)
         )
 
 
@@ -188,7 +190,7 @@ def cheaper_points(found: Front, limits: Limits, known: Sequence[Plan], search: 
     if search.most_bytes < max(inside, default=0):  # limits of a search never rise
         search = least_cost(found)
     for index in found.cheaper(limits.ram, search, below):
-        if best is not None and not found.work.goes_on():
+        if best is not None and not found.session.work.goes_on():
             break
         made.append(found.within(index, limits.ram))
         if not limits.allow(made[-1]):
@@ -201,12 +203,12 @@ def _between(found: Front, limits: Limits, over: Plan, under: Plan) -> list[Plan
     """Plans of less cost than `under`, and less work than `over`, which does more than is allowed."""
     plans: list[Plan] = []
     for _ in range(MOST_PRICES):
-        if not found.work.goes_on():
+        if not found.session.work.goes_on():
             break
         dearer, more = (under.cost - over.cost) * COST_UNITS, over.macs - under.macs
         if dearer <= 0 or more <= 0:
             break
-        tables = priced(found.cost_tables, math.ceil(SCALE * dearer / more))
+        tables = priced(found.space.cost_tables, math.ceil(SCALE * dearer / more))
         plans += (
             made := _placed(found, Search(Cuts(tables), most_labels=found.settings.most_labels), limits.ram)
         )
@@ -227,7 +229,7 @@ def _placed(found: Front, search: Search, ram: float) -> list[Plan]:
     most = _most(ram)
     while (way := search.least(most)) is not None:
         plans.append(found.cheap(way, enough=ram))
-        if plans[-1].arena_bytes <= ram or not found.work.goes_on():
+        if plans[-1].arena_bytes <= ram or not found.session.work.goes_on():
             break
         most = way.bytes - 1
     return plans
@@ -243,7 +245,7 @@ def smallest(found: Front, limits: Limits) -> list[Plan]:
         if least is not None and not found.may_fit(i, least - 1):
             continue
         if limits.allow_f(point.f):
-            if plans and not found.work.goes_on():
+            if plans and not found.session.work.goes_on():
                 return plans
             plans.append(found.plan(i))
             least = plans[-1].arena_bytes if least is None else min(least, plans[-1].arena_bytes)
@@ -257,7 +259,7 @@ def _smaller(found: Front, limits: Limits, least: int | None) -> list[Plan]:
     """
     plans: list[Plan] = []
     bytes_ = min(p.live_bytes for p in found.points if limits.allow_f(p.f))
-    while least is not None and least > bytes_ and found.work.goes_on():
+    while least is not None and least > bytes_ and found.session.work.goes_on():
         lower = replace(limits, ram=least - 1, objective=Objective.COST)
         plan = _cheapest_of(cheapest(found, lower), lower)
         if plan is None:
@@ -273,15 +275,15 @@ def _smallest_by_cost(found: Front, limits: Limits) -> list[Plan]:
     With a limit on work besides, as exact as `cheapest` is.
     """
     assert limits.cost is not None
-    rounded = found.cost_tables.count  # weights of blocks are rounded to units
-    extra = int(limits.cost * COST_UNITS) + rounded - found.cost_tables.before[-1]
-    ways = list(Search(found.cost_cuts, extra, found.settings.most_labels).falling())
+    rounded = found.space.cost_tables.count  # weights of blocks are rounded to units
+    extra = int(limits.cost * COST_UNITS) + rounded - found.space.cost_tables.before[-1]
+    ways = list(Search(found.space.cost_cuts, extra, found.settings.most_labels).falling())
     if limits.f is None:
         return _last_of(found, limits, ways)
     sizes = sorted({way.bytes for way in ways} | {point.live_bytes for point in found.points})
     plans: list[Plan] = []
     low, high = 0, len(sizes) - 1
-    while low <= high and (not plans or found.work.goes_on()):
+    while low <= high and (not plans or found.session.work.goes_on()):
         middle = (low + high) // 2
         made = cheapest(found, replace(limits, ram=sizes[middle]))
         plans += made
@@ -297,7 +299,11 @@ def _last_of(found: Front, limits: Limits, ways: Sequence[Way]) -> list[Plan]:
     plans = [found.lean(way) for way in ways[-LAST_WAYS:]]
     least = min((plan.arena_bytes for plan in plans if limits.allow_work(plan)), default=math.inf)
     for i, point in enumerate(found.points if ways else ()):
-        if point.live_bytes >= ways[-1].bytes and found.may_fit(i, least - 1) and found.work.goes_on():
+        if (
+            point.live_bytes >= ways[-1].bytes
+            and found.may_fit(i, least - 1)
+            and found.session.work.goes_on()
+        ):
             plans.append(found.plan(i))
             least = min(least, plans[-1].arena_bytes) if limits.allow_work(plans[-1]) else least
     return plans
@@ -366,5 +372,5 @@ def _within_memory(found: Front, limits: Limits) -> Plan | None:
     kept = _cheapest_of(cheapest(found, free), free) if limits.cost is not None else None
     if kept is not None:
         return kept
-    plans = _placed(found, Search(found.cuts), limits.ram)
+    plans = _placed(found, Search(found.space.cuts), limits.ram)
     return plans[-1] if plans and plans[-1].arena_bytes <= limits.ram else None

@@ -18,6 +18,7 @@ from buildtool.options.values import PlanOptions
 from buildtool.plan.choose import kept
 from buildtool.plan.choose.cost_units import shown_cost
 from buildtool.plan.choose.fronts import Point, layerwise, least_cost, points, searched
+from buildtool.plan.choose.limits import Limits
 from buildtool.plan.choose.loads import with_loads
 from buildtool.plan.choose.memories import spread
 from buildtool.plan.choose.problem import Prepared
@@ -27,6 +28,7 @@ from buildtool.plan.types import Plan
 from buildtool.target.choice import loads, roomier
 
 REFUSING = PLANNING // 4  # units of work for what a refusal says that another goal would need
+STRIPS_F = 1.2  # of a network in strips that are searched without a limit
 ATTEMPTS = 8  # at keeping a limit together with the constants, by asking for less without them
 
 
@@ -69,24 +71,32 @@ def _best(alone: Prepared) -> Plan:
 
 
 def _msf_cnn(alone: Prepared) -> Plan:
-    """msf-CNN's choice within `ram` and `max_f`."""
-    from buildtool.plan.baselines.msf_strategy import plan_msf
+    """msf-CNN's choice: with a limit on memory its second problem, else its first."""
+    from buildtool.plan.baselines.msf_strategy import plans
 
     options = alone.options
-    return plan_msf(
-        alone.graph,
-        alone.target,
-        ram=options.ram,
-        max_f=options.max_f,
-        in_place=options.in_place,
-        image=options.image,
-        session=alone.session,
+    tried = plans(alone.graph, alone.target, options.in_place, options.image, alone.session)
+    limits = replace(alone.limits(options.ram), cost=None)
+    made = _first_kept(tried, limits)
+    if made is not None:
+        return made
+    nearest = min([p for p in tried if limits.allow_f(p.f)] or tried, key=lambda p: (p.arena_bytes, p.macs))
+    if nearest.arena_bytes > limits.ram:
+        raise PlanError(
+            f"msf-cnn needs an arena of {nearest.arena_bytes} bytes, {options.ram} are allowed: "
+            f"{nearest.arena_bytes - limits.ram} too many",
+            hint=[suggest(ram=nearest.arena_bytes), suggest(strategy="best")],
+        )
+    least = min(tried, key=lambda p: (p.f, p.arena_bytes))
+    raise PlanError(
+        f"msf-cnn multiplies the work by {least.f:.3f} at least, {options.max_f} is allowed",
+        hint=[suggest(max_f=math.ceil(least.f * 1000) / 1000), suggest(strategy="best")],
     )
 
 
 def _xcore_strips(alone: Prepared) -> Plan:
-    """The given segments in strips, or the best ones found within `ram` and `max_f`."""
-    from buildtool.plan.baselines.strips import best_strips, parse_segments, plan_strips
+    """The given segments in strips, or the best ones found."""
+    from buildtool.plan.baselines.strips import parse_segments, plan_strips, plans
 
     options = alone.options
     if options.segments:
@@ -98,14 +108,29 @@ def _xcore_strips(alone: Prepared) -> Plan:
             image=options.image,
             session=alone.session,
         )
-    return best_strips(
-        alone.graph,
-        alone.target,
-        ram=options.ram,
-        max_f=options.max_f,
-        in_place=options.in_place,
-        image=options.image,
-        session=alone.session,
+    tried = plans(alone.graph, alone.target, options.in_place, options.image, alone.session)
+    limits = replace(alone.limits(options.ram), cost=None)
+    if options.ram is None and options.max_f is None:
+        limits = replace(limits, f=STRIPS_F)
+    made = _first_kept(tried, limits)
+    if made is not None:
+        return made
+    least = min(tried, key=lambda p: (p.arena_bytes, p.macs))
+    limit = f"F {limits.f}" if options.ram is None else f"an arena of {options.ram} bytes"
+    raise PlanError(
+        f"no segments were found that keep {limit}; the least arena is {least.arena_bytes} bytes at F "
+        f"{least.f:.3f}",
+        hint=[suggest(ram=least.arena_bytes), Hint("other segments"), suggest(strategy="best")],
+    )
+
+
+def _first_kept(tried: Sequence[Plan], limits: Limits) -> Plan | None:
+    """Of the plans within the limits that of the least work, without a limit on memory of the least arena."""
+    least_work = not math.isinf(limits.ram)
+    return min(
+        filter(limits.allow, tried),
+        key=lambda p: (p.macs, p.arena_bytes) if least_work else (p.arena_bytes, p.macs),
+        default=None,
     )
 
 

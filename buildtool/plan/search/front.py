@@ -25,14 +25,14 @@ makes all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from buildtool.base.errors import UsageError, suggest
 from buildtool.base.modes import Image, InPlace
+from buildtool.base.pareto import undominated
 from buildtool.base.session import Session
-from buildtool.base.work import Work
 from buildtool.graph.macs import total_macs
 from buildtool.graph.topology import topology, topology_digest
 from buildtool.graph.types import Graph
@@ -49,7 +49,7 @@ from buildtool.plan.search.paths import MOST_LABELS, Search, Way
 from buildtool.plan.search.priced import Ties
 from buildtool.plan.search.regions import Candidate
 from buildtool.plan.search.tables import Objective, Tables
-from buildtool.plan.types import Group, Plan, Region
+from buildtool.plan.types import Plan, Region
 from buildtool.target import catalogue
 from buildtool.target.costs import COST_UNITS
 from buildtool.target.digest import planning_digest
@@ -184,7 +184,7 @@ class Space:
         if key not in self._ways:
             extra = self.most_extra(max_f)
             search = Search(self.cuts, extra, most_labels)
-            found = _undominated(search.falling())
+            found = tuple(undominated(search.falling(), lambda way: (way.bytes, way.weight)))
             missed = 1.0 if search.exact else factor(self.cuts, extra, found, search.exact_way)
             self._ways[key] = Ways(found, missed)
         return self._ways[key]
@@ -202,43 +202,16 @@ class Front:
     target: Target
     settings: Settings
     space: Space
-    session: Session | None = None  # what may know timelines and placements already
+    session: Session  # what may know timelines and placements already
     missed: dict[int, float] = field(default_factory=dict)
-
-    @property
-    def elements(self) -> Elements:
-        """The graph as the search sees it."""
-        return self.space.elements
-
-    @property
-    def blocks(self) -> Blocks:
-        """The blocks that ways are made of."""
-        return self.space.blocks
-
-    @property
-    def tables(self) -> Tables:
-        """What the search for the least work adds up."""
-        return self.space.tables
-
-    @property
-    def cost_tables(self) -> Tables:
-        """What the search for the least cost adds up."""
-        return self.space.cost_tables
-
-    @property
-    def cuts(self) -> Cuts:
-        """What searches for the least work share."""
-        return self.space.cuts
-
-    @property
-    def cost_cuts(self) -> Cuts:
-        """What searches for the least cost share."""
-        return self.space.cost_cuts
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
         """The points; each needs more memory and does less work than the one before it."""
-        return tuple(map(self.point, self._ways.ways))
+        once = self.space.once
+        return tuple(
+            Point(way.bytes, way.weight, way.weight / once if once else 1.0, way) for way in self._ways.ways
+        )
 
     @property
     def factor(self) -> float:
@@ -248,11 +221,6 @@ class Front:
     @property
     def _ways(self) -> Ways:
         return self.space.ways(self.settings.max_f, self.settings.most_labels)
-
-    def point(self, way: Way) -> Point:
-        """A way found for the least work, as a point."""
-        total = self.space.once
-        return Point(way.bytes, way.weight, way.weight / total if total else 1.0, way)
 
     def may_fit(self, index: int, most_bytes: float) -> bool:
         """Whether the arena that `within` finds for a point may have at most so many bytes."""
@@ -291,14 +259,14 @@ class Front:
         """Most bytes that a region may save if its blocks have other forms than were found."""
         if not region.block_forms:
             return 0
-        source = self.tables.sources[region.first]
+        source = self.space.tables.sources[region.first]
         dies = source.last < region.end and not source.streamed
-        over = min(source.size, self.tables.sizes[region.end - 1]) if dies else 0
+        over = min(source.size, self.space.tables.sizes[region.end - 1]) if dies else 0
         return over + max(block_form.window for block_form in region.block_forms)
 
     def _beside(self, region: Candidate) -> int:
         """Most bytes that a region's output may share with what dies in it and does not feed it."""
-        e, tables = self.elements, self.tables
+        e, tables = self.space.elements, self.space.tables
         if not region.block_forms:
             return 0  # of a single operator all that it reads is counted
         inside = range(region.first, region.end)
@@ -307,22 +275,13 @@ class Front:
         dying = sum(e.size(t) for t in read if e.last_read[t] < region.end)
         return min(dying, tables.sizes[region.end - 1])
 
-    @cached_property
-    def _kept(self) -> Session:
-        return self.session or Session()
-
-    @property
-    def work(self) -> Work:
-        """What is left of the work that placing plans may take."""
-        return self._kept.work
-
     def plan(self, index: int) -> Plan:
         """The placed plan of a point, in the least arena that is found and as cheap as that allows.
 
         It is kept in the session for every front of the same problem.
         """
         key = (*self._problem, self.settings, index)
-        return self._kept.remember("placed points", key, lambda: self.within(index), MOST_POINTS)
+        return self.session.remember("placed points", key, lambda: self.within(index), MOST_POINTS)
 
     def within(self, index: int, enough: float = 0) -> Plan:
         """A placed plan of a point; `enough`: bytes of an arena that is low enough.
@@ -352,32 +311,28 @@ class Front:
             return assemble(
                 self._timeline(regions),
                 self.target,
-                self.elements.kernels,
+                self.space.elements.kernels,
                 strategy=STRATEGY,
                 in_place=self.settings.in_place,
                 enough=enough,
-                session=self._kept,
+                session=self.session,
             )
 
         def low_enough(plan: Plan) -> bool:
             return not plan.moves and plan.arena_bytes <= enough
 
         key = (*self._problem, regions)
-        return self._kept.remember("assembled", key, made, MOST_ASSEMBLED, low_enough)
+        return self.session.remember("assembled", key, made, MOST_ASSEMBLED, low_enough)
 
     @cached_property
     def _problem(self) -> tuple[object, ...]:
         """What a placed plan depends on beside its regions."""
-        names = tuple(kernel.name if kernel else "" for kernel in self.elements.kernels)
+        names = tuple(kernel.name if kernel else "" for kernel in self.space.elements.kernels)
         settings = (self.settings.image, self.settings.in_place)
         return (topology_digest(self.graph), planning_digest(self.target), names, settings)
 
     def _timeline(self, regions: tuple[Region, ...]) -> Timeline:
         return Timeline.of(self.graph, regions, self.settings.image, self.session)
-
-    def alone(self, enough: float = 0) -> Plan:
-        """The placed plan of a region for every operator."""
-        return self.assemble(tuple(Region((Group((p,)),)) for p in self.elements.positions), enough)
 
     def lean(self, way: Way, enough: float = 0) -> Plan:
         """The placed plan of a way, its blocks in the forms that were found."""
@@ -398,7 +353,7 @@ class Front:
         """What a way's plan costs at the least, in whichever forms `cheap` takes: all but its copies."""
         known = Regions.of(
             self.graph,
-            self.elements.kernels,
+            self.space.elements.kernels,
             self.target,
             self.settings.image,
             self.settings.in_place,
@@ -423,18 +378,18 @@ class Front:
             yield index
 
     def _lean(self, way: Way) -> tuple[Region, ...]:
-        return tuple(region.region(self.elements) for region in self._whole_regions(way))
+        return tuple(region.region(self.space.elements) for region in self._whole_regions(way))
 
     def _cheap(self, way: Way) -> tuple[Region, ...]:
         return tuple(self._polished(region, way.bytes) for region in self._whole_regions(way))
 
     def _whole_regions(self, way: Way) -> Iterator[Candidate]:
         """A way's regions; of those that are elements of a fusion by slices, which run as one, the first."""
-        return (region for region in way.regions if self.elements.begins(region.first))
+        return (region for region in way.regions if self.space.elements.begins(region.first))
 
     def _polished(self, region: Candidate, most_bytes: int) -> Region:
         """A region whose blocks run in the cheapest forms within `most_bytes`."""
-        found = region.region(self.elements)
+        found = region.region(self.space.elements)
         block_forms = region.block_forms
         if not block_forms:
             return found
@@ -442,8 +397,8 @@ class Front:
         groups = list(found.groups)
         for index, block_form in enumerate(block_forms):
             block = block_form.block
-            free = room - self.elements.constants(block.first, block.last)
-            cheapest = self.blocks.cheapest(block, free)
+            free = room - self.space.elements.constants(block.first, block.last)
+            cheapest = self.space.blocks.cheapest(block, free)
             if cheapest is not None:
                 groups[index] = cheapest.group
         return replace(found, groups=tuple(groups))
@@ -456,8 +411,8 @@ def front(graph: Graph, target: Target, settings: Settings, session: Session | N
     """
     session = session or Session()
     space = space_of(graph, target, settings, session)
-    kernels = space.elements.kernels
-    known_costs(session, graph, kernels, target, space.elements.model)  # so that plans look them up
+    elements = space.elements
+    known_costs(session, graph, elements.kernels, target, elements.model)  # so that plans look them up
     return Front(graph, target, settings, space, session)
 
 
@@ -477,15 +432,6 @@ def space_of(graph: Graph, target: Target, settings: Settings, session: Session)
     )
     key = (*known.key, settings.hand_offs, blocks.STEPS)
     return session.remember("space", key, lambda: Space(known, settings.hand_offs, session))
-
-
-def _undominated(found: Iterable[Way]) -> tuple[Way, ...]:
-    """The ways that no other beats, least bytes first."""
-    kept: list[Way] = []
-    for way in sorted(found, key=lambda way: (way.bytes, way.weight)):
-        if not kept or way.weight < kept[-1].weight:
-            kept.append(way)
-    return tuple(kept)
 
 
 def refuse_unstreamable(graph: Graph, kernels: Sequence[KernelVariant | None]) -> None:

@@ -43,7 +43,11 @@ class Priced(Tables):
         """As in Tables."""
         return self.cost.keys
 
-    def _known_rows(self, last: int) -> Rows:
+    def _question(self, last: int) -> tuple[None, dict[str, Hashable]]:
+        """Nobody keeps these rows: what a session has of an element's chain are weights without a price."""
+        return None, {}
+
+    def _rows(self, last: int) -> Rows:
         return as_rows(self._row(form.block, form.form) for form in self.cost.endings(last))
 
     def extra(self, block: Block, form: Form, wanted: int) -> int:

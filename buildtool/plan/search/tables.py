@@ -522,8 +522,3 @@ def _saved_by_parts(own: int, lows: Sequence[tuple[int, int]]) -> int:
     for low, size in lows:
         end = max(low, end) + size
     return own + sum(size for _, size in lows) - max(own, end)
-
-
-def tables(e: Elements, hand_offs: tuple[int, ...], objective: Objective) -> Tables:
-    """The tables of a graph for one objective; `hand_offs`: see Blocks."""
-    return Tables(e, Blocks(e, hand_offs), objective)

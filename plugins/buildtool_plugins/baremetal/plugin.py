@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from buildtool.base.errors import ToolError, did_you_mean
-from buildtool.target.kernels import kernels_root
-from buildtool.target.plugin import INTERFACE, Harness, KernelFolder
+from buildtool.base.errors import ToolError
+from buildtool.target.plugin import Harness, Timer
 from buildtool.target.types import (
     Board,
     DebugServer,
@@ -23,10 +22,12 @@ from buildtool.target.types import (
 )
 from buildtool_plugins import baremetal, harness
 from buildtool_plugins.baremetal.linker import STACK_GUARD_BYTES, linker_script
-from buildtool_plugins.wire.sources import chip_code, wiring
+from buildtool_plugins.family import Family
+from buildtool_plugins.wire import chip_code, wiring
 
 if TYPE_CHECKING:
     from buildtool_plugins.tools.find import Compiler
+    from buildtool_plugins.tools.llvm_mca import Isa
 
 CFLAGS = (
     *("-std=gnu99", "-O3"),
@@ -65,23 +66,27 @@ def clang(target: str) -> Tools:
     return Tools(compiler, (select, "-nostdlibinc"), (select, f"--ld-path={find_lld(compiler)}"))
 
 
-class BaremetalPlugin(ABC):
-    """See buildtool.target.plugin.TargetPlugin.
+def gcc(program: str, hint: str, variable: str = "BUILDTOOL_GCC") -> Tools:
+    """The gcc called `program`, with its own run-time support; see `find_gcc`.
 
-    `root`: the family's folder, with its boards; `toolchains`: the ones it knows; `cflags`: of the
-    family, for every compiler; `startup`: its sources in `root` that every firmware has; `memory`: the
-    file of memcpy and its like; `kernels`: its kernel families; `debuggers`: that know its cores.
+    -ffreestanding: its <stdint.h> asks for the library's otherwise; -fbuiltin: memcpy is inlined still.
+    """
+    from buildtool_plugins.tools.find import find_gcc
+
+    flags = ("-lgcc", "-Wl,--no-warn-rwx-segments")
+    return Tools(find_gcc(program, hint, variable), ("-ffreestanding", "-fbuiltin"), flags)
+
+
+class BaremetalPlugin(Family):
+    """See `Family`; what is a firmware of every board of such a family.
+
+    `cflags`: of the family, for every compiler; `startup`: its sources in `root` that every firmware has;
+    `memory`: the file of memcpy and its like; `debuggers`: that know its cores.
     """
 
-    interface = INTERFACE
-
-    name: str
-    root: Path
-    toolchains: tuple[str, ...]
     cflags: tuple[str, ...]
     startup: tuple[str, ...]
     memory: Path = baremetal.ROOT / "memory.c"
-    kernels: tuple[str, ...]
     debuggers: tuple[str, ...]
 
     @abstractmethod
@@ -96,33 +101,29 @@ class BaremetalPlugin(ABC):
         """The flags that select the board's core, as the compiler knows them."""
         return board.core.cflags
 
-    def model(self, board: Board) -> str:
-        """What LLVM calls its model of the board's core."""
-        if board.pipeline is None:
+    def isa(self, board: Board) -> Isa | None:
+        """How LLVM is told the core's instruction set; None where it has no model of such cores."""
+        return None
+
+    def timer(self, board: Board) -> Timer:
+        """LLVM's model of the core, of the version of the clang in use."""
+        from buildtool_plugins.tools.llvm_mca import llvm_mca
+
+        isa = self.isa(board)
+        if board.pipeline is None or isa is None:
             raise ToolError(f"LLVM has no model of the core of board '{board.name}'")
-        return board.pipeline.model
+        return llvm_mca(board.pipeline.model, isa)
 
     def guard_bytes(self, board: Board) -> int:
         """Bytes below the stack that nothing may touch."""
         return STACK_GUARD_BYTES
 
-    def board_files(self) -> tuple[Path, ...]:
-        """The .toml files of the boards it knows."""
-        return tuple(sorted((self.root / "boards").glob("*.toml")))
-
-    def kernel_families(self) -> tuple[KernelFolder, ...]:
-        """The kernels for its cores' instruction sets."""
-        return tuple(KernelFolder(kernels_root() / name) for name in self.kernels)
-
     def toolchain(self, board: Board, name: str) -> Toolchain:
         """The compiler `name` ("" for the board's default), with the board's linker script."""
         from buildtool_plugins.tools.find import find_ar
 
-        known = [t for t in board.toolchains or self.toolchains if t in self.toolchains]
-        chosen = name or next(iter(known), self.toolchains[0])
-        if chosen not in known:
-            hint = did_you_mean(chosen, known)
-            raise ToolError(f"board '{board.name}' has no toolchain '{chosen}'", hint=hint)
+        known = self.known_toolchains(board, name)
+        chosen = name or known[0]
         tools = self.tools(chosen, board)
         script = linker_script(board, guard_bytes=self.guard_bytes(board)).encode()
         chip = chip_code(board, self.root / "chips")
@@ -161,13 +162,13 @@ class BaremetalPlugin(ABC):
 
     def flashing(self, board: Board, image: Path, tool: str) -> Flashing:
         """How the image comes into the board's flash; UsageError where its file names no tool."""
-        from buildtool_plugins.probe.flash import flashing
+        from buildtool_plugins.baremetal.probe import flashing
 
         return flashing(board, image, tool)
 
     def debug_server(self, board: Board, port: int) -> DebugServer:
         """QEMU's, or the one that the board's file names for its probe."""
-        from buildtool_plugins.qemu.debugging import debug_server
+        from buildtool_plugins.baremetal.probe import debug_server
 
         return debug_server(board, port, self.debuggers)
 

@@ -1,5 +1,55 @@
-"""The Cortex-M family: Arm's microcontrollers, emulated by QEMU."""
+"""The Cortex-M family: Arm's microcontrollers, emulated by QEMU; compiled by clang or arm-none-eabi-gcc."""
 
-from buildtool_plugins.cortex_m.plugin import plugin
+from __future__ import annotations
 
-__all__ = ["plugin"]
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from buildtool.target.types import Board, Library
+from buildtool_plugins.baremetal.plugin import BaremetalPlugin, Tools, clang, gcc
+from buildtool_plugins.cortex_m.cmsis_nn import NAME, cmsis_nn
+
+if TYPE_CHECKING:
+    from buildtool_plugins.tools.llvm_mca import Isa
+
+
+class CortexMPlugin(BaremetalPlugin):
+    """See buildtool.target.plugin.TargetPlugin."""
+
+    name = "cortex_m"
+    root = Path(__file__).resolve().parent
+    toolchains = ("clang", "gcc")
+    cflags = ("-fshort-enums",)  # the two compilers' defaults differ
+    startup = ("startup.c", "semihosting_call.c")
+    kernels = ("cortex_m_dsp", "cortex_m_mve", "cortex_m_cmsis_nn", "cortex_m_cmsis_nn_mve")
+
+    debuggers = ("gdb-multiarch", "arm-none-eabi-gdb")
+
+    libraries = (NAME,)
+
+    def library(self, board: Board, name: str, path: str) -> Library:
+        """CMSIS-NN, of which the user has a checkout at `path`."""
+        assert name == NAME
+        return cmsis_nn(board, path)
+
+    def isa(self, board: Board) -> Isa:
+        """Thumb of the core's version, of which no kernel has `udf #165`."""
+        from buildtool_plugins.tools.llvm_mca import Isa
+
+        versions = {"armv7e-m": "7em", "armv8-m.main": "8m.main", "armv8.1-m.main": "8.1m.main"}
+        version = versions.get(board.core.isa.partition("+")[0], "7em")
+        options = ("-arm-implicit-it=always",)
+        return Isa(f"thumbv{version}-none-eabi", bytes.fromhex("a5de"), "udf #165", options)
+
+    def cross(self, board: Board) -> str:
+        """Of the tools for every Arm core."""
+        return "arm-none-eabi-"
+
+    def tools(self, name: str, board: Board) -> Tools:
+        """Clang, or Arm's gcc."""
+        from buildtool_plugins.tools.find import APT_GCC_ARM
+
+        return clang("arm-none-eabi") if name == "clang" else gcc("arm-none-eabi-gcc", APT_GCC_ARM)
+
+
+plugin = CortexMPlugin()

@@ -1,23 +1,39 @@
 """CMSIS-NN in place of the project's own kernels, where the user has a checkout of it.
 
 Nothing of the library is part of this project: kernel families of adapters come before the core's other
-kernels, and the library's int8 sources are compiled from where they are.
+kernels, and the library's int8 sources are compiled from where they are. It is asked how much scratch it
+wants, by a program that is compiled here: the library offers its sizes as functions for each kind of core
+that any compiler takes, and they change from version to version. They are compiled together with the
+adapters' own description of a layer (kernels/cortex_m_cmsis_nn/nn_cmsis_nn_ask.h), once for a library; each
+geometry is one run of the program.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
-from buildtool.base.errors import UsageError
+from buildtool.base.errors import ToolError, UsageError
+from buildtool.target.kernels import kernels_root
+from buildtool.target.programs import program
 from buildtool.target.types import Board, Library
-from buildtool_plugins.cortex_m.ask_cmsis_nn import sizes
 
 NAME = "cmsis_nn"
 FAMILIES = {"cortex_m_dsp": "cortex_m_cmsis_nn", "cortex_m_mve": "cortex_m_cmsis_nn_mve"}
 HEADERS = ("Include/arm_nnfunctions.h", "Include/arm_nn_types.h")
 _INT8 = re.compile(r"_s8|/NNSupportFunctions/")
 _NOT = re.compile(r"_(f16|f32|flt)\b|/(LSTM|SVDF)Functions/")
+SOURCE = Path(__file__).resolve().with_name("ask_cmsis_nn.c")
+VALUES = ("kh", "kw", "sh", "sw", "dh", "dw", "pt", "pl", "ih", "iw", "cin", "oh", "ow", "cout")
+FLAGS = ("-std=gnu99", "-O1", "-w")
+SECONDS = 60.0  # that an answer may take
+_SIZES = "*get_buffer_size*_s8.c"
+_FOLDERS = ("ConvolutionFunctions", "PoolingFunctions")
 
 
 def cmsis_nn(board: Board, path: str) -> Library:
@@ -47,3 +63,85 @@ def _sources(root: Path) -> list[Path]:
     found = sorted((root / "Source").rglob("*.c"))
     names = ((path, f"/{path.relative_to(root).as_posix()}") for path in found)
     return [path for path, name in names if _INT8.search(name) and not _NOT.search(name)]
+
+
+# ---- scratch ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A library's size functions, for cores with Helium (`mve`) or with the DSP extension.
+
+    `sources` and `headers` are the files that decide the answers, `includes` where headers are found.
+    """
+
+    root: Path
+    mve: bool
+    sources: tuple[Path, ...]
+    headers: tuple[Path, ...]
+    includes: tuple[Path, ...]
+    digest: str
+
+    @property
+    def reads(self) -> tuple[Path, ...]:
+        """All files that decide the answers."""
+        return (*self.sources, *self.headers)
+
+    def ask(self, question: str, geometry: Mapping[str, int]) -> int:
+        """Bytes of scratch; `question` is conv, depthwise or avg_pool. ToolError where none is given."""
+        return _answer(self, question, tuple(geometry[name] for name in VALUES))
+
+
+def sizes(root: Path, includes: tuple[Path, ...], mve: bool) -> Sizes:
+    """The size functions of the library at `root`; UsageError if there are none."""
+    sources = sorted(path for name in _FOLDERS for path in (root / "Source" / name).glob(_SIZES))
+    headers = sorted((root / "Include").rglob("*.h"))
+    if not sources:
+        raise UsageError(
+            f"this CMSIS-NN has no functions for its scratch: no {_SIZES} in Source/{_FOLDERS[0]}",
+            path=str(root),
+            hint="version 5.0.0 or later has them",
+        )
+    digest = hashlib.sha256()
+    for path in (*sources, *headers):
+        name, data = path.relative_to(root).as_posix().encode(), _read(path)
+        digest.update(b"%d %s %d " % (len(name), name, len(data)) + data)
+    return Sizes(root, mve, tuple(sources), tuple(headers), includes, digest.hexdigest())
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read CMSIS-NN: {error.strerror}", path=str(path)) from None
+
+
+@lru_cache(maxsize=4096)
+def _answer(asked: Sizes, question: str, values: tuple[int, ...]) -> int:
+    command = [str(_program(asked)), question, *map(str, values)]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ToolError(f"CMSIS-NN cannot be asked for its scratch: {error}", path=command[0]) from None
+    if done.returncode or not done.stdout.strip().isdecimal():
+        shape = " ".join(f"{name}={value}" for name, value in zip(VALUES, values, strict=True))
+        answer = done.stdout.strip() or f"nothing (exit status {done.returncode})"
+        raise ToolError(
+            f"CMSIS-NN was asked for the scratch of {question} {shape}, and answered {answer}",
+            path=str(asked.root),
+        )
+    return int(done.stdout)
+
+
+def _program(asked: Sizes) -> Path:
+    """The compiled questions; ToolError where they do not compile."""
+    from buildtool_plugins.tools.find import find_host_compiler
+
+    folders = (kernels_root() / "cortex_m_cmsis_nn", kernels_root() / "include", *asked.includes)
+    includes = (word for folder in folders for word in ("-I", str(folder)))
+    flags = (*FLAGS, f"-DNN_CMSIS_NN_MVE={int(asked.mve)}", *includes)
+    hint = "version 5.0.0 or later of the library, unchanged, compiles"
+    cc, sources, what = find_host_compiler(), (SOURCE, *asked.sources), "what CMSIS-NN says of its scratch"
+    return program(cc, "ask", sources, flags, what, asked.root, hint)

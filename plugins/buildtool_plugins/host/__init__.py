@@ -1,5 +1,77 @@
-"""The host family: networks compiled for, and run on, the machine at hand."""
+"""The host family: networks compiled by the native compiler, and run as programs of this machine."""
 
-from buildtool_plugins.host.plugin import plugin
+from __future__ import annotations
 
-__all__ = ["plugin"]
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from buildtool.base.errors import ToolError
+from buildtool.target.plugin import Harness
+from buildtool.target.types import Board, DebugServer, RunRequest, RunResult, Toolchain
+from buildtool_plugins import harness
+from buildtool_plugins.family import Family
+
+if TYPE_CHECKING:
+    from buildtool_plugins.tools.find import Compiler
+
+ROOT = Path(__file__).resolve().parent
+APT = "apt-get install clang, or apt-get install gcc"
+# -ffp-contract=off: fused multiply-adds would round otherwise than the reference.
+CFLAGS = ("-std=gnu99", "-O3", "-ffp-contract=off", "-ffunction-sections", "-fdata-sections")
+
+
+class HostPlugin(Family):
+    """See buildtool.target.plugin.TargetPlugin."""
+
+    name = "host"
+    root = ROOT
+    kernels = ("reference", "reference_threads")  # plain C, by one thread or several
+    portable = ("reference",)
+    toolchains = ("clang", "gcc")
+
+    def toolchain(self, board: Board, name: str) -> Toolchain:
+        """The compiler `name`: "clang", "gcc", or "" for whichever is there."""
+        from buildtool_plugins.tools.find import find_ar
+
+        compiler = self._compiler(board, name)
+        return Toolchain(
+            name=compiler.kind,
+            identity=compiler.identity,
+            cc=compiler.path,
+            cflags=(*CFLAGS, *board.core.cflags, *(f"-D{define}" for define in board.core.defines)),
+            ldflags=("-Wl,--gc-sections", *(("-pthread",) if board.core.threads > 1 else ())),
+            ar=find_ar(compiler),
+        )
+
+    def harness(self, board: Board) -> Harness:
+        """The test program's sources; files and text go through the C library."""
+        return Harness(sources=(harness.ROOT / "harness.c", ROOT / "harness_io.c"), includes=(harness.ROOT,))
+
+    def debug_server(self, board: Board, port: int) -> DebugServer:
+        """None: a debugger of this machine starts the program itself."""
+        return DebugServer((), -1, ("gdb", "lldb"))
+
+    def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:
+        """Runs the program in a fresh folder; instructions are not counted. Raises ToolError."""
+        from buildtool_plugins.tools.sandbox import run_program
+
+        if request.count:
+            hint = "profile on an emulated board, such as cortex-m4"
+            raise ToolError(f"instructions cannot be counted on board '{board.name}'", hint=hint)
+        files, text = run_program([str(image.resolve())], request, what="the program")
+        return RunResult(files=files, text=text)
+
+    def _compiler(self, board: Board, name: str) -> Compiler:
+        from buildtool_plugins.tools.find import find_clang, find_gcc, is_chosen
+
+        known = self.known_toolchains(board, name)
+        for candidate in (name,) if name else known:
+            try:
+                return find_clang() if candidate == "clang" else find_gcc("gcc", APT)
+            except ToolError:
+                if name or is_chosen(candidate):  # what somebody asked for is not replaced by another one
+                    raise
+        raise ToolError("no C compiler was found", hint=APT)
+
+
+plugin = HostPlugin()

@@ -11,7 +11,7 @@ from pathlib import Path
 from buildtool.base.errors import Hint, ToolError, suggest
 from buildtool.target.plugin import ProgramError
 from buildtool.target.types import Board, RunRequest, RunResult
-from buildtool_plugins.qemu import blocks, counter
+from buildtool_plugins.qemu import counting
 from buildtool_plugins.tools.sandbox import run_program, what_is_left
 
 # Text and files of the firmware go through semihosting; nothing listens anywhere.
@@ -58,41 +58,41 @@ def run(board: Board, image: Path, request: RunRequest) -> RunResult:
         if not request.count:
             files, text = run_program(line, request, what=what, clean=_own_text)
             return RunResult(files=files, text=text)
-        more = blocks.arguments(board) if request.blocks else []
-        plugin = counter.counting_plugin(counter.BLOCKS_SOURCE if request.blocks else counter.SOURCE)
-        counted, outputs = counting(line, plugin, more), (counter.OUTPUT,)
+        more = counting.arguments(board) if request.blocks else []
+        plugin = counting.counting_plugin(counting.BLOCKS_SOURCE if request.blocks else counting.SOURCE)
+        counted, outputs = with_plugin(line, plugin, more), (counting.OUTPUT,)
         files, text = run_program(
             counted, request, what=what, links=(plugin,), optional=outputs, clean=_own_text
         )
     except ProgramError as error:
         error.running = _running(line, request)
         raise
-    if counter.OUTPUT not in files:
+    if counting.OUTPUT not in files:
         hint = "QEMU 4.2 to 8.2 have plugins of version 1"
         raise ToolError("QEMU ran, but its counting plugin did not", hint=hint)
-    said = files.pop(counter.OUTPUT)
-    counts, total = counter.parse_counts(said)
-    executed = blocks.parse(said, board) if request.blocks else None
+    said = files.pop(counting.OUTPUT)
+    counts, total = counting.parse_counts(said)
+    executed = counting.parse_blocks(said, board) if request.blocks else None
     return RunResult(files=files, text=text, counts=counts, total_instructions=total, executed=executed)
 
 
-def counting(line: list[str], plugin: Path, more: Sequence[str] = ()) -> list[str]:
+def with_plugin(line: list[str], plugin: Path, more: Sequence[str] = ()) -> list[str]:
     """The command line with a counting plugin, which is to lie in the run's folder; `more`: its arguments."""
     isa = next((isa for isa in ("riscv", "xtensa") if isa in Path(line[0]).name), "arm")
     # By its name in the run's folder: a comma in the path of the cache would end the argument.
-    arguments = ",".join([f"./{plugin.name}", f"isa={isa}", f"out={counter.OUTPUT}", *more])
+    arguments = ",".join([f"./{plugin.name}", f"isa={isa}", f"out={counting.OUTPUT}", *more])
     return [line[0], "-plugin", arguments, *line[1:]]
 
 
 def _running(line: list[str], request: RunRequest) -> int | None:
     """The operator in which a run fails, found by running it once more; None where that cannot be known."""
     try:
-        plugin = counter.counting_plugin()
-        again = dataclasses.replace(request, outputs=(counter.OUTPUT,))
-        left = what_is_left(counting(line, plugin), again, (plugin,))
+        plugin = counting.counting_plugin()
+        again = dataclasses.replace(request, outputs=(counting.OUTPUT,))
+        left = what_is_left(with_plugin(line, plugin), again, (plugin,))
     except ToolError:  # no compiler for the plugin, or a QEMU without plugins: it is an extra
         return None
-    return counter.parse_running(left.get(counter.OUTPUT, b""))
+    return counting.parse_running(left.get(counting.OUTPUT, b""))
 
 
 def _own_text(text: str) -> str:

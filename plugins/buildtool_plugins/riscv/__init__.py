@@ -1,5 +1,61 @@
-"""The RISC-V family: 32-bit microcontrollers, emulated by QEMU."""
+"""The RISC-V family: 32-bit microcontrollers, emulated by QEMU; compiled by clang."""
 
-from buildtool_plugins.riscv.plugin import plugin
+from __future__ import annotations
 
-__all__ = ["plugin"]
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from buildtool.target.types import Board
+from buildtool_plugins.baremetal import ARITHMETIC
+from buildtool_plugins.baremetal.plugin import BaremetalPlugin, Tools, clang
+
+if TYPE_CHECKING:
+    from buildtool_plugins.tools.find import Compiler
+    from buildtool_plugins.tools.llvm_mca import Isa
+
+# A page that physical memory protection forbids. Memories smaller than this limit can spare none;
+# there the stack lies at the memory's low end, and what is below does not answer.
+GUARD_BYTES, GUARD_LIMIT = 4096, 1 << 20
+FIRST_WITH_ZICSR = (17,)  # of clang
+
+
+class RiscvPlugin(BaremetalPlugin):
+    """See buildtool.target.plugin.TargetPlugin."""
+
+    name = "riscv"
+    root = Path(__file__).resolve().parent
+    toolchains = ("clang",)
+    cflags = ("-msmall-data-limit=0",)  # no sections of their own for small globals: nothing sets gp
+    startup = ("startup.c", "semihosting_call.S", *ARITHMETIC)
+    kernels = ("riscv", "riscv_v")
+    debuggers = ("gdb-multiarch", "riscv64-unknown-elf-gdb", "riscv32-unknown-elf-gdb")
+
+    def isa(self, board: Board) -> Isa:
+        """RV32, of which no kernel has `ecall`."""
+        from buildtool_plugins.tools.llvm_mca import Isa
+
+        return Isa("riscv32-unknown-elf", bytes.fromhex("73000000"), "ecall")
+
+    def cross(self, board: Board) -> str:
+        """Of the tools for every RISC-V core."""
+        return "riscv64-unknown-elf-"
+
+    def tools(self, name: str, board: Board) -> Tools:
+        """Clang alone."""
+        return clang("riscv32-unknown-elf")
+
+    def core_flags(self, board: Board, compiler: Compiler) -> tuple[str, ...]:
+        """Without Zicsr for old compilers.
+
+        Clang before 17 has the instructions of Zicsr in its base instruction set, and knows no such name.
+        """
+        if compiler.version >= FIRST_WITH_ZICSR:
+            return board.core.cflags
+        return tuple(flag.replace("_zicsr", "") for flag in board.core.cflags)
+
+    def guard_bytes(self, board: Board) -> int:
+        """A page where the memory is large enough."""
+        return GUARD_BYTES if board.memory(board.data).size >= GUARD_LIMIT else 0
+
+
+plugin = RiscvPlugin()

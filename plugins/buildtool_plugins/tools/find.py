@@ -126,11 +126,18 @@ def _named(name: str, kind: str) -> Compiler | None:
 
 
 def _version(path: str, kind: str) -> tuple[int, ...] | None:
-    """What the program says; it is asked again where another one is there now, as after an upgrade."""
+    """What the program says; it is asked again where another one is there now, as after an upgrade.
+
+    A script is asked each time: another compiler may run behind it.
+    """
     try:
         there = Path(path).stat()
+        with Path(path).open("rb") as file:
+            is_script = file.read(2) == b"#!"
     except OSError:
         return None
+    if is_script:
+        return _asked.__wrapped__(path, kind, ())
     return _asked(path, kind, (there.st_size, there.st_mtime_ns, there.st_ctime_ns, there.st_ino))
 
 

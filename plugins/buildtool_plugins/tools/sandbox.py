@@ -6,8 +6,9 @@ import contextlib
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import IO
 
 from buildtool.base.errors import ToolError
 from buildtool.base.scratch import scratch
@@ -85,26 +86,35 @@ def _execute(command: Sequence[str], work: Path, request: RunRequest, what: str)
     # To a file: a program that prints without end is ended all the same.
     with (work / ".text").open("w+b") as text:
         try:
-            process = subprocess.Popen(
-                command,
-                cwd=work,
-                stdin=subprocess.DEVNULL,
-                stdout=text,
-                stderr=subprocess.STDOUT,
-                preexec_fn=end_with_parent(),  # noqa: PLW1509 - one system call, found before the fork
-            )
+            with started(command, text, work) as process:
+                code = _ended(process, work, request)
         except OSError as error:
             raise ToolError(f"{what} cannot be started: {error.strerror}", path=command[0]) from None
-        try:
-            code = _ended(process, work, request)
-        finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
     return code, (work / ".text").read_bytes().decode("utf-8", "replace")
 
 
-def end_with_parent() -> Callable[[], None] | None:
+@contextlib.contextmanager
+def started(
+    command: Sequence[str], said: IO[bytes], work: Path | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A program that runs in the folder `work` until the context ends; what it prints goes to `said`."""
+    process = subprocess.Popen(
+        command,
+        cwd=work,
+        stdin=subprocess.DEVNULL,
+        stdout=said,
+        stderr=subprocess.STDOUT,
+        preexec_fn=_end_with_parent(),  # noqa: PLW1509 - one system call, found before the fork
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def _end_with_parent() -> Callable[[], None] | None:
     """What makes a child end with this process, even if that is killed: Linux alone has it."""
     if not sys.platform.startswith("linux"):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import socket
@@ -16,9 +17,8 @@ from buildtool.base.errors import Hint, ToolError, suggest
 from buildtool.base.modes import Level
 from buildtool.target.hardware import MemoryKind
 from buildtool.target.types import Board, Desk, Reality, RunRequest, RunResult
-from buildtool_plugins.tools.sandbox import end_with_parent
+from buildtool_plugins.tools.sandbox import started
 from buildtool_plugins.wire import talk
-from buildtool_plugins.wire.counted import why_no_cycles
 from buildtool_plugins.wire.link import Link, Transport
 from buildtool_plugins.wire.ports import SerialPort, Socket, is_pseudo, only_port
 
@@ -65,7 +65,7 @@ def _run(
         talk.check_identity(firmware, expected, what)
         talk.check_memory(link, expected, what)
         told = talk.run(link, firmware, request, what)
-    no_cycles = why_no_cycles(board, reality, firmware.no_cycles, firmware.core_hz)
+    no_cycles = talk.why_no_cycles(board, reality, firmware.no_cycles, firmware.core_hz)
     return RunResult(
         told.files,
         "",
@@ -105,19 +105,8 @@ def emulated(board: Board, image: Path) -> Iterator[str]:
     from buildtool_plugins.qemu.runner import command
 
     words = _with_uart(command(board, image))
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=subprocess.STDOUT,
-            preexec_fn=end_with_parent(),  # noqa: PLW1509 - one system call, found before the fork
-        )
-        try:
-            yield _pty(process, lambda: _all(said.fileno()))
-        finally:
-            process.kill()
-            process.wait()
+    with tempfile.TemporaryFile() as said, started(words, said) as process:
+        yield _pty(process, lambda: os.pread(said.fileno(), 1 << 16, 0))
 
 
 def _with_uart(words: Sequence[str]) -> list[str]:
@@ -135,12 +124,6 @@ def _pty(process: subprocess.Popen[bytes], said: Callable[[], bytes]) -> str:
             break
     words = said().decode("utf-8", "replace").strip()
     raise ToolError(f"the emulator gave no pseudo-terminal: {words[-400:]}", path=str(process.args))
-
-
-def _all(file: int) -> bytes:
-    import os
-
-    return os.pread(file, 1 << 16, 0)
 
 
 def _baud(board: Board) -> int:

@@ -7,7 +7,6 @@ import re
 import shlex
 import shutil
 import struct
-import subprocess
 import time
 from pathlib import Path
 
@@ -16,8 +15,8 @@ from buildtool.base.modes import Level
 from buildtool.base.scratch import scratch
 from buildtool.target.plugin import ProgramError
 from buildtool.target.types import Board, Desk, Reality, RunRequest, RunResult
-from buildtool_plugins.tools.sandbox import end_with_parent
-from buildtool_plugins.wire.counted import reason, why_no_cycles
+from buildtool_plugins.tools.sandbox import started
+from buildtool_plugins.wire.talk import reason, why_no_cycles
 
 CYCLES = "cycles.bin"
 EMULATED = Reality(Level.EMULATOR, "emulated, with the core's counter")
@@ -81,25 +80,12 @@ def _by_openocd(board: Board, request: RunRequest) -> RunResult:
 def _served(words: list[str], folder: Path, seconds: float, board: Board) -> str:
     """What OpenOCD said until the firmware ended; it is ended then."""
     what = f"the firmware on board '{board.name}'"
-    with (folder / ".said").open("w+b") as said:
-        process = subprocess.Popen(
-            words,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=subprocess.STDOUT,
-            preexec_fn=end_with_parent(),  # noqa: PLW1509 - one system call, found before the fork
-        )
-        end = time.monotonic() + seconds
-        try:
-            over, text = False, b""
-            while not (over or _EXITED.search(text) or time.monotonic() > end):
-                time.sleep(_LOOK_SECONDS)
-                over = process.poll() is not None
-                text = (folder / ".said").read_bytes()
-        finally:
-            process.kill()
-            process.wait()
+    over, text, end = False, b"", time.monotonic() + seconds
+    with (folder / ".said").open("w+b") as said, started(words, said, folder) as process:
+        while not (over or _EXITED.search(text) or time.monotonic() > end):
+            time.sleep(_LOOK_SECONDS)
+            over = process.poll() is not None
+            text = (folder / ".said").read_bytes()
     shown = text.decode("utf-8", "replace").strip()
     exited = _EXITED.search(text)
     if exited is None:

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from buildtool.base.errors import ToolError
-from buildtool.target.types import RunRequest
-from buildtool_plugins.wire.counted import reason
-from buildtool_plugins.wire.frames import MOST_PAYLOAD
-from buildtool_plugins.wire.link import Link
+from buildtool.base.modes import Level
+from buildtool.target.types import Board, Reality, RunRequest
+from buildtool_plugins.wire.link import MOST_PAYLOAD, Link
 
 PROTOCOL = 1
 HELLO_SECONDS = 8.0
@@ -25,6 +24,12 @@ _RESULT = struct.Struct("<iIIIIQ")
 _DIGEST_AT, _DIGEST_BYTES = 32, 16  # of the layout in a weight image's header
 _RTT_SYMBOL = "nn_rtt_control"  # drivers/rtt.c
 _FLAG_TRACE, _FLAG_ROWS = 1, 2
+NO_CYCLES = "an emulator counts no cycles"
+_COUNTERS = {
+    0: "",
+    1: "the core has no cycle counter that the firmware knows",
+    2: "the core's cycle counter stands still, as an emulator's does",
+}
 
 
 @dataclass(frozen=True)
@@ -270,3 +275,21 @@ def rtt_block(image: Path) -> int:
         if not found:
             raise ToolError("the image has no RTT", path=str(image), hint="build it with --wire rtt")
         return int(found[0]["st_value"])
+
+
+def reason(state: int) -> str:
+    """Why the firmware counts no cycles (see cycles.h); "" where it does."""
+    return _COUNTERS.get(state, f"the firmware gave reason {state}")
+
+
+def why_no_cycles(board: Board, reality: Reality, reason: str, core_hz: int) -> str:
+    """Why a run has no cycles, "" where it has; ToolError where the core has another clock than it should."""
+    if reality.level is not Level.BOARD:  # a counter that runs there counts the host's time
+        return reason or NO_CYCLES
+    if board.clock_hz and core_hz and core_hz != board.clock_hz:
+        raise ToolError(
+            f"board '{board.name}' runs at {core_hz:,} Hz, and its file says {board.clock_hz:,}: its crystal "
+            "or PLL did not start",
+            hint="check the board's solder bridges for the crystal or the clock of its debugger (MCO)",
+        )
+    return reason

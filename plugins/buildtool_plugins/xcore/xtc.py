@@ -1,20 +1,27 @@
-"""XMOS's XTC tools, where they are in PATH: the project of a network is compiled with them.
+"""XMOS's XTC tools: a network's project for them, the flash container of its weights, and its compilation.
 
-It was never run with the real tools. Its command lines are those of XMOS's application note, and a file that
-does not begin as an .xe file does is refused.
+The project is a small application around the network, with what builds it by CMake. It is compiled where the
+tools are in PATH. It was never run with the real tools. Its command lines are those of XMOS's application
+note, and a file that does not begin as an .xe file does is refused.
 """
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
+import struct
 import subprocess
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from buildtool.base.errors import Hint, ToolError
-from buildtool.target.plugin import VendorBuild
-from buildtool_plugins.xcore import project
+from buildtool.target.hardware import MemoryKind
+from buildtool.target.plugin import Exported, VendorBuild
+
+ROOT = Path(__file__).resolve().parent / "xtc"
+APP = "app.xe"  # what the project builds, in its folder build/
 
 # What builds, flashes and runs a project by hand, in its folder.
 LINES = (
@@ -30,6 +37,108 @@ HINT = "source XMOS's SetEnv, which puts the XTC tools in PATH, or take them out
 MAGIC = b"XMOS"  # how an .xe file begins
 TIMEOUT = 600.0  # seconds for one of the tools
 _SHOWN = 2000  # characters of a tool's complaint
+_ROWS = """
+/* ---- the image, row by row --------------------------------------------------------------- */
+
+static int deliver_row(void *context, int32_t row, int8_t *data) {
+    (void)context;
+    (void)row;
+    memset(data, 0, @NET@_ROW_BYTES);
+    return 0;
+}
+"""
+_SET_ROWS = "    @net@_set_row_source(deliver_row, NULL);\n"
+_INPUT = "    memset(@net@_input({0}), 0, @NET@_INPUT{0}_BYTES);\n"
+
+
+def folder(net: str) -> str:
+    """Where the project lies, beside the network's files."""
+    return f"{net}_xtc"
+
+
+def project(exported: Exported) -> dict[str, bytes]:
+    """The project's files, and the weights in the vendor's flash container.
+
+    Nothing for weights that are not loaded, or not from flash, which the application's loader reads.
+    """
+    net, board = exported.net, exported.board
+    header = exported.files[f"{net}.h"].decode()
+    if f"{net}_set_loader(" not in header or board.memory(board.weights).kind is not MemoryKind.ROM:
+        return {}
+    streamed = f"{net.upper()}_ROW_BYTES" in header
+    words = {
+        "rows": _ROWS if streamed else "",
+        "input": _SET_ROWS if streamed else "".join(_INPUT.format(i) for i in range(_inputs(header))),
+        "sources": "\n".join(f"  ${{FILES}}/kernels/{path}" for path in exported.kernels),
+        "includes": " ".join(f"${{FILES}}/kernels/{path}" for path in exported.includes),
+        "defines": " ".join(exported.board.core.defines),
+    }
+    words |= {"net": net, "NET": net.upper()}
+    files = {f"{folder(net)}/{path.name}": _filled(path, words) for path in sorted(ROOT.iterdir())}
+    weights = exported.files[f"{net}_weights.bin"]
+    return {**files, f"{net}_xmos_flash.bin": pack([Entry(weights)])}
+
+
+def _inputs(header: str) -> int:
+    """How many inputs the network has."""
+    return len(set(re.findall(r"_INPUT(\d+)_BYTES", header)))
+
+
+def _filled(path: Path, words: dict[str, str]) -> bytes:
+    text = path.read_text()
+    for word, value in words.items():  # the names of the network last: they stand in the others
+        text = text.replace(f"@{word}@", value)
+    return text.encode()
+
+
+# ---- the flash container ------------------------------------------------------------------------
+#
+# Networks and their weights, as the vendor's flash reader takes them:
+#
+#     offset      bytes
+#     0           32: a pattern by which the reader adjusts its sampling
+#     32          1, 2 and their complements: the version
+#     36 + 16 i   of network i: four offsets from the container's start: its model (the length before it),
+#                 its parameters, its operators, what is executed in place
+#     then        of each network: the model's length, model, parameters, operators, what is executed in place
+#
+# Numbers have 32 bits, the lowest byte first; nothing is padded, and there is no checksum. In the file the
+# two halves of each byte are exchanged: so it lies in a flash that is read four bits at a time.
+
+PATTERN = bytes.fromhex("ff000f0f0f0f0f0fff00ff00ff00ff0031f7ce0831f7ce089c639c639c639c63")
+VERSION = bytes((1, 2, 0xFE, 0xFD))
+HEAD = len(PATTERN) + len(VERSION)
+_OFFSETS, _LENGTH = struct.Struct("<4I"), struct.Struct("<I")
+_SWAPPED = bytes((byte & 15) << 4 | byte >> 4 for byte in range(256))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A network in the container; the vendor's model is a file for its interpreter, which may be empty."""
+
+    params: bytes
+    model: bytes = b""
+    operators: bytes = b""
+    xip: bytes = b""
+
+
+def pack(entries: Sequence[Entry]) -> bytes:
+    """The container's file; ToolError where it would be larger than its offsets can say."""
+    head, body = bytearray(PATTERN + VERSION), bytearray()
+    start = HEAD + _OFFSETS.size * len(entries)
+    for entry in entries:
+        model = start + len(body)
+        params = model + _LENGTH.size + len(entry.model)
+        operators = params + len(entry.params)
+        xip = operators + len(entry.operators)
+        if xip + len(entry.xip) >= 1 << 32:
+            raise ToolError("a flash container has less than 4 GB")
+        head += _OFFSETS.pack(model, params, operators, xip)
+        body += _LENGTH.pack(len(entry.model)) + entry.model + entry.params + entry.operators + entry.xip
+    return bytes(head + body).translate(_SWAPPED)
+
+
+# ---- its compilation --------------------------------------------------------------------------------
 
 
 def is_there() -> bool:
@@ -43,7 +152,7 @@ def by_hand(net: str) -> ToolError:
         "XMOS's XTC tools make the chip's program, flash it and run it; nothing here does that",
         hint=[
             Hint("buildtool build MODEL --board xcore --out DIR"),
-            Hint(f"cd DIR/{project.folder(net)}"),
+            Hint(f"cd DIR/{folder(net)}"),
             *(Hint(line) for line in LINES[:2]),
             Hint(LINES[2].format(net=net)),
             Hint(LINES[3]),
@@ -62,17 +171,17 @@ def commands() -> list[list[str]]:
 
 def compile_project(net: str, place: Path, tell: Callable[[str], None]) -> VendorBuild | None:
     """The .xe of the project below `place`; None without XTC or project. ToolError with what a tool said."""
-    where = place / project.folder(net)
+    where = place / folder(net)
     if not is_there() or not where.is_dir():
         return None
     lines = commands()
     for line in lines:
         tell(f"{line[0]} in {where.name}, with XMOS's XTC tools")
         _run(line, where)
-    made = where / "build" / project.APP
+    made = where / "build" / APP
     data = made.read_bytes() if made.is_file() else b""
     if not data.startswith(MAGIC):
-        what = f"a {project.APP} that is no program for the chip" if data else f"no {project.APP}"
+        what = f"a {APP} that is no program for the chip" if data else f"no {APP}"
         raise ToolError(f"xmake ended without an error and made {what}", hint=HINT)
     return VendorBuild({f"{net}.xe": data}, f"XTC's {COMPILER}")
 

@@ -9,7 +9,7 @@ import pytest
 
 from buildtool.api import handle
 from buildtool.fronts.texts.analysis import text
-from buildtool.options.spelling import spelled
+from buildtool.options import spelled
 
 NET = "ds_cnn"
 # Neither memory holds the arena of a plan layer by layer; both of them together do, or the rows of an image.

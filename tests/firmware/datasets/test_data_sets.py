@@ -18,7 +18,7 @@ from buildtool.base.modes import Resize
 from buildtool.firmware.datasets.opened import chosen, opened
 from buildtool.firmware.datasets.types import DataSet
 from buildtool.graph.types import Graph, OpKind
-from buildtool.options.pixels import NAMED, normalise
+from buildtool.options.parsers import NAMED, normalise
 from buildtool.options.values import Wanted
 from buildtool.zoo.drawn import NetBuilder
 

@@ -1,7 +1,7 @@
 """Boards whose chip no emulator has: a machine with the same core stands in where something is run here."""
 
 import pytest
-from buildtool_plugins.qemu.debugging import debug_server
+from buildtool_plugins.baremetal.probe import debug_server
 from needs import needs_shared
 from probe import load_board
 

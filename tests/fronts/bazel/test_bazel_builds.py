@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -14,6 +13,7 @@ import pytest
 from keywordscores import expected_scores
 from needs import needs_tool
 from paths import ROOT
+from programs import said
 from retrained import retrained_model
 
 from buildtool import zoo
@@ -61,19 +61,12 @@ class Workspace:
         java = [f"--host_jvm_args=-XX:{flag}" for flag in ("TieredStopAtLevel=1", "+UseSerialGC")]
         startup = ["--nohome_rc", f"--output_user_root={self.home / 'out'}", "--max_idle_secs=600", *java]
         after = ["--noshow_progress", "-s", "--color=no"] if words[0] != "shutdown" else []
-        done = subprocess.run(
-            [self.bazel, *startup, *words, *after],
-            cwd=self.folder,
-            env=os.environ | {"BUILDTOOL_PYTHON": str(self.python)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=900,
-            check=False,
+        return said(
+            self.folder,
+            *(self.bazel, *startup, *words, *after),
+            fails=fails,
+            environment={"BUILDTOOL_PYTHON": str(self.python)},
         )
-        assert (done.returncode != 0) == fails, done.stdout
-        return done.stdout
 
     def built(self, name: str) -> Path:
         """A file below bazel-bin."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from cbuilds import symbols
 from made_up import SHOWS, scores
 from needs import needs_tool
 from paths import ROOT
+from programs import said
 
 from buildtool.base.session import Session
 from buildtool.fronts.cli.main import run
@@ -28,21 +28,6 @@ pytestmark = pytest.mark.slow
 def bundle(out: Path, board: str, name: str, *words: str) -> None:
     words = ("build", "ds_cnn", "--board", board, "--name", name, "--bundle", "--out", str(out), *words)
     assert run(words, SESSION) == 0
-
-
-def said(folder: Path, *words: str, fails: bool = False) -> str:
-    done = subprocess.run(
-        words,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert (done.returncode != 0) == fails, done.stdout
-    return done.stdout
 
 
 BOARDS = {"cortex-m4": "mps2-an386", "cortex-m55": "mps3-an547"}  # and the emulator's machines

@@ -14,6 +14,7 @@ import pytest
 from made_up import SHOWS, scores
 from needs import needs_tool
 from paths import ROOT
+from programs import said
 
 from buildtool.fronts.cli.main import run
 
@@ -62,12 +63,8 @@ def networks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def built(folder: Path, *words: str) -> str:
     """What the program says that a project builds."""
     build = folder / "build"
-    for command in (
-        [needs_tool("cmake"), "-S", folder, "-B", build, *words],
-        ["cmake", "--build", build, "-j2"],
-    ):
-        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+    said(folder, needs_tool("cmake"), "-S", folder, "-B", build, *words)
+    said(folder, "cmake", "--build", build, "-j2")
     program = next(path for name in ("zephyr.elf", "app") if (path := build / name).is_file())
     return subprocess.run([program], capture_output=True, text=True, check=True).stdout
 

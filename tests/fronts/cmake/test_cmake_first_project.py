@@ -11,6 +11,7 @@ import pytest
 from litert import run_graph
 from needs import needs_tool
 from paths import ROOT
+from programs import ran
 from transcript import parse, pattern
 
 from buildtool import zoo
@@ -43,18 +44,10 @@ def test_the_page_can_be_followed(tmp_path: Path) -> None:
     for name, text in files.items():
         (folder / name).write_text(plain(text))
     programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = os.environ | {"PATH": programs, "XDG_DATA_HOME": str(tmp_path / "data"), "COLUMNS": "200"}
+    environment = {"PATH": programs, "XDG_DATA_HOME": str(tmp_path / "data"), "COLUMNS": "200"}
 
     def run(command: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["bash", "-c", command],
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        return ran(folder, "bash", "-c", command, environment=environment)
 
     commands = parse(sessions())
     assert len(commands) == 6

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from keywordscores import expected_scores
 from needs import needs_tool
 from onecompile import once_compiled
 from paths import ROOT
+from programs import said
 from retrained import retrained
 from zeronet import Net
 
@@ -56,8 +56,7 @@ class Project:
         ini = self.folder / "platformio.ini"
         scons = f"platform_packages = platformio/tool-scons@symlink://{_scons(home)}\n"
         ini.write_text(ini.read_text().replace("[env]\n", f"[env]\n{scons}"))
-        self.environment = os.environ | environment
-        self.environment |= {
+        self.environment = environment | {
             "PLATFORMIO_CORE_DIR": str(home / "core"),
             "PLATFORMIO_SETTING_ENABLE_TELEMETRY": "no",
             "PLATFORMIO_SETTING_CHECK_PLATFORMIO_INTERVAL": "9999",
@@ -65,19 +64,7 @@ class Project:
 
     def run(self, name: str, fails: bool = False) -> str:
         """What a build of an environment says."""
-        done = subprocess.run(
-            [self.pio, "run", "-e", name],
-            cwd=self.folder,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=600,
-            check=False,
-        )
-        assert (done.returncode != 0) == fails, done.stdout
-        return done.stdout
+        return said(self.folder, self.pio, "run", "-e", name, fails=fails, environment=self.environment)
 
     def edit(self, old: str, new: str) -> None:
         """Changes platformio.ini."""

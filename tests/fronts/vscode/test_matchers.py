@@ -6,9 +6,7 @@ JavaScript read these expressions alike.
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import Any
 import pytest
 from needs import needs_tool
 from paths import ROOT
+from programs import said
 
 from buildtool.fronts.vscode import wanted
 
@@ -27,18 +26,7 @@ MODULE = [sys.executable, "-m"]
 
 def run(folder: Path, *words: str) -> str:
     """What a command prints that has to fail."""
-    done = subprocess.run(
-        list(words),
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert done.returncode, done.stdout
-    return done.stdout + done.stderr
+    return said(folder, *words, fails=True, environment={"PYTHONPATH": str(ROOT)})
 
 
 def problems(said: str) -> list[tuple[str, int, str]]:

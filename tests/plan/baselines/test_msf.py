@@ -11,41 +11,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from buildtool.plan.baselines.msf_layers import Layer, total_macs
-from buildtool.plan.baselines.msf_solve import (
-    Blocks,
-    Choice,
-    all_blocks,
-    front,
-    least_macs,
-    least_ram,
-    one_block,
-    shrinking,
-    undominated,
-)
+from buildtool.base.pareto import undominated
+from buildtool.plan.baselines.chains import Chain, Part
+from buildtool.plan.baselines.msf_model import Layer, all_blocks, front
 
 NETWORKS = sorted(msf_tables.TABLES)
 P1 = [(name, most, cell) for name, column in msf_tables.P1.items() for most, cell in column.items()]
 P2 = [(name, most, cell) for name, column in msf_tables.P2.items() for most, cell in column.items()]
 
 
+def total_macs(layers) -> int:
+    return sum(each.macs for each in layers)
+
+
 @cache
-def blocks(name: str) -> Blocks:
+def blocks(name: str) -> list[Part]:
     return all_blocks(msf_tables.TABLES[name])
 
 
 @cache
-def searched(name: str, limit: int = 1 << 40) -> list[Choice]:
-    within = {edge: cost for edge, cost in blocks(name).items() if cost.ram <= limit}
-    return shrinking(within, len(msf_tables.TABLES[name]))
-
-
-@cache
-def whole_front(name: str) -> list[Choice]:
+def whole_front(name: str) -> list[Chain]:
     return front(blocks(name), len(msf_tables.TABLES[name]))
 
 
-def printed(name: str, choice: Choice | None) -> tuple[int, float] | None:
+def printed(name: str, choice: Chain | None) -> tuple[int, float] | None:
     """A cell of the table: bytes, and F with two digits."""
     return choice and (choice.ram, round(choice.macs / total_macs(msf_tables.TABLES[name]), 2))
 
@@ -57,27 +46,35 @@ def test_the_table_has_33_cells_two_of_them_empty():
 
 @pytest.mark.parametrize(("name", "most", "cell"), P1)
 def test_p1_gives_the_papers_cell(name, most, cell):
-    most_macs = most * total_macs(msf_tables.TABLES[name])
-    assert printed(name, least_ram(searched(name), most_macs)) == cell
-    assert printed(name, least_ram(whole_front(name), most_macs)) == cell
+    allowed = [c for c in whole_front(name) if c.macs <= most * total_macs(msf_tables.TABLES[name])]
+    assert printed(name, min(allowed, key=lambda c: c.ram, default=None)) == cell
 
 
 @pytest.mark.parametrize(("name", "most", "cell"), P2)
 def test_p2_gives_the_papers_cell(name, most, cell):
-    assert printed(name, least_macs(searched(name, most), most)) == cell
-    assert printed(name, least_macs(whole_front(name), most)) == cell
+    allowed = [c for c in whole_front(name) if c.ram <= most]
+    assert printed(name, min(allowed, key=lambda c: c.macs, default=None)) == cell
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_single_layers_are_the_vanilla_row(name):
-    layers = msf_tables.TABLES[name]
-    assert max(blocks(name)[i, i + 1].ram for i in range(len(layers))) == msf_tables.VANILLA[name]
-    assert sum(blocks(name)[i, i + 1].macs for i in range(len(layers))) == total_macs(layers)
+    single = [block for block in blocks(name) if block.end - block.first == 1]
+    assert max(block.ram for block in single) == msf_tables.VANILLA[name]
+    assert sum(block.macs for block in single) == total_macs(msf_tables.TABLES[name])
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_one_block_from_the_start(name):
-    assert printed(name, one_block(blocks(name), len(msf_tables.TABLES[name]))) == msf_tables.ONE_BLOCK[name]
+    """The other layers run alone: the least RAM, then the least work."""
+    count = len(msf_tables.TABLES[name])
+    at = {(block.first, block.end): block for block in blocks(name)}
+    ways = [[(0, end), *((i, i + 1) for i in range(end, count))] for end in range(1, count + 1)]
+    found = [chained([at[edge] for edge in way]) for way in ways if way[0] in at]
+    assert printed(name, min(found, key=lambda c: (c.ram, c.macs))) == msf_tables.ONE_BLOCK[name]
+
+
+def chained(parts: list[Part]) -> Chain:
+    return Chain(max(block.ram for block in parts), sum(block.macs for block in parts), tuple(parts))
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -112,22 +109,16 @@ def chain_of(drawn, side: int) -> tuple[Layer, ...]:
 @given(LAYERS, st.integers(3, 20))
 def test_the_front_is_that_of_every_way_to_cut_the_chain(drawn, side):
     layers = chain_of(drawn, side)
-    costs = all_blocks(layers)
+    costs = {(block.first, block.end): block for block in all_blocks(layers)}
     n = len(layers)
     every = []
     for count in range(n):
         for cuts in combinations(range(1, n), count):
             edges = list(zip((0, *cuts), (*cuts, n), strict=True))
             if all(edge in costs for edge in edges):
-                ram = max(costs[edge].ram for edge in edges)
-                every.append(Choice(ram, sum(costs[edge].macs for edge in edges), tuple(edges)))
-    expected = [(c.ram, c.macs) for c in undominated(every)]
-    assert [(c.ram, c.macs) for c in front(costs, n)] == expected
-    for ram, macs in expected:
-        assert (least_ram(shrinking(costs, n), macs).ram, least_macs(front(costs, n), ram).macs) == (
-            ram,
-            macs,
-        )
+                every.append(chained([costs[edge] for edge in edges]))
+    expected = undominated(((c.ram, c.macs) for c in every), lambda point: point)
+    assert [(c.ram, c.macs) for c in front([*costs.values()], n)] == expected[::-1]
 
 
 @settings(derandomize=True, deadline=None, max_examples=100)
@@ -139,5 +130,5 @@ def test_a_blocks_tiles_are_what_one_output_element_needs(drawn, side):
     for each in reversed(layers):
         needed = {q * each.stride + k for q in needed for k in range(each.kernel)}
     rows = max(needed) - min(needed) + 1
-    whole = (0, len(layers))
-    assert (whole in all_blocks(layers)) == (len(layers) == 1 or rows <= side)
+    is_possible = any(block.end - block.first == len(layers) for block in all_blocks(layers))
+    assert is_possible == (len(layers) == 1 or rows <= side)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 
 import pytest
 from plan_nets import make_target
@@ -12,17 +12,22 @@ from buildtool.api import handle
 from buildtool.base.errors import PlanError, UsageError
 from buildtool.base.session import Session
 from buildtool.graph.types import OpKind
+from buildtool.options.values import PlanOptions
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
-from buildtool.plan.baselines import msf_strategy
-from buildtool.plan.baselines.msf_layers import chain, layer
+from buildtool.plan.baselines.msf_model import chain, layer
 from buildtool.plan.check.check import check
+from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.models import load_model, read_graph
 from buildtool.plan.types import Scheme
 from buildtool.target.registry import load_target
 
 NETWORK = "mcunet_vww5"
 
-plan_msf = partial(msf_strategy.plan_msf, session=Session())  # one search for all questions about a network
+SESSION = Session()  # one search for all questions about a network
+
+
+def plan_msf(graph, target, **limits):
+    return make_plan(graph, target, PlanOptions(strategy="msf-cnn", **limits), SESSION)
 
 
 @cache

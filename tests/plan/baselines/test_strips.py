@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 from itertools import pairwise
 
 import pytest
@@ -14,10 +14,11 @@ from buildtool import zoo
 from buildtool.api import handle
 from buildtool.base.errors import PlanError, UsageError
 from buildtool.base.session import Session
+from buildtool.options.values import PlanOptions
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
-from buildtool.plan.baselines import strips
 from buildtool.plan.baselines.strips import Segment, parse_segments, plan_strips, promising
 from buildtool.plan.check.check import check
+from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.models import load_model, read_graph
 from buildtool.plan.types import Scheme
 from buildtool.target.registry import load_target
@@ -34,8 +35,11 @@ XCORE_OPT = {
 }
 UNSPLIT = 792624
 
-# One search for all questions about a network.
-best_strips = partial(strips.best_strips, session=Session())
+SESSION = Session()  # one search for all questions about a network
+
+
+def best_strips(graph, target, **limits):
+    return make_plan(graph, target, PlanOptions(strategy="xcore-strips", **limits), SESSION)
 
 
 @cache

@@ -10,9 +10,10 @@ from zeronet import SAME_3X3, Net
 from buildtool.api import handle
 from buildtool.base.errors import UsageError
 from buildtool.graph.types import OpKind
-from buildtool.plan.baselines.msf_strategy import plan_msf
-from buildtool.plan.baselines.strips import best_strips, parse_segments, plan_strips
+from buildtool.options.values import PlanOptions
+from buildtool.plan.baselines.strips import parse_segments, plan_strips
 from buildtool.plan.check.check import check
+from buildtool.plan.choose.choose import make_plan
 from buildtool.target.types import Windows
 
 
@@ -30,14 +31,15 @@ def streamed(graph, plan):
     return {graph.ops[p].kind for region in plan.regions if region.is_streamed for p in region.ops}
 
 
-@pytest.mark.parametrize("strategy", [plan_msf, best_strips])
+@pytest.mark.parametrize("strategy", ["msf-cnn", "xcore-strips"])
 def test_what_computes_whole_tensors_runs_alone(strategy):
     net = Net((1, 32, 32, 3))
     x = net.conv(net.inputs[0], 24, (3, 3), (1, 1), SAME_3X3)
     graph = net.graph(net.conv(net.depthwise(x), 4, stride=(2, 2)))
-    assert OpKind.DEPTHWISE_CONV_2D in streamed(graph, strategy(graph, make_target()))
+    options = PlanOptions(strategy=strategy)
+    assert OpKind.DEPTHWISE_CONV_2D in streamed(graph, make_plan(graph, make_target(), options))
     target = with_whole(OpKind.DEPTHWISE_CONV_2D)
-    plan = strategy(graph, target)
+    plan = make_plan(graph, target, options)
     assert OpKind.DEPTHWISE_CONV_2D not in streamed(graph, plan)
     check(plan, graph, target)
 

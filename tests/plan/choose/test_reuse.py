@@ -15,6 +15,7 @@ from buildtool.base.store.cache import Cache
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph, OpKind, Quantization, Tensor
+from buildtool.zoo.drawn import NetBuilder
 
 
 def _longer(tensor: Tensor, axis: int, size: int) -> Tensor:
@@ -47,6 +48,35 @@ def widened(graph: Graph, which: int) -> Graph:
     for index, axis in axes.items():
         tensors[index] = _longer(tensors[index], axis, size)
     return replace(graph, tensors=tuple(tensors))
+
+
+def branched(split: bool) -> bytes:
+    """Two blocks of two convolutions and a pooling; the first in two branches, or both."""
+    net = NetBuilder(0)
+    x = net.input((1, 8, 8, 3))
+    for block in range(2):
+        branches = 2 if block == 0 or split else 1
+        ends = net.split(x, branches) if block and split else (x,) * branches
+        made = []
+        for end in ends:
+            y = net.conv(end, 4 // branches, kernel=(3, 3), same=True)
+            y = net.conv(y, 4 // branches, kernel=(3, 3), same=True)
+            made.append(net.pool(OpKind.MAX_POOL_2D, y, (2, 2), (2, 2), False))
+        x = net.conv(net.concat(made), 4) if len(made) > 1 else made[0]
+    return write_model(net.graph([net.dense(net.flatten(x), 2)]))
+
+
+def test_the_front_of_a_network_is_the_same_whatever_another_one_left_in_the_cache(tmp_path: Path) -> None:
+    def points(data: bytes, session: Session) -> list[object]:
+        request = {"kind": "front", "model": {"name": "net.tflite", "data": data}, "board": "cortex-m4"}
+        found: list[object] = handle(request, session)["points"]
+        return found
+
+    first = Cache(tmp_path / "cache", "code")
+    points(branched(False), Session(keeper=first))
+    first.flush()
+    warm = points(branched(True), Session(keeper=Cache(tmp_path / "cache", "code")))
+    assert warm == points(branched(True), Session())
 
 
 @pytest.mark.slow

@@ -115,7 +115,7 @@ def test_a_whole_network_of_branches_streams_without_repetition(network):
     plan = found.plan(found.points.index(point))
     check(plan, graph, found.target)
     assert max(b.size for b in plan.buffers if b.kind is BufferKind.TENSOR) <= 24 * 4
-    assert plan.arena_bytes < max(found.tables.wholes) / 2
+    assert plan.arena_bytes < max(found.space.tables.wholes) / 2
 
 
 @pytest.mark.parametrize("network", [_fire, _projection, _inception])
@@ -124,9 +124,9 @@ def test_rings_of_branches_are_as_small_as_they_can_be(network):
     graph = network()
     found = front(graph, make_target(), Settings(image="stream", in_place="none"))
     plan = found.plan(0)
-    section = next(s for s in found.blocks.sections if s)
+    section = next(s for s in found.space.blocks.sections if s)
     inside = {graph.ops[p].outputs[0] for p in section.group.ops[:-1]}
-    kernels = found.elements.kernels
+    kernels = found.space.elements.kernels
     timeline = Timeline.of(graph, plan.regions, plan.image)
     replay(plan, timeline, kernels)
     rings = [b for b in plan.buffers if b.kind is BufferKind.RING and inside & set(b.tensors)]
@@ -144,8 +144,8 @@ def test_a_branch_that_something_else_reads_is_in_no_section():
     x = net.conv(net.input((1, 9, 9, 3)), 4)
     a, b = net.conv(x, 4), net.conv(x, 4, kernel=(3, 3), same=True)
     joined = net.concat([a, b])
-    assert any(front(net.graph([joined]), make_target(), Settings()).blocks.sections)
-    assert not any(front(net.graph([joined, a]), make_target(), Settings()).blocks.sections)
+    assert any(front(net.graph([joined]), make_target(), Settings()).space.blocks.sections)
+    assert not any(front(net.graph([joined, a]), make_target(), Settings()).space.blocks.sections)
 
 
 def test_ways_of_different_strides_are_in_no_section():
@@ -155,7 +155,7 @@ def test_ways_of_different_strides_are_in_no_section():
     b = net.conv(x, 4, kernel=(8, 8), stride=(4, 4))
     assert net.shape(a) == net.shape(b)
     graph = net.graph([net.elementwise(OpKind.ADD, a, b)])
-    assert not any(front(graph, make_target(), Settings()).blocks.sections)
+    assert not any(front(graph, make_target(), Settings()).space.blocks.sections)
 
 
 def test_a_gate_is_applied_row_by_row():
@@ -232,7 +232,7 @@ def _compare(graph, image, in_place, space):
         patch.setattr(fronts, "HAND_OFFS", space.hand_offs)
         found = front(graph, target, Settings(image=image, in_place=in_place, max_f=1e9))
         twin = BranchTwin(graph, target, image, in_place, space)
-        for cuts, weight in ((found.cuts, Twin.work), (found.cost_cuts, Twin.cost)):
+        for cuts, weight in ((found.space.cuts, Twin.work), (found.space.cost_cuts, Twin.cost)):
             ways = sorted((way.bytes, way.weight) for way in Search(cuts).falling())
             assert ways == twin.front(weight), weight.__name__
 

@@ -62,14 +62,14 @@ def test_search_plan_and_summary_have_the_same_cost(graph):
     for index, point in enumerate(found.points):
         lean = found.lean(point.way)
         searched = sum(
-            found.blocks.block_cost(used.block, used.form.group)
+            found.space.blocks.block_cost(used.block, used.form.group)
             for region in point.way.regions
             for used in region.block_forms
         )
         alone = sum(
-            found.elements.cost[region.first] for region in point.way.regions if not region.block_forms
+            found.space.elements.cost[region.first] for region in point.way.regions if not region.block_forms
         )
-        moved = CostModel(graph, found.elements.kernels, target.costs).pricer.move
+        moved = CostModel(graph, found.space.elements.kernels, target.costs).pricer.move
         copies = sum(moved(lean.buffers[move.source].size) for move in lean.moves)
         if all(_all_rows(found, region) for region in point.way.regions):
             assert lean.cost == searched + alone + copies
@@ -84,7 +84,7 @@ def test_search_plan_and_summary_have_the_same_cost(graph):
 
 def _all_rows(found, candidate) -> bool:
     """Whether every block of a region makes all rows of its output."""
-    return found.tables.least_wanted[1:] == tuple(found.elements.heights)
+    return found.space.tables.least_wanted[1:] == tuple(found.space.elements.heights)
 
 
 @settings(derandomize=True, deadline=None, max_examples=200)

@@ -11,7 +11,7 @@ from upsampling import u_net
 
 import buildtool.graph.types as g
 from buildtool.base.errors import PlanError
-from buildtool.emit.rowtables import scaled
+from buildtool.emit.rows import scaled
 from buildtool.graph.types import OpKind
 from buildtool.plan.schedule.axis import Axis, AxisTable, table, tabled, union
 from buildtool.plan.schedule.inner import objection

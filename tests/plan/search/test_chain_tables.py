@@ -13,6 +13,7 @@ from buildtool.base.session import Session
 from buildtool.plan.assemble.workspace import workspace
 from buildtool.plan.search.blocks import Blocks
 from buildtool.plan.search.front import Settings, front
+from buildtool.plan.search.priced import priced
 from buildtool.plan.types import Region
 
 
@@ -31,12 +32,12 @@ def _columns(e, block, group):
 @given(networks(2, 9), targets, st.sampled_from(IN_PLACE))
 def test_a_form_needs_the_workspace_that_is_laid_out(graph, target, in_place):
     made = front(graph, target, Settings(in_place))
-    e = made.elements
+    e = made.space.elements
     for last in range(len(e.positions)):
-        for block in made.blocks.ending_at(last):
+        for block in made.space.blocks.ending_at(last):
             if block.section is not None:
                 continue
-            for form, _ in made.blocks.forms(block):
+            for form, _ in made.space.blocks.forms(block):
                 most = _columns(e, block, form.group)
                 region = Region((form.group,))
                 laid = workspace(e.graph, region, e.kernels, e.alignment, in_place, most)
@@ -53,10 +54,28 @@ def test_what_another_network_left_in_a_session_is_what_would_be_made(graphs, ta
         except UsageError:  # an image that several operators read
             continue
         alone = front(graph, target, Settings(image=image))
-        for tables, own in ((shared.tables, alone.tables), (shared.cost_tables, alone.cost_tables)):
+        for tables, own in (
+            (shared.space.tables, alone.space.tables),
+            (shared.space.cost_tables, alone.space.cost_tables),
+        ):
             for last in range(tables.count):
                 assert tables.rows_of(last).tolist() == own.rows_of(last).tolist()
                 assert tables.endings(last) == own.endings(last)
+
+
+@settings(derandomize=True, deadline=None, max_examples=15)
+@given(networks(2, 7), targets, st.sampled_from([1, 1 << 20]), st.booleans())
+def test_a_price_on_work_takes_no_costs_for_its_own_weights_and_leaves_none(graph, target, price, late):
+    shared, alone = (front(graph, target, Settings(), session) for session in (Session(), None))
+    dear, own = (priced(found.space.cost_tables, price) for found in (shared, alone))
+    if late:  # costs are there already
+        shared.space.cost_tables.spare  # noqa: B018 - makes the rows
+    for last in range(own.count):
+        forms = dear.endings(last)
+        assert [form.extra for form in forms] == [
+            dear.extra(form.block, form.form, dear.e.heights[last]) for form in forms
+        ]
+        assert shared.space.cost_tables.endings(last) == alone.space.cost_tables.endings(last)
 
 
 def test_networks_with_equal_chains_share_their_forms(monkeypatch):
@@ -71,5 +90,5 @@ def test_networks_with_equal_chains_share_their_forms(monkeypatch):
             x = net.depthwise(net.conv(x, 16))
         chosen = net.graph(net.conv(x, channels))
         asked.clear()
-        front(chosen, make_target(), Settings(), session).tables.spare  # noqa: B018 - makes the forms
+        front(chosen, make_target(), Settings(), session).space.tables.spare  # noqa: B018 - makes the forms
         assert asked == (list(range(7)) if channels == 8 else [6])

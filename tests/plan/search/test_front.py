@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import pytest
+from channelnets import blazeface
 from front_twin import ENLARGING, Space, Twin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_nets import make_target
+from upsampling import u_net
 from zeronet import Net
 
 from buildtool.base.errors import UsageError
+from buildtool.graph.macs import total_macs
+from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import ConvAttrs, OpKind, Pad, ResizeAttrs
+from buildtool.plan.assemble.layerwise import plan as layerwise
+from buildtool.plan.check.check import check
 from buildtool.plan.search import blocks
 from buildtool.plan.search import front as fronts
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.search.paths import Search
+from buildtool.target.registry import load_target
 
 IMAGES = ("overwritable", "resident", "stream")
 IN_PLACE = ("rows", "rows", "elementwise", "none")
@@ -111,7 +118,7 @@ def _compare(graph, target, image, in_place, space):
         except UsageError:  # an image that several operators read
             return
         twin = Twin(graph, target, image, in_place, space)
-        for cuts, weight in ((found.cuts, Twin.work), (found.cost_cuts, Twin.cost)):
+        for cuts, weight in ((found.space.cuts, Twin.work), (found.space.cost_cuts, Twin.cost)):
             ways = sorted((way.bytes, way.weight) for way in Search(cuts).falling())
             assert ways == twin.front(weight), weight.__name__
         assert [(point.live_bytes, point.work) for point in found.points] == twin.front(Twin.work)
@@ -156,3 +163,24 @@ def test_parts_of_a_concatenation_may_lie_in_it(alignment):
     wide = net.conv(net.inputs[0], 24)
     graph = net.graph(net.concat([net.conv(wide, 9), wide]))
     _compare(graph, make_target(alignment=alignment), "overwritable", "rows", FEWER)
+
+
+@pytest.mark.parametrize("way", ["nearest", "half", "transpose"])
+def test_a_u_net_streams_with_nothing_computed_twice(way):
+    """Its tensors of 64x64 are rings, the skips of both levels too: layer by layer it needs 131,072 bytes
+    (98,304 with transpose convolutions, whose outputs have fewer channels)."""
+    graph = rewrite(u_net(64, 8, 2, way))
+    target = load_target("cortex-m4")
+    found = front(graph, target, Settings())
+    plan = found.plan(next(i for i, point in enumerate(found.points) if point.f <= 1.0))
+    check(plan, graph, target)
+    assert plan.f == 1.0 and plan.macs == total_macs(graph)
+    assert len(plan.regions) == 1
+    assert plan.arena_bytes < 41_000 < layerwise(graph, target).arena_bytes / 2
+
+
+@pytest.mark.parametrize(("image", "least"), [("overwritable", 76_352), ("stream", 61_152)])
+def test_a_detector_with_widened_shortcuts_streams(image, least):
+    """Layer by layer, its paddings made, it needs 327,680 bytes."""
+    plan = front(rewrite(blazeface()), load_target("host"), Settings(image=image)).plan(0)
+    assert (plan.arena_bytes, plan.f) == (least, 1.0)

@@ -86,7 +86,7 @@ def test_the_least_cost_under_limits_on_memory_and_work(case):
         within = [(work, cost) for size, work, cost in sequences if size <= ram]
         free = min(cost for _, cost in within)
         for most in sorted({work for work, _ in within}):
-            limits = Limits(ram, f=most / found.tables.before[-1])
+            limits = Limits(ram, f=most / found.space.tables.before[-1])
             plans = [plan for plan in cheapest(found, limits) if limits.allow(plan)]
             assert plans, (ram, most)
             cost = round(min(plan.cost for plan in plans) * COST_UNITS)
@@ -99,7 +99,7 @@ def test_the_least_cost_under_limits_on_memory_and_work(case):
 @pytest.mark.slow
 def test_the_least_memory_under_limits_on_cost_and_work(case):
     graph, target, found, sequences = case
-    total = found.tables.before[-1]
+    total = found.space.tables.before[-1]
     for _, work, cost in sequences:
         limits = Limits(1 << 30, f=work / total, cost=cost / COST_UNITS + 1, objective="ram")
         plan = best_plan(found, limits)
@@ -123,7 +123,7 @@ def test_a_limit_on_cost_below_that_of_all_operators_alone_is_kept_by_what_leave
     graph, target = net.graph(net.depthwise(wide, (1, 1), (4, 4), Pad())), make_target()
     found = front(graph, target, Settings())
     plan = found.plan(0)
-    assert plan.cost < found.cost_tables.before[-1] / COST_UNITS
+    assert plan.cost < found.space.cost_tables.before[-1] / COST_UNITS
     limits = Limits(1 << 30, cost=plan.cost, objective="ram")
     assert best_plan(found, limits).arena_bytes == plan.arena_bytes
 

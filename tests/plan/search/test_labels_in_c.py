@@ -49,7 +49,7 @@ def _compare(graph, target, options, library, most_labels=paths.MOST_LABELS):
         made = front(graph, target, options)
     except UsageError:  # an image that several operators read
         return
-    for cuts in (made.cuts, made.cost_cuts):
+    for cuts in (made.space.cuts, made.space.cost_cuts):
         for relaxed in (False, True):
             own = _told(cuts, library, most_labels, relaxed)
             assert own == _told(cuts, None, most_labels, relaxed)
@@ -77,7 +77,7 @@ def dense(layers):
 @pytest.mark.parametrize("image", IMAGES)
 def test_dense_networks_need_few_labels(compiled, image):
     made = front(dense(8), make_target(), Settings(image=image))
-    found, searched, labels, exact = _told(made.cuts, compiled, paths.MOST_LABELS, False)
+    found, searched, labels, exact = _told(made.space.cuts, compiled, paths.MOST_LABELS, False)
     assert exact and len(found) > 1 and labels < 3 * searched
 
 
@@ -90,7 +90,7 @@ def test_an_error_in_a_table_ends_the_search(compiled, monkeypatch):
     def fails(*_):
         raise ZeroDivisionError
 
-    made.tables.starts  # noqa: B018 - made before
-    monkeypatch.setattr(type(made.tables), "extra", fails)
+    made.space.tables.starts  # noqa: B018 - made before
+    monkeypatch.setattr(type(made.space.tables), "extra", fails)
     with pytest.raises(ZeroDivisionError):
-        _told(made.cuts, compiled, paths.MOST_LABELS, False)
+        _told(made.space.cuts, compiled, paths.MOST_LABELS, False)

@@ -32,7 +32,7 @@ def test_without_limits_a_plan_is_as_cheap_as_the_search_finds(model, board, ima
     graph, target = _network(model, board)
     chosen = Settings(image=image)
     plan = best_plan(front(graph, target, chosen), Limits(1 << 40))
-    least = Search(front(graph, target, chosen).cost_cuts).least(1 << 40)
+    least = Search(front(graph, target, chosen).space.cost_cuts).least(1 << 40)
     assert plan.cost * COST_UNITS == least.weight
 
 
@@ -40,7 +40,7 @@ def test_without_limits_a_plan_is_as_cheap_as_the_search_finds(model, board, ima
 def test_a_block_that_saves_anything_is_seen(model, board, image):
     """Each operator's own cost is raised until the first block around it saves; a unit less is too little."""
     graph, target = _network(model, board)
-    tables = front(graph, target, Settings(image=image)).cost_tables
+    tables = front(graph, target, Settings(image=image)).space.cost_tables
     blocks = tables.blocks
     forms = [form for ending in tables.block_forms for form in ending]
     assert blocks.none_saves(tables.before, tables.least_wanted, range(tables.count))

@@ -68,13 +68,15 @@ def test_a_front_misses_by_no_more_than_its_factor(graph, target, image, in_plac
 
 
 def _cost_misses_by_no_more(found, most_bytes, most_labels):
-    least = Search(found.cost_cuts).least(most_bytes)
-    search = Search(found.cost_cuts, most_labels=most_labels)
+    least = Search(found.space.cost_cuts).least(most_bytes)
+    search = Search(found.space.cost_cuts, most_labels=most_labels)
     way = search.least(most_bytes)
     if way is None:
         assert not search.exact
         return
-    assert least.weight <= way.weight <= over_bound(found.cost_cuts, way.weight, most_bytes) * least.weight
+    assert (
+        least.weight <= way.weight <= over_bound(found.space.cost_cuts, way.weight, most_bytes) * least.weight
+    )
     assert way.bytes <= most_bytes
 
 

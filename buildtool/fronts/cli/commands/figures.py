@@ -17,7 +17,7 @@ from buildtool.fronts.cli.commands import (
     command,
     out,
 )
-from buildtool.options.spelling import spelled_name
+from buildtool.options import spelled_name
 
 if TYPE_CHECKING:
     from buildtool.fronts.changes.figures import Figures

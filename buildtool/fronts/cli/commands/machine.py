@@ -75,7 +75,7 @@ def cache(args: argparse.Namespace) -> Result:
 )
 def ide(args: argparse.Namespace) -> Result:
     """Files for an editor, merged into those that are there."""
-    from buildtool.emit.names import identifier
+    from buildtool.emit.ctext import identifier
     from buildtool.fronts.vscode.merge import FOLDER, merged, places
     from buildtool.fronts.vscode.wanted import Subject
     from buildtool.options import MODEL_SUFFIXES

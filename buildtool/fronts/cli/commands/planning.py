@@ -24,7 +24,7 @@ from buildtool.fronts.cli.commands import (
     out,
     request_of,
 )
-from buildtool.options.spelling import spelled, spelled_name
+from buildtool.options import spelled, spelled_name
 
 if TYPE_CHECKING:
     from buildtool.schema.analysis import AnalysisAnswer, NetworkAnswer

@@ -16,7 +16,7 @@ from buildtool.base.errors import Spelling, in_requests
 from buildtool.fronts.changes.figures import DATA_ID
 from buildtool.fronts.texts.boards import board_lines
 from buildtool.fronts.texts.html import arena, front, network, wording
-from buildtool.fronts.texts.html.verdicts import bars, cards, counted_words, cures, headline, linked, sentence
+from buildtool.fronts.texts.html.verdicts import cards, counted_words, cures, linked, look, sentence
 from buildtool.fronts.texts.regions import SCHEMES, runs
 from buildtool.fronts.texts.words import short_names
 
@@ -41,6 +41,7 @@ def page(answer: ReportAnswer, spelling: Spelling = in_requests) -> bytes:
         "size": wording.size,
         "number": wording.number,
         "short": wording.short,
+        "look": look,
         "px": lambda value: f"{value:.1f}".removesuffix(".0"),
     }
     environment.globals["percent"] = wording.percent
@@ -89,7 +90,7 @@ def _context(answer: ReportAnswer, spelling: Spelling) -> dict[str, object]:
         "answer": answer,
         "data_id": DATA_ID,
         "data": embedded(answer),
-        "headline": headline(answer),
+        "headline": f"{wording.short(answer['model'], 80)} on {wording.short(answer['title'], 80)}",
         "sentence": sentence(answer, room),
         "cures": cures(answer, spelling),
         "cards": cards(answer, room),
@@ -108,7 +109,6 @@ def _context(answer: ReportAnswer, spelling: Spelling) -> dict[str, object]:
         "graph_size": network,
         "names": names,
         "regions": _regions(answer, names),
-        "bars": bars(answer),
         "linked": linked(answer),
         "counts": any(layer["instructions"] is not None for layer in answer["layers"]),
         "cycles": any(layer["cycles"] is not None for layer in answer["layers"]),

@@ -29,11 +29,6 @@ class Card:
     state: str = ""
 
 
-def headline(answer: ReportAnswer) -> str:
-    """What the report is about."""
-    return f"{short(answer['model'], 80)} on {short(answer['title'], 80)}"
-
-
 def sentence(answer: ReportAnswer, room: int) -> tuple[bool, str]:
     """Whether it fits, and what binds."""
     verdict = answer["verdict"]
@@ -192,61 +187,6 @@ _LOOKS = (
 )
 
 
-@dataclass(frozen=True)
-class Piece:
-    """A part: where it begins and how wide it is, in per cent of the bar."""
-
-    name: str
-    look: str
-    bytes: int
-    start: float
-    width: float
-    share: str
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A memory."""
-
-    name: str
-    what: str
-    required: int
-    available: int
-    excess: int
-    share: str
-    pieces: tuple[Piece, ...]
-
-
-def bars(answer: ReportAnswer) -> list[Bar]:
-    """One a memory; empty where there is no verdict."""
-    verdict = answer["verdict"]
-    if "error" in verdict:
-        return []
-    found = []
-    for need in verdict["needs"]:
-        whole = max(need["required"], need["available"], 1)
-        at, pieces = 0.0, []
-        for part in need["parts"]:
-            width = 100 * part["bytes"] / whole
-            share = percent(part["bytes"], need["available"])
-            pieces.append(
-                Piece(short(part["name"], 80), _look(part["name"]), part["bytes"], at, width, share)
-            )
-            at += width
-        found.append(
-            Bar(
-                short(need["memory"], 40),
-                need["what"],
-                need["required"],
-                need["available"],
-                need["excess"],
-                percent(need["required"], need["available"]),
-                tuple(pieces),
-            )
-        )
-    return [bar for bar in found if bar.pieces]
-
-
 # ---- the linked image ----------------------------------------------------------------------------------
 
 MOST_BELOW = 40  # lines that a part of the tree has; what is smaller is one line together
@@ -283,5 +223,6 @@ def _leaf(node: sizetree.Node, room: int) -> Leaf:
     return Leaf(node.level, short(node.name, 80), whole, percent(whole, room) if room else "", shown)
 
 
-def _look(name: str) -> str:
+def look(name: str) -> str:
+    """How a part of a memory is drawn."""
     return next((look for begins, look in _LOOKS if name.startswith(begins)), "rest")

@@ -1,0 +1,180 @@
+"""One operator's C for a window of its output, from views of rings, in a streamed region."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from buildtool.base.errors import UnsupportedError
+from buildtool.emit.arguments import copy_geometry, invocation, part_view, trace_window, view_arguments
+from buildtool.emit.ctext import block, plus
+from buildtool.emit.network import Network
+from buildtool.graph.strided import copy_inside
+from buildtool.graph.types import Graph, Op, OpKind, WidenedAttrs
+from buildtool.plan.schedule.receptive import accumulates, moves_channels
+from buildtool.target.catalogue import operands
+from buildtool.target.types import Argument, KernelVariant, Role, Target, Windows
+
+
+def operands_of(network: Network, position: int) -> tuple[int, ...]:
+    """The tensors that the kernel of an operator of a region reads as such."""
+    kernel = network.kernels[position]
+    assert kernel is not None  # aliases are in no region
+    return operands(kernel, network.graph, network.graph.ops[position])
+
+
+def window_call(network: Network, position: int, window: str, in_part: bool = False) -> list[str]:
+    """One kernel call on a window, with its markers and its trace; `in_part`: of some columns only."""
+    graph = network.graph
+    op, kernel = graph.ops[position], network.kernels[position]
+    assert kernel is not None  # aliases are in no region
+    result = op.outputs[0]
+    begin = [f"const nn_window window = {window};", f"NN_MARK_BEGIN({position});"]
+    trace = trace_window(result, graph.tensors[result].dtype)
+    if accumulates(graph, op):
+        return [*begin, *_accumulate(network, position), "NN_MARK_END();"]
+    if op.kind is OpKind.CONCATENATION:
+        return [*begin, *_joined(network, position), "NN_MARK_END();", trace]
+    if moves_channels(graph, op):
+        held = [network.holders[t] for t in (op.inputs[0], result) if t in network.holders]  # but states
+        some = in_part or any(holder.columns for holder in held)
+        moved = _moved_channels(graph, op, kernel, network.target, network.constants(position), some)
+        return [*begin, *moved, "NN_MARK_END();", trace]
+    if Argument.WINDOW not in kernel.call or kernel.windows is not Windows.ANY:
+        raise UnsupportedError(f"kernel '{kernel.name}' computes whole tensors only", operator=op.place)
+    arguments = {
+        **view_arguments([f"tensor_{t}" for t in operands_of(network, position)], f"tensor_{result}"),
+        Argument.GEOMETRY: f"&geometry_{position}",
+        Argument.CONSTANTS: network.constants(position),
+        Argument.WINDOW: "&window",
+        Argument.CHANNEL: "0",
+        Argument.SCRATCH: network.scratch(position),
+        Argument.SCRATCH_BYTES: network.scratch_bytes(position),
+    }
+    if isinstance(op.attrs, WidenedAttrs):
+        names = [f"tensor_{t}" for t in (*op.as_seen.inputs, result)]
+        return [*begin, *addition(graph, op.as_seen, kernel, names, arguments), "NN_MARK_END();", trace]
+    return [*begin, invocation(kernel, arguments), "NN_MARK_END();", trace]
+
+
+def _joined(network: Network, position: int) -> list[str]:
+    """Copies what is concatenated, part by part."""
+    op = network.graph.ops[position].as_seen
+    widths = [network.graph.tensors[t].nhwc[3] for t in op.inputs]
+    starts = [sum(widths[:i]) for i in range(len(widths))]
+    join = network.target.routine(Role.JOIN, network.kernels[position])
+    calls = []
+    for t, start in zip(op.inputs, starts, strict=True):
+        arguments = view_arguments([f"tensor_{t}"], f"tensor_{op.outputs[0]}")
+        calls.append(
+            invocation(join, {**arguments, Argument.WINDOW: "&window", Argument.CHANNEL: str(start)})
+        )
+    return calls
+
+
+def _accumulate(network: Network, position: int) -> list[str]:
+    """Adds a part of a global pooling's input to its sums; the last part makes the output."""
+    graph = network.graph
+    op = graph.ops[position].as_seen
+    _, height, width, channels = graph.tensors[op.inputs[0]].nhwc
+    sums, result = network.accumulators(position), network.address(op.outputs[0])
+    kernel, source = network.kernels[position], f"tensor_{op.inputs[0]}"
+    arguments = {
+        Argument.IN: f"&{source}",
+        Argument.WINDOW: "&window",
+        Argument.SUMS: sums,
+        Argument.CONSTANTS: network.constants(position),
+        Argument.CHANNELS: str(channels),
+        Argument.PIXELS: str(height * width),
+        Argument.OUT_DATA: result,
+    }
+    trace = f"NN_TRACE_TENSOR({op.outputs[0]}, {result}, {graph.tensors[op.outputs[0]].size});"
+    finish = invocation(network.target.routine(Role.FINISH, kernel), arguments)
+    return [
+        invocation(network.target.routine(Role.ACCUMULATE, kernel), arguments),
+        *block(f"if (window.y1 == {height} && window.x1 == {width})", [finish, trace]),
+    ]
+
+
+def _moved_channels(
+    graph: Graph, op: Op, kernel: KernelVariant, target: Target, constants: str, by_pixels: bool
+) -> list[str]:
+    """The C statements that make `window`, a variable of the code around them, of the operator's output.
+
+    A kernel that copies boxes is called for each row, or each pixel: a row lies in one piece where all its
+    columns are kept, in a window of columns only a pixel does.
+
+    The views are called by their tensors; `constants`: the C expression of the operator's;
+    `by_pixels`: the window or what is kept of the input or the output has some of the columns only.
+    """
+    source, result = op.inputs[0], op.outputs[0]
+    copy = copy_inside(graph, op, 3 if by_pixels else 2)
+    addresses = {
+        Argument.IN_DATA: plus("from", copy.in_offset),
+        Argument.OUT_DATA: plus("to", copy.out_offset),
+        Argument.GEOMETRY: "&geometry",
+        Argument.CONSTANTS: constants,
+    }
+    body = [
+        _place("const int8_t *from", f"tensor_{source}.data", source, by_pixels),
+        _place("int8_t *to", f"nn_out_data(&tensor_{result})", result, by_pixels),
+    ]
+    if op.kind is OpKind.PAD:
+        size = graph.tensors[result].pixel_bytes if by_pixels else graph.tensors[result].row_bytes
+        filled = {Argument.CONSTANTS: constants, Argument.OUT_DATA: "to", Argument.BYTES: str(size)}
+        body.append(invocation(target.routine(Role.FILL, kernel), filled))
+    body.append(invocation(kernel, addresses))
+    if by_pixels:
+        body = block("for (int32_t column = window.x0; column < window.x1; column++)", body)
+    return [*copy_geometry(copy), *block("for (int32_t y = window.y0; y < window.y1; y++)", body)]
+
+
+def _place(declared: str, data: str, tensor: int, by_pixels: bool) -> str:
+    """Declares where row y, or pixel (y, x), of a tensor's view begins; `data`: C of where the view does."""
+    view = f"tensor_{tensor}"
+    row = f"{declared} = {data} + y % {view}.ring_rows * {view}.row_stride"
+    return row + (f" + column % {view}.ring_cols * {view}.pixel_stride;" if by_pixels else ";")
+
+
+def addition(
+    graph: Graph,
+    op: Op,
+    kernel: KernelVariant,
+    named: Sequence[str],
+    arguments: Mapping[Argument, str],
+) -> list[str]:
+    """The C statements of an ADD whose second operand lacks channels, over `window`, a variable around them.
+
+    The kernel is called on parts of the channels, row by row. What a PAD would have made is never in memory:
+    where the operand has channels they are added, where it has none the constant filling is. A row is done
+    with before the next one begins, which is the contract `row`.
+
+    `named`: the views of the first operand, of the second one, of the filling, and of the output;
+    `arguments`: what else the kernel may take.
+    """
+    assert isinstance(op.attrs, WidenedAttrs)
+    first, second, filling, out = named
+    dtype = graph.tensors[op.outputs[0]].dtype
+    channels, narrow = (graph.tensors[t].nhwc[3] for t in op.inputs[:2])
+    before, end = op.attrs.before, op.attrs.before + narrow
+    parts = [
+        (name, source, start, stop)
+        for name, source, start, stop in (
+            ("below", filling, 0, before),
+            ("inside", second, before, end),
+            ("above", filling, end, channels),
+        )
+        if start < stop
+    ]
+    lines, calls = [], []
+    for name, source, start, stop in parts:
+        count = stop - start
+        for part, whole, begin in (
+            (name, first, start),
+            (f"{name}_more", source, 0),
+            (f"{name}_sum", out, start),
+        ):
+            lines.append(f"const nn_view {part} = {part_view(f'&{whole}', str(begin), str(count), dtype)};")
+        operands = view_arguments([name, f"{name}_more"], f"{name}_sum")
+        calls.append(invocation(kernel, {**arguments, **operands, Argument.WINDOW: "&row"}))
+    row = "const nn_window row = {y, y + 1, window.x0, window.x1};"
+    return [*lines, *block("for (int32_t y = window.y0; y < window.y1; y++)", [row, *calls])]

@@ -1,0 +1,328 @@
+"""What an operator's rule sees of the file: its operands, with what is still open settled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import NoReturn
+
+import numpy as np
+
+from buildtool.base.errors import ModelError, UnsupportedError
+from buildtool.graph.onnx import scales
+from buildtool.graph.onnx.build import Builder
+from buildtool.graph.onnx.file import DTYPES, Array, Node, OnnxFile, shown
+from buildtool.graph.onnx.layout import Layout
+from buildtool.graph.onnx.values import (
+    NO_CLAMP,
+    Clamp,
+    Constant,
+    Held,
+    Pending,
+    Places,
+    Quantized,
+    Value,
+)
+from buildtool.graph.ops import DEFS
+from buildtool.graph.quantrules import same_quantization
+from buildtool.graph.types import Activation, Attrs, ElementwiseAttrs, OpKind, Quantization
+
+_MOVES = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "MaxPool", "Slice", "Split", "Concat")
+_SHIFT = {"int8": 0, "uint8": 128}  # what is subtracted to make int8 of it
+MOST_AHEAD = 256  # names looked at to find what is ahead or behind
+QUANTISE = (
+    "quantise it as well: a QuantizeLinear and a DequantizeLinear behind the operator that makes it "
+    "(onnxruntime.quantization.quantize_static does so for the operators it is told to quantise)"
+)
+# Quantising commutes with these: they move or pick values, or cut them off.
+COMMUTES = frozenset(
+    """Reshape Flatten Squeeze Unsqueeze Transpose Identity Dropout MaxPool GlobalMaxPool Slice Split Concat
+    Relu Clip DepthToSpace SpaceToDepth Gather Tile Expand ReduceMax ReduceMin""".split()
+)
+_NEAR = 0.001  # relative; so much TFLite lets such an output's scale differ
+_UNARY = {Activation.RELU: OpKind.RELU, Activation.RELU6: OpKind.RELU6}
+
+
+class Context:
+    """The network being read: values by name, as far as they are known, and the graph that grows."""
+
+    def __init__(self, file: OnnxFile) -> None:
+        self.file = file
+        self.build = Builder(file.name)
+        self.values: dict[str, Value] = {}
+        self.makers: dict[str, Node] = {}
+        self.readers: dict[str, list[Node]] = {}
+        self.outputs = frozenset(file.outputs)
+
+    def link(self, nodes: tuple[Node, ...]) -> None:
+        """Notes who reads what."""
+        for node in nodes:
+            for name in dict.fromkeys(node.inputs):
+                self.readers.setdefault(name, []).append(node)
+            self.makers.update(dict.fromkeys(node.outputs, node))
+
+    def value(self, name: str) -> Value:
+        """What a name stands for."""
+        if not name:
+            raise ModelError("an operand is missing")
+        if name not in self.values:
+            if name not in self.file.initializers:
+                raise ModelError("reads what no earlier operator makes", tensor=shown(name))
+            self.values[name] = Constant(self.file.constant(name))
+        return self.values[name]
+
+    def alone(self, name: str) -> bool:
+        """Whether one operator reads a tensor, and nothing else sees it."""
+        return len(self.readers.get(name, ())) == 1 and name not in self.outputs
+
+    def origin(self, name: str, through: Collection[str]) -> Node | None:
+        """Who makes a tensor, looking back through those kinds of operators; None: a network input."""
+        maker = self.makers.get(name)
+        for _ in range(MOST_AHEAD):
+            if maker is None or maker.kind not in through:
+                return maker
+            maker = self.makers.get(maker.input(0))
+        return None
+
+    def array(self, node: Node, position: int, what: str) -> Array:
+        """A constant operand's numbers, not quantised."""
+        value = self.value(node.input(position))
+        if not isinstance(value, Constant):
+            hint = "export with fixed shapes, or simplify the model (onnxsim)"
+            raise UnsupportedError(f"{what} is not constant", tensor=shown(node.input(position)), hint=hint)
+        return value.data
+
+    def ints(self, node: Node, position: int, what: str) -> tuple[int, ...]:
+        """A constant operand of integers."""
+        data = self.array(node, position, what)
+        if data.dtype.kind not in "iu" or data.size > 4096:
+            raise ModelError(f"{what} is not a list of integers", tensor=shown(node.input(position)))
+        return tuple(int(v) for v in data.reshape(-1))
+
+    def scalar(self, node: Node, position: int, what: str) -> float:
+        """A constant operand of one number, as a float; quantised or not."""
+        value = self.value(node.input(position))
+        if isinstance(value, Quantized) and value.data.size == 1:
+            return float(value.real.reshape(-1)[0])
+        data = self.array(node, position, what)
+        if data.size != 1 or data.dtype.kind not in "fiu":
+            raise ModelError(f"{what} is not a number", tensor=shown(node.input(position)))
+        return float(data.reshape(-1)[0])
+
+    # ---- operands that are activations, weights, either ----------------------------------------------
+
+    def held(self, node: Node, position: int = 0, *, integers: bool = False) -> Held:
+        """An activation operand, int8; quantised by now even if its QuantizeLinear comes later.
+
+        `integers`: whether the operator also works on quantised integers.
+        """
+        name = node.input(position)
+        value = self.value(name)
+        if isinstance(value, Pending):
+            quant = self.ahead(name)
+            if quant is None:
+                self.island(name)
+            value = self.settle(name, value, quant)
+        if isinstance(value, Places):
+            text = "the place of an extreme, which another operator reads"
+            raise UnsupportedError(text, tensor=shown(name), hint="make it a network output")
+        if not isinstance(value, Held):
+            text = "an activation is expected, this is a constant"
+            raise UnsupportedError(text, tensor=shown(name), hint="fold constants before exporting")
+        if value.integers and not integers:
+            text = "computes on quantised integers, without DequantizeLinear"
+            raise UnsupportedError(text, tensor=shown(name), hint="export in QDQ format")
+        return value
+
+    def operand(self, node: Node, position: int) -> Held | Quantized:
+        """An activation or an int8 constant; a float scalar becomes one, exactly."""
+        name = node.input(position)
+        value = self.value(name)
+        if isinstance(value, Quantized):
+            if value.data.dtype != np.int8 or len(value.quant.scales) != 1:
+                raise UnsupportedError(
+                    "a constant operand that is not int8, per tensor",
+                    tensor=shown(name),
+                    hint="quantise it as an activation, with one scale",
+                )
+            return value
+        if isinstance(value, Constant):
+            return scales.exact_scalar(value.data, name)
+        return self.held(node, position)
+
+    def weights(self, node: Node, position: int) -> Quantized:
+        """A filter: an int8 constant with zero points of 0."""
+        name = node.input(position)
+        value = self.value(name)
+        if isinstance(value, Constant):
+            text = "weights that are not quantised"
+            hint = "quantise weights to int8: a DequantizeLinear between them and the operator"
+            raise UnsupportedError(text, tensor=shown(name), hint=hint)
+        if not isinstance(value, Quantized):
+            hint = "only constant weights have kernels"
+            raise UnsupportedError("a product of two activations", tensor=shown(name), hint=hint)
+        return scales.symmetric(value, name)
+
+    def parameters(self, node: Node) -> tuple[Quantization, str]:
+        """(scales and zero points as the file has them, type of the integers)."""
+        scale = self.array(node, 1, "the scale")
+        if node.integer("block_size", 0):
+            hint = "quantise per tensor, or per output channel"
+            raise UnsupportedError("blockwise quantisation", hint=hint)
+        dtype = DTYPES.get(node.integer("output_dtype", 0), "") or "uint8"
+        points = np.zeros(scale.shape, np.int64)
+        if node.input(2):
+            given = self.array(node, 2, "the zero point")
+            dtype, points = given.dtype.name, given
+        elif node.kind == "DequantizeLinear":
+            dtype = ""
+        if scale.dtype.kind != "f" or scale.ndim > 1 or scale.size != points.size or not scale.size:
+            raise ModelError(f"{list(scale.shape)} scales, {list(points.shape)} zero points")
+        with np.errstate(over="ignore"):  # a double beyond float32 is infinite, and refused
+            reals = scale.reshape(-1).astype(np.float32)
+        if not np.isfinite(reals).all():
+            raise ModelError("a scale is not finite", tensor=shown(node.input(1)))
+        if points.dtype.kind not in "iu":
+            text = f"a zero point of {points.dtype}: it must be an integer"
+            raise ModelError(text, tensor=shown(node.input(2)))
+        zeros = tuple(int(z) for z in points.reshape(-1))
+        return Quantization(tuple(float(s) for s in reals), zeros, node.integer("axis", 1)), dtype
+
+    def quantization(self, node: Node) -> Quantization:
+        """The quantisation of an activation as int8: one scale, 8 bits; uint8 is shifted by 128."""
+        quant, dtype = self.parameters(node)
+        dtype = dtype or self._integers(node)
+        if len(quant.scales) != 1:
+            raise UnsupportedError(
+                "an activation quantised per channel",
+                tensor=shown(node.input(0)),
+                hint="quantise activations per tensor (weights may be per channel)",
+            )
+        if quant.scale <= 0:
+            raise ModelError("a scale is not positive", tensor=shown(node.input(1)))
+        if dtype not in _SHIFT:
+            hint = "quantise activations to int8 or uint8"
+            raise UnsupportedError(f"activations of type {dtype}", tensor=shown(node.input(0)), hint=hint)
+        return Quantization(quant.scales, (quant.zero_point - _SHIFT[dtype],))
+
+    def _integers(self, node: Node) -> str:
+        """The integer type of a DequantizeLinear's input that has no zero point."""
+        name = node.input(0)
+        for interface in self.file.inputs:
+            if interface.name == name:
+                return interface.dtype
+        maker = self.origin(name, _MOVES)
+        known = maker is not None and maker.kind == "QuantizeLinear"
+        return self.parameters(maker)[1] if known and maker is not None else "uint8"
+
+    # ---- quantisation that is found ahead ------------------------------------------------------------
+
+    def ahead(self, name: str) -> Quantization | None:
+        """How `name` is quantised later on, looking through what quantisation commutes with."""
+        seen = {name}
+        queue = [name]
+        for current in queue:
+            if len(seen) > MOST_AHEAD:
+                break
+            for node in self.readers.get(current, ()):
+                if node.kind in ("QuantizeLinear", "DequantizeLinear") and node.input(0) == current:
+                    return self.quantization(node)
+                if node.kind in COMMUTES:
+                    new = [n for n in node.outputs if n not in seen]
+                    seen.update(new)
+                    queue += new
+        return None
+
+    def island(self, name: str) -> NoReturn:
+        """Refuses a float value that is not quantised."""
+        maker = self.makers.get(name)
+        reader = next(iter(self.readers.get(name, ())), None)
+        by = f", which {maker.place} makes" if maker else ", a network input"
+        to = f" and {reader.place} reads" if reader else ""
+        text = f"a float tensor{by}{to}, is not quantised"
+        raise UnsupportedError(text, tensor=shown(name), hint=QUANTISE)
+
+    # ---- operators whose result is not quantised yet -------------------------------------------------
+
+    def pending(
+        self,
+        kind: OpKind,
+        tensors: Sequence[int],
+        shape: Sequence[int],
+        memory: Sequence[int],
+        layout: Layout,
+        attrs: Attrs | None = None,
+        own: Quantization | None = None,
+    ) -> Pending:
+        """An operator whose result has `shape` in the file, and in memory `memory` and `layout`.
+
+        ElementwiseAttrs fuse its activation. `own`: the quantisation that its kernel keeps, if the result is
+        rounded again for any other. A kind whose kernel demands one has that; `Builder.unrounded` then finds
+        what the kernel made.
+        """
+        demanded = DEFS[kind].output
+
+        def make(out: Quantization, activation: Activation, name: str) -> Held:
+            fused = replace(attrs, activation=activation) if isinstance(attrs, ElementwiseAttrs) else attrs
+            kept = own or (out if demanded is None or _near(out, demanded) else demanded)
+            inner = name if same_quantization(kept, out) else f"{name}/kernel"
+            made = self.build.make(kind, tensors, inner, memory, kept, fused)
+            held = Held(made, tuple(shape), layout, kept)
+            return self.build.requantized(held, out, name, remember=demanded is not None)
+
+        return Pending(tuple(shape), make, fuses=isinstance(attrs, ElementwiseAttrs), natural=demanded)
+
+    # ---- settling -----------------------------------------------------------------------------------
+
+    def settle(self, name: str, pending: Pending, quant: Quantization) -> Held:
+        """Emits a pending operator; from now on `name` is its int8 result."""
+        activation = scales.activation(pending.clamp, quant)
+        if activation is not None and (pending.fuses or activation is Activation.NONE):
+            made = pending.make(quant, activation, name)
+        else:
+            before = pending.make(quant, Activation.NONE, f"{name}/unclamped")
+            made = self.cut(before, pending.clamp, quant, name)
+        self.values[name] = made
+        return made
+
+    def cut(self, x: Held, clamp: Clamp, quant: Quantization, name: str) -> Held:
+        """`x` in another quantisation, cut to `clamp`: as an activation, or as MAXIMUM and MINIMUM."""
+        activation = scales.activation(clamp, quant)
+        if activation is not None:
+            return self.clamped(x, activation, quant, name)
+        low, high = scales.clamp_limits(clamp, quant)
+        bounds = [(OpKind.MAXIMUM, low)] if low > -128 else []
+        bounds += [(OpKind.MINIMUM, high)] if high < 127 else []
+        made = self.build.requantized(x, quant, f"{name}/uncut")
+        shape = self.build.tensors[x.tensor].shape
+        for i, (kind, bound) in enumerate(bounds):
+            inner = name if i == len(bounds) - 1 else f"{name}/half"
+            limit = self.build.constant(f"{inner}/limit", np.full(1, bound, np.int8), quant)
+            out = self.build.make(kind, [made.tensor, limit], inner, shape, quant)
+            made = Held(out, x.shape, x.layout, quant)
+        return made
+
+    def clamped(self, x: Held, activation: Activation, quant: Quantization, name: str) -> Held:
+        """An activation of its own: RELU or RELU6, or a sum with 0 that cuts to -1..1."""
+        shape = self.build.tensors[x.tensor].shape
+        if activation is Activation.NONE:
+            return self.build.requantized(x, quant, name)
+        if activation in _UNARY:
+            out = self.build.make(_UNARY[activation], [x.tensor], name, shape, quant)
+        else:
+            zero = self.build.constant(f"{name}/zero", np.zeros(1, np.int8), replace(quant, zero_points=(0,)))
+            attrs = ElementwiseAttrs(activation)
+            out = self.build.make(OpKind.ADD, [x.tensor, zero], name, shape, quant, attrs)
+        return Held(out, x.shape, x.layout, quant)
+
+
+def _near(out: Quantization, own: Quantization) -> bool:
+    """Whether TFLite takes `out` for the quantisation `own` that its kernel demands."""
+    return out.zero_point == own.zero_point and abs(out.scale - own.scale) <= _NEAR * own.scale
+
+
+def meet(a: Clamp, b: Clamp) -> Clamp:
+    """What cutting to `a`, then to `b` does."""
+    low, high = (min(max(v, b[0]), b[1]) for v in a)
+    return (low, high) if math.isfinite(low) or math.isfinite(high) else NO_CLAMP

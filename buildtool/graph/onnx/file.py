@@ -1,0 +1,280 @@
+"""An ONNX file's main graph as plain values: operators with their attributes, constants, the interface.
+
+What hostile files could cost is bounded here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.base.errors import ModelError, ToolError, UnsupportedError
+
+Proto = Any  # messages of the onnx package, whose types mypy does not know
+Array = npt.NDArray[Any]
+Attribute = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Array
+
+LEAST_OPSET, MOST_OPSET = 11, 25
+MAX_NODES = 1 << 14
+MAX_RANK = 16
+MAX_NAME = 200
+MAX_LIST = 4096  # elements of an attribute
+EXTERNAL = 1  # TensorProto.DataLocation
+_DOMAINS = ("", "ai.onnx", "com.microsoft")
+_WIDE = 1 << 31  # bytes of a constant
+
+# TensorProto.DataType -> numpy's name; other types have no place in an int8 network.
+DTYPES = {
+    1: "float32",
+    2: "uint8",
+    3: "int8",
+    4: "uint16",
+    5: "int16",
+    6: "int32",
+    7: "int64",
+    9: "bool",
+    10: "float16",
+    11: "float64",
+}
+
+
+@dataclass(frozen=True)
+class Node:
+    """An operator, by its tensors' names ("" where an optional one is absent)."""
+
+    kind: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    index: int = -1
+    name: str = ""
+
+    @property
+    def place(self) -> str:
+        """For error messages: "#3 Conv 'stem/conv'"."""
+        return f"#{self.index} {self.kind} '{self.name}'" if self.name else f"#{self.index} {self.kind}"
+
+    def input(self, position: int) -> str:
+        """The name of input `position`, "" if absent."""
+        return self.inputs[position] if position < len(self.inputs) else ""
+
+    def integer(self, name: str, default: int) -> int:
+        """An integer attribute."""
+        value = self.attributes.get(name, default)
+        if not isinstance(value, int):
+            raise ModelError(f"attribute {name} is not an integer")
+        return value
+
+    def number(self, name: str, default: float) -> float:
+        """A float attribute."""
+        value = self.attributes.get(name, default)
+        if not isinstance(value, (int, float)):
+            raise ModelError(f"attribute {name} is not a number")
+        return float(value)
+
+    def text(self, name: str, default: str) -> str:
+        """A string attribute."""
+        value = self.attributes.get(name, default)
+        if not isinstance(value, str):
+            raise ModelError(f"attribute {name} is not a string")
+        return value
+
+    def integers(self, name: str) -> tuple[int, ...] | None:
+        """A list of integers, None if absent."""
+        value = self.attributes.get(name)
+        if value is None or value == ():
+            return None
+        if not isinstance(value, tuple) or not all(isinstance(v, int) for v in value):
+            raise ModelError(f"attribute {name} is not a list of integers")
+        return tuple(int(v) for v in value)
+
+
+@dataclass(frozen=True)
+class Interface:
+    """A network input or output; shape () also where an output's is not known."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class OnnxFile:
+    """The main graph. Constants are decoded on demand."""
+
+    name: str
+    opset: int
+    nodes: tuple[Node, ...]
+    inputs: tuple[Interface, ...]
+    outputs: tuple[str, ...]
+    initializers: Mapping[str, Proto]
+
+    def constant(self, name: str) -> Array:
+        """The value of initializer `name`; refuses types and storage that are not read."""
+        return to_array(self.initializers[name], name)
+
+
+def shown(name: str) -> str:
+    """A name fit for messages and tables."""
+    return "".join(c if c.isprintable() else "?" for c in name[:MAX_NAME])
+
+
+def parsed(data: bytes) -> Proto:
+    """The file's message: a model of some operators, not too many, whose names are fit, without functions.
+
+    Raises ModelError, UnsupportedError; ToolError without the onnx package.
+    """
+    try:
+        import onnx
+    except ImportError:
+        hint = "pip install onnx"
+        raise ToolError("the Python package onnx is not installed", hint=hint) from None
+    from google.protobuf.message import DecodeError
+
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(data)
+    except (DecodeError, ValueError, RecursionError):
+        raise ModelError("not an ONNX file, or a damaged one", hint="export the model again") from None
+    if not model.HasField("graph"):
+        raise ModelError("the file has no graph", hint="export the model again")
+    nodes = model.graph.node
+    if len(nodes) > MAX_NODES:
+        raise ModelError(f"{len(nodes)} operators, more than {MAX_NODES}")
+    if not nodes:
+        raise ModelError("the graph has no operators")
+    if len(model.functions):
+        raise UnsupportedError("local functions", hint="export with functions inlined")
+    _check_names(model.graph)
+    return model
+
+
+def _check_names(graph: Proto) -> None:
+    """Refuses names that are not UTF-8, which protobuf returns as bytes."""
+    named = (*graph.input, *graph.output, *graph.value_info, *graph.initializer)
+    names = [graph.name, *(value.name for value in named)]
+    for node in graph.node:
+        names += [node.op_type, *node.input, *node.output]
+    if not all(isinstance(name, str) for name in names):
+        raise ModelError("a name that is not text", hint="export the model again")
+
+
+def read_file(data: bytes) -> OnnxFile:
+    """Parses `data`. Raises ModelError, UnsupportedError; ToolError without the onnx package."""
+    model = parsed(data)
+    graph = model.graph
+    if len(graph.sparse_initializer):
+        raise UnsupportedError("sparse constants", hint="store them densely")
+    opset = _opset(model)
+    initializers = {tensor.name: tensor for tensor in graph.initializer}
+    nodes = tuple(_node(node, i) for i, node in enumerate(graph.node))
+    inputs = tuple(_interface(value) for value in graph.input if value.name not in initializers)
+    outputs = tuple(value.name for value in graph.output)
+    if not inputs or not outputs:
+        raise ModelError(f"{len(inputs)} network inputs, {len(outputs)} outputs")
+    return OnnxFile(shown(graph.name) or "network", opset, nodes, inputs, outputs, initializers)
+
+
+def _opset(model: Proto) -> int:
+    versions = {entry.domain: int(entry.version) for entry in model.opset_import}
+    version = versions.get("", versions.get("ai.onnx", 0))
+    if not LEAST_OPSET <= version <= MOST_OPSET:
+        hint = f"export with an opset from {LEAST_OPSET} to {MOST_OPSET}, or use onnx.version_converter"
+        raise UnsupportedError(f"opset {version}", hint=hint)
+    return version
+
+
+def _node(node: Proto, index: int) -> Node:
+    name = node.name if isinstance(node.name, str) else ""
+    place = f"#{index} {shown(node.op_type)}"
+    try:
+        if node.domain not in _DOMAINS:
+            hint = "replace it by operators of ONNX itself"
+            raise UnsupportedError(f"an operator of the domain '{shown(str(node.domain))}'", hint=hint)
+        attributes = {str(a.name): _attribute(a) for a in node.attribute}
+    except (ModelError, UnsupportedError) as error:
+        raise error.at(operator=place) from None
+    outputs = tuple(node.output)
+    while outputs and not outputs[-1]:
+        outputs = outputs[:-1]
+    return Node(shown(node.op_type), tuple(node.input), outputs, attributes, index, shown(name))
+
+
+def _attribute(a: Proto) -> Attribute:
+    """An attribute's value; subgraphs and the like are refused."""
+    if max(len(a.ints), len(a.floats), len(a.strings)) > MAX_LIST:
+        raise ModelError(f"attribute {shown(str(a.name))} has more than {MAX_LIST} elements")
+    match int(a.type):
+        case 1:
+            return float(a.f)
+        case 2:
+            return int(a.i)
+        case 3:
+            return str(bytes(a.s).decode("utf-8", "replace"))
+        case 4:
+            return to_array(a.t, str(a.name))
+        case 6:
+            return tuple(float(v) for v in a.floats)
+        case 7:
+            return tuple(int(v) for v in a.ints)
+        case 8:
+            return tuple(bytes(v).decode("utf-8", "replace") for v in a.strings)
+    hint = "fix conditions and unroll loops before exporting"
+    raise UnsupportedError("control flow, or an attribute that is not a tensor, number or text", hint=hint)
+
+
+def to_array(tensor: Proto, name: str) -> Array:
+    """A TensorProto as numpy has it, its size checked against its data first."""
+    from onnx import numpy_helper
+
+    if tensor.data_location == EXTERNAL:
+        hint = "save it in one file: onnx.save(onnx.load(path), path, save_as_external_data=False)"
+        raise UnsupportedError("weights in another file", tensor=shown(name), hint=hint)
+    if tensor.data_type not in DTYPES:
+        hint = "quantise weights to 8 bits"
+        raise UnsupportedError(f"elements of type {tensor.data_type}", tensor=shown(name), hint=hint)
+    dims = checked_dims(tensor.dims, name, most=_WIDE // 8)
+    try:
+        array = np.asarray(numpy_helper.to_array(tensor))
+    except Exception as error:  # numpy and onnx raise many kinds on damaged data
+        raise ModelError("a constant whose data do not fit its shape", tensor=shown(name)) from error
+    if array.shape != dims or array.dtype.name != DTYPES[tensor.data_type]:
+        raise ModelError("a constant whose data do not fit its shape", tensor=shown(name))
+    return array
+
+
+def checked_dims(given: Iterable[int], name: str, most: float = math.inf) -> tuple[int, ...]:
+    """A shape; ModelError for one of too many dimensions, or more than `most` elements."""
+    dims = tuple(int(n) for n in given)
+    if len(dims) > MAX_RANK or any(n < 0 for n in dims) or math.prod(dims) > most:
+        raise ModelError(f"the shape {list(dims[:MAX_RANK])}", tensor=shown(name))
+    return dims
+
+
+def fix_input(value: Proto, hint: str) -> None:
+    """Sets the open batch of a network input to 1; refuses other open dimensions, with `hint`."""
+    if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
+        raise UnsupportedError("an input that is not a tensor of a known rank", tensor=shown(value.name))
+    for place, dim in enumerate(value.type.tensor_type.shape.dim):
+        if not dim.HasField("dim_value") or dim.dim_value < 1:
+            if place:
+                text = f"dimension {place} of an input is open"
+                raise UnsupportedError(text, tensor=shown(value.name), hint=hint)
+            dim.dim_value = 1
+
+
+def _interface(value: Proto) -> Interface:
+    """A network input."""
+    fix_input(value, "export with a fixed input shape, or use onnxruntime's make_dynamic_shape_fixed")
+    kind = value.type.tensor_type
+    shape = checked_dims((dim.dim_value for dim in kind.shape.dim), value.name, most=_WIDE)
+    dtype = DTYPES.get(int(kind.elem_type), "")
+    if dtype not in ("float32", "int8", "uint8"):
+        text = f"an input of type {dtype or kind.elem_type}"
+        raise UnsupportedError(text, tensor=shown(value.name), hint="inputs are float32, int8 or uint8")
+    return Interface(value.name, shape, dtype)

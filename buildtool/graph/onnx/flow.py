@@ -1,0 +1,300 @@
+"""Reads ONNX files for analysis: operators as the file has them, constants folded, as a Flow.
+
+Operators on constants alone are folded, their results are weights. Where the file is quantised by
+QuantizeLinear and DequantizeLinear, values are stored as the quantised side has them: the pair is
+part of the operators around it, as int8 runtimes execute such files.
+"""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
+from buildtool.graph.flow import Flow, FlowOp, Value
+from buildtool.graph.onnx.file import EXTERNAL, Node, Proto, checked_dims, fix_input, parsed, shown
+
+Tensor = tuple[tuple[int, ...], int]  # dimensions, bits of an element
+
+MOST_SECONDS = 120  # that shape inference may take in all
+SMALL = 1024  # elements: larger constants are not shapes, so inference need not see them
+_BITS = {1: 32, 2: 8, 3: 8, 4: 16, 5: 16, 6: 32, 7: 64, 9: 8, 10: 16, 11: 64, 12: 32, 13: 64, 14: 64}
+_BITS |= {15: 128, 16: 16, 17: 8, 18: 8, 19: 8, 20: 8, 21: 4, 22: 4, 23: 4, 24: 8}
+
+# Only the first input is data, the others say how; of a constant these take no memory worth counting.
+_PARAMETERS = frozenset(
+    """Reshape Slice Pad Resize Upsample Tile Expand Unsqueeze Squeeze Split Clip TopK CumSum Dropout
+    ReduceMean ReduceSum ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare""".split()
+)
+_SHAPES = frozenset({"Shape", "Size"})  # their results are known before anything runs
+
+
+def read_onnx(
+    data: bytes, *, path: str = "", batch: int | None = None, size: tuple[int, int] | None = None
+) -> Flow:
+    """The network of an .onnx file, for `batch` images (default: the file's) of `size` rows, columns.
+
+    Every activation is taken to grow with the batch. Raises ModelError, UnsupportedError, and
+    ToolError where the onnx package is missing.
+    """
+    try:
+        file = _sized(parsed(data), size)
+        return _Reader(file, file.batch if batch is None else batch).flow()
+    except BuildtoolError as error:
+        raise error.at(path=path) from None
+
+
+class _Reader:
+    """Collects values and operators."""
+
+    def __init__(self, file: _Sized, batch: int) -> None:
+        self.file, self.batch = file, batch
+        self.constant = set(file.constants)
+        self.same: dict[str, tuple[str, ...]] = {}  # dequantised -> what is read instead of it
+        self.places: dict[str, int] = {}
+        self.values: list[Value] = []
+        self.ops: list[FlowOp] = []
+        self.stored = _quantised(file)
+        self.used = {*file.outputs, *(name for node in file.nodes for name in node.inputs)}
+
+    def flow(self) -> Flow:
+        """Reads all operators."""
+        inputs = tuple(self._value(name) for name in self.file.inputs)
+        made = set(self.file.inputs)
+        for node in self.file.nodes:
+            try:
+                self._read(node, made)
+            except BuildtoolError as error:
+                raise error.at(operator=node.place) from None
+        outputs = []
+        for name in self.file.outputs:
+            final = self.same.get(name, (self.stored.get(name, name),))[0]
+            if final in self.constant:
+                continue
+            if name not in made and name not in self.same:
+                raise ModelError("an output that no operator makes", tensor=shown(name))
+            outputs.append(self._value(final))
+        if not self.ops:
+            raise UnsupportedError("nothing is computed: all operators work on constants")
+        return Flow(
+            self.file.name, tuple(self.values), tuple(self.ops), inputs, tuple(dict.fromkeys(outputs))
+        )
+
+    def _read(self, node: Node, made: set[str]) -> None:
+        reads = [name for name in node.inputs if name]
+        for name in reads:
+            if name not in made and name not in self.constant and name not in self.same:
+                raise ModelError("reads what no earlier operator makes", tensor=shown(name))
+        outputs = [name for name in node.outputs if name]
+        if not outputs:
+            raise ModelError("has no output")
+        if any(name in made or name in self.constant or name in self.same for name in outputs):
+            raise ModelError("makes a tensor that is there already", tensor=shown(outputs[0]))
+        if node.kind == "DequantizeLinear":
+            first, *rest = (found for name in reads for found in self.same.get(name, (name,)))
+            self.same[outputs[0]] = (first, *(name for name in rest if name in self.constant))
+        elif node.kind in _SHAPES or all(self._is_constant(name) for name in reads):
+            self.constant.update(outputs)
+        elif node.kind == "QuantizeLinear" and self.stored.get(node.inputs[0]) == outputs[0]:
+            made.add(outputs[0])
+        else:
+            self._append(node, reads, outputs, made)
+
+    def _append(self, node: Node, reads: list[str], outputs: list[str], made: set[str]) -> None:
+        self._check(node, reads, outputs)
+        data = reads[:1] if node.kind in _PARAMETERS else reads
+        found = [self.stored.get(n, n) for name in data for n in self.same.get(name, (name,))]
+        writes = [self.stored.get(name, name) for name in outputs]
+        made.update(outputs)
+        self.ops.append(
+            FlowOp(
+                shown(outputs[0]),
+                node.kind,
+                tuple(dict.fromkeys(self._value(name) for name in found)),
+                tuple(self._value(name) for name in writes if self._counts(name, writes[0])),
+                node.index,
+            )
+        )
+
+    def _check(self, node: Node, reads: list[str], outputs: list[str]) -> None:
+        """Shape inference lets these pass, though the network cannot run on such an input."""
+        known = [self.file.tensors.get(name) for name in (*reads[:2], outputs[0])]
+        if node.kind == "Reshape" and known[0] and known[-1]:
+            good = math.prod(known[0][0]) == math.prod(known[-1][0])
+        elif node.kind == "Gemm" and len(known) == 3 and known[0] and known[1]:
+            good = bool(set(known[0][0]) & set(known[1][0]))
+        else:
+            return
+        if not good:
+            shapes = " and ".join(str(list(k[0])) for k in known if k)
+            hint = "this network takes no other image size than the file's"
+            raise ModelError(f"shapes {shapes} do not fit together", hint=hint)
+
+    def _is_constant(self, name: str) -> bool:
+        return all(found in self.constant for found in self.same.get(name, (name,)))
+
+    def _counts(self, name: str, first: str) -> bool:
+        """Results beside the first one count only if they are used (a mask of Dropout is not)."""
+        return name == first or name in self.used
+
+    def _value(self, name: str) -> int:
+        if name not in self.places:
+            size, weight = self.file.size(name), name in self.constant
+            if not weight:
+                size = -(-size // max(self.file.batch, 1)) * self.batch
+            self.places[name] = len(self.values)
+            self.values.append(Value(shown(name), size, weight))
+        return self.places[name]
+
+
+def _quantised(file: _Sized) -> dict[str, str]:
+    """Results that are stored quantised at once: name -> the QuantizeLinear's output.
+
+    Those that nothing but one QuantizeLinear reads; a network's input is not among them.
+    """
+    readers: dict[str, list[Node]] = {}
+    for node in file.nodes:
+        for name in node.inputs:
+            readers.setdefault(name, []).append(node)
+    kept = {*file.outputs, *file.inputs, *file.constants}
+    return {
+        name: nodes[0].outputs[0]
+        for name, nodes in readers.items()
+        if name
+        and name not in kept
+        and len(nodes) == 1
+        and nodes[0].kind == "QuantizeLinear"
+        and nodes[0].inputs[0] == name
+        and nodes[0].outputs
+    }
+
+
+# ---- the file, with the shape of everything in it ------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Sized:
+    """The main graph: operators, inputs and outputs, constants, and what is known of each tensor."""
+
+    name: str
+    nodes: tuple[Node, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    constants: frozenset[str]
+    tensors: dict[str, Tensor]
+    batch: int  # of the file's own first input
+
+    def size(self, name: str) -> int:
+        """Bytes of a tensor (4-bit elements lie two in a byte); UnsupportedError if its shape is open."""
+        if name not in self.tensors:
+            hint = "give the input's size (--size), or export with fixed shapes"
+            raise UnsupportedError("its shape cannot be told from the file", tensor=shown(name), hint=hint)
+        dims, bits = self.tensors[name]
+        return -(-math.prod(dims) * bits // 8)
+
+
+def _sized(model: Proto, size: tuple[int, int] | None) -> _Sized:
+    """The main graph of a model whose image inputs (NCHW) get `size` (rows, columns); old shapes are dropped.
+
+    Raises ModelError, UnsupportedError (subgraphs, open shapes).
+    """
+    graph = model.graph
+    nodes = tuple(_node(node, i) for i, node in enumerate(graph.node))
+    tensors, small = _constants(graph)
+    constants = frozenset(tensors)
+    inputs = [value for value in graph.input if value.name not in constants]
+    for value in inputs:
+        dims = value.type.tensor_type.shape.dim
+        if size is not None and len(dims) == 4:
+            dims[2].dim_value, dims[3].dim_value = size
+        fix_input(value, "give --size ROWSxCOLUMNS, or export with a fixed input shape")
+    inferred = _inferred(_without_values(model, small, size is not None))
+    for value in (*inferred.graph.input, *inferred.graph.value_info, *inferred.graph.output):
+        known = _known(value)
+        if known is not None and value.name not in constants:
+            tensors[value.name] = known
+    batches = {tensors[v.name][0][0] for v in inputs if v.name in tensors and tensors[v.name][0]}
+    return _Sized(
+        shown(graph.name),
+        nodes,
+        tuple(v.name for v in inputs),
+        tuple(dict.fromkeys(v.name for v in graph.output)),
+        constants,
+        tensors,
+        batches.pop() if len(batches) == 1 else 1,
+    )
+
+
+def _node(node: Proto, index: int) -> Node:
+    kind = shown(node.op_type)
+    if any(a.HasField("g") or len(a.graphs) for a in node.attribute):
+        hint = "fix conditions and unroll loops before exporting"
+        raise UnsupportedError("control flow", operator=f"#{index} {kind}", hint=hint)
+    return Node(kind, tuple(node.input), tuple(node.output), index=index)
+
+
+def _constants(graph: Proto) -> tuple[dict[str, Tensor], list[Proto]]:
+    """Every initializer's shape and type, and those whose values shapes may depend on."""
+    tensors: dict[str, Tensor] = {}
+    small = []
+    for tensor in (*graph.initializer, *(s.values for s in graph.sparse_initializer)):
+        dims = checked_dims(tensor.dims, tensor.name)
+        if tensor.data_type not in _BITS:
+            text = f"elements of type {tensor.data_type}"
+            raise UnsupportedError(text, tensor=shown(tensor.name))
+        tensors[tensor.name] = (dims, _BITS[tensor.data_type])
+        if math.prod(dims) <= SMALL and tensor.data_location != EXTERNAL:
+            small.append(tensor)
+    return tensors, small
+
+
+def _without_values(model: Proto, small: list[Proto], resized: bool) -> bytes:
+    """The model for shape inference: large constants as inputs of their shape, old shapes dropped."""
+    from onnx import helper
+
+    graph, keep = model.graph, {t.name for t in small}
+    declared = {v.name for v in graph.input}
+    for tensor in graph.initializer:
+        if tensor.name not in keep and tensor.name not in declared:
+            value = helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims))
+            graph.input.append(value)
+    kept = [t for t in graph.initializer if t.name in keep]
+    del graph.initializer[:], graph.sparse_initializer[:]
+    graph.initializer.extend(kept)
+    if resized:
+        del graph.value_info[:]
+    for value in graph.output if resized else ():
+        value.type.tensor_type.ClearField("shape")
+    return bytes(model.SerializeToString())
+
+
+def _inferred(data: bytes) -> Proto:
+    """The model with the shapes that onnx infers; in another process, which may fail or be stopped."""
+    import onnx
+
+    command = [sys.executable, "-P", str(Path(__file__).with_name("shapes.py"))]
+    try:
+        done = subprocess.run(command, input=data, capture_output=True, timeout=MOST_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise ModelError("shape inference does not end", hint="simplify the model") from None
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        why = shown(said[-1]) if said else f"ended with status {done.returncode}"
+        raise ModelError(f"shape inference failed: {why}", hint="check the model with onnx.checker")
+    model = onnx.ModelProto()
+    model.ParseFromString(done.stdout)
+    return model
+
+
+def _known(value: Proto) -> Tensor | None:
+    """Shape and type of a tensor if both are settled."""
+    if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
+        return None
+    kind = value.type.tensor_type
+    dims = [int(d.dim_value) if d.HasField("dim_value") else -1 for d in kind.shape.dim]
+    if any(n < 0 for n in dims) or kind.elem_type not in _BITS:
+        return None
+    return tuple(dims), _BITS[kind.elem_type]

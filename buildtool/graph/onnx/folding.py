@@ -1,0 +1,230 @@
+"""Operators on constants: shape arithmetic, and the moves that stand between a weight and its operator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from buildtool.base.errors import ModelError, UnsupportedError
+from buildtool.graph.onnx.file import DTYPES, Array, Node
+from buildtool.graph.onnx.values import Constant, Quantized
+
+MAX_FOLDED = 4096  # elements of a shape calculation
+Rule = Callable[[Node, list[Array]], Array]
+
+
+def target_shape(sizes: Sequence[int], wanted: Sequence[int], keep_zero: bool = False) -> tuple[int, ...]:
+    """Reshape's rule: 0 copies a dimension (unless `keep_zero`), one -1 is what is left."""
+    if len(wanted) > 16 or sum(n == -1 for n in wanted) > 1 or any(n < -1 for n in wanted):
+        raise ModelError(f"the shape {list(wanted[:16])}")
+    shape = list(wanted)
+    for i, n in enumerate(shape):
+        if n == 0 and not keep_zero:
+            if i >= len(sizes):
+                raise ModelError(f"the shape {shape} copies a dimension that is not there")
+            shape[i] = sizes[i]
+    rest = math.prod(n for n in shape if n != -1)
+    total = math.prod(sizes)
+    shape = [(total // rest if rest else 0) if n == -1 else n for n in shape]
+    if math.prod(shape) != total or not total:
+        raise ModelError(f"{total} elements cannot take shape {list(wanted)}")
+    return tuple(shape)
+
+
+def axes_of(given: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Axes counted from the front, ascending."""
+    if any(not -rank <= a < rank for a in given):
+        raise ModelError(f"axes {list(given)} of {rank} dimensions")
+    return tuple(sorted({a % rank for a in given}))
+
+
+def axis_of(node: Node, rank: int, default: int = 0) -> int:
+    """An operator's axis, counted from the front."""
+    return axes_of((node.integer("axis", default),), rank)[0]
+
+
+def squeezed(shape: Sequence[int], axes: Sequence[int] | None) -> tuple[int, ...]:
+    """The shape without those dimensions of 1 (None: without all of them)."""
+    if axes is None:
+        return tuple(n for n in shape if n != 1)
+    gone = axes_of(axes, len(shape))
+    if any(shape[a] != 1 for a in gone):
+        raise ModelError(f"dimensions {list(gone)} of {list(shape)} are not all 1")
+    return tuple(n for i, n in enumerate(shape) if i not in gone)
+
+
+def unsqueezed(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+    """The shape with new dimensions of 1 at those places of the result."""
+    places = axes_of(axes, len(shape) + len(set(axes)))
+    sizes = iter(shape)
+    return tuple(1 if i in places else next(sizes) for i in range(len(shape) + len(places)))
+
+
+def flattened(shape: Sequence[int], axis: int) -> tuple[int, int]:
+    """Flatten's two dimensions."""
+    if not -len(shape) <= axis <= len(shape):
+        raise ModelError(f"axis {axis} of {len(shape)} dimensions")
+    axis = axis + len(shape) if axis < 0 else axis
+    return math.prod(shape[:axis]), math.prod(shape[axis:])
+
+
+def permutation(node: Node, rank: int) -> tuple[int, ...]:
+    """Transpose's permutation."""
+    perm = node.integers("perm") or tuple(range(rank))[::-1]
+    if sorted(perm) != list(range(rank)):
+        raise ModelError(f"{list(perm)} does not permute {rank} dimensions")
+    return perm
+
+
+def moved(node: Node, shape: Sequence[int], parameters: list[Array]) -> tuple[int, ...] | None:
+    """The result's shape of an operator that only renames dimensions; None for any other."""
+    ints = [tuple(int(v) for v in p.reshape(-1)[:64]) for p in parameters]
+    match node.kind:
+        case "Reshape":
+            if not ints:
+                raise ModelError("the shape is missing")
+            return target_shape(shape, ints[0], bool(node.integer("allowzero", 0)))
+        case "Flatten":
+            return flattened(shape, node.integer("axis", 1))
+        case "Squeeze":
+            return squeezed(shape, ints[0] if ints else node.integers("axes"))
+        case "Unsqueeze":
+            axes = ints[0] if ints else node.integers("axes")  # an attribute before opset 13
+            if axes is None:
+                raise ModelError("the axes are missing")
+            return unsqueezed(shape, axes)
+        case "Identity" | "Dropout":
+            return tuple(shape)
+    return None
+
+
+# ---- constants -------------------------------------------------------------------------------------
+
+
+def move_quantized(node: Node, value: Quantized, parameters: list[Array]) -> Quantized | None:
+    """A move of a quantised constant; None if the operator is none."""
+    data, quant = value.data, value.quant
+    several = len(quant.scales) > 1
+    if node.kind == "Transpose":
+        perm = permutation(node, data.ndim)
+        axis = perm.index(quant.axis) if several else 0
+        return Quantized(data.transpose(perm), replace(quant, axis=axis))
+    shape = moved(node, data.shape, parameters)
+    if shape is None:
+        return None
+    axis = 0
+    if several:
+        axis = _same_axis(data.shape, shape, quant.axis)
+    return Quantized(data.reshape(shape), replace(quant, axis=axis))
+
+
+def _same_axis(old: Sequence[int], new: Sequence[int], axis: int) -> int:
+    """The dimension of `new` that is dimension `axis` of `old`."""
+    before = math.prod(old[:axis])
+    for i, n in enumerate(new):
+        if n == old[axis] and math.prod(new[:i]) == before:
+            return i
+    raise UnsupportedError(
+        "reshapes weights across the dimension they are quantised along", hint="reshape them before exporting"
+    )
+
+
+def fold(node: Node, inputs: list[Array]) -> Constant:
+    """An operator on constants that are not weights: shapes mostly; refuses what is not known or large."""
+    if node.kind not in _RULES:
+        hint = "simplify the model before (onnxsim, or onnxruntime's offline optimisation)"
+        raise UnsupportedError("an operator on constants that is not folded", hint=hint)
+    if node.kind not in _FREE and sum(x.size for x in inputs) > MAX_FOLDED:
+        raise UnsupportedError("a constant too large to fold", hint="store the result in the model")
+    try:
+        return Constant(np.asarray(_RULES[node.kind](node, inputs)))
+    except (ValueError, IndexError, TypeError, ZeroDivisionError, OverflowError) as error:
+        raise ModelError("an operator on constants that do not fit together") from error
+
+
+def _ints(x: Array) -> tuple[int, ...]:
+    return tuple(int(v) for v in x.reshape(-1))
+
+
+def _gather(node: Node, x: list[Array]) -> Array:
+    return np.asarray(np.take(x[0], x[1], axis=node.integer("axis", 0)))
+
+
+def _concat(node: Node, x: list[Array]) -> Array:
+    return np.concatenate(x, axis=node.integer("axis", 0))
+
+
+def _slice(_node: Node, x: list[Array]) -> Array:
+    starts, ends = _ints(x[1]), _ints(x[2])
+    axes = _ints(x[3]) if len(x) > 3 else tuple(range(len(starts)))
+    steps = _ints(x[4]) if len(x) > 4 else (1,) * len(starts)
+    where = [slice(None)] * x[0].ndim
+    for axis, *taken in zip(axes, starts, ends, steps, strict=True):
+        where[axis] = slice(*taken)
+    return np.asarray(x[0][tuple(where)])
+
+
+def _cast(node: Node, x: list[Array]) -> Array:
+    kind = DTYPES.get(node.integer("to", 1))
+    if kind is None:
+        raise UnsupportedError("a constant of that type")
+    with np.errstate(all="ignore"):
+        return x[0].astype(kind)
+
+
+def _move(node: Node, x: list[Array]) -> Array:
+    if node.kind == "Transpose":
+        return x[0].transpose(permutation(node, x[0].ndim))
+    return x[0].reshape(moved(node, x[0].shape, x[1:]) or ())
+
+
+def _constant_of_shape(node: Node, x: list[Array]) -> Array:
+    value = node.attributes.get("value", np.zeros(1, np.float32))
+    shape = _ints(x[0])
+    if not isinstance(value, np.ndarray) or math.prod(shape) > MAX_FOLDED or any(n < 0 for n in shape):
+        raise UnsupportedError("a constant too large to fold", hint="store the result in the model")
+    return np.full(shape, value.reshape(-1)[0])
+
+
+def _divide(_node: Node, x: list[Array]) -> Array:
+    if x[0].dtype.kind in "iu":
+        return np.asarray(np.trunc(x[0] / x[1])).astype(x[0].dtype)
+    return np.asarray(x[0] / x[1])
+
+
+def _clip(_node: Node, x: list[Array]) -> Array:
+    """Also of quantised weights, whose range some exporters narrow."""
+    low, high = (x[i] if i < len(x) else None for i in (1, 2))
+    return np.asarray(np.clip(x[0], low, high))
+
+
+def _binary(function: np.ufunc) -> Rule:
+    return lambda _node, x: np.asarray(function(x[0], x[1]))
+
+
+_MOVES = ("Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout")
+_FREE = frozenset({*_MOVES, "Clip"})  # of constants of any size
+_RULES: dict[str, Rule] = {
+    **dict.fromkeys(_MOVES, _move),
+    "Clip": _clip,
+    "Gather": _gather,
+    "Concat": _concat,
+    "Slice": _slice,
+    "Cast": _cast,
+    "ConstantOfShape": _constant_of_shape,
+    "Add": _binary(np.add),
+    "Sub": _binary(np.subtract),
+    "Mul": _binary(np.multiply),
+    "Div": _divide,
+    "Min": _binary(np.minimum),
+    "Max": _binary(np.maximum),
+    "Equal": _binary(np.equal),
+    "Floor": lambda _node, x: np.asarray(np.floor(x[0])),
+    "Ceil": lambda _node, x: np.asarray(np.ceil(x[0])),
+    "Where": lambda _node, x: np.where(x[0], x[1], x[2]),
+    "ReduceProd": lambda node, x: np.asarray(np.prod(x[0], keepdims=bool(node.integer("keepdims", 1)))),
+}
+KINDS = frozenset(_RULES)

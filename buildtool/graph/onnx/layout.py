@@ -1,0 +1,176 @@
+"""How a tensor lies in memory, relative to the order of its ONNX file; moves that cost nothing.
+
+ONNX images are NCHW, ours are NHWC. A tensor's layout says which permutation of the file's element
+order memory holds, independent of shapes: the file's flat order is split into factors (slowest
+first), and memory dimension j is factor perm[j]. Layouts are canonical (no factor is 1, factors that
+are neighbours in both orders are one), so equal layouts are equal orders of bytes. A reshape leaves
+the layout as it is, a transposition in the file only changes it: neither moves a byte.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+Sizes = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Memory is arange(n).reshape(factors).transpose(perm), flattened."""
+
+    factors: Sizes
+    perm: Sizes
+
+    @property
+    def plain(self) -> bool:
+        """Whether memory has the file's own order."""
+        return len(self.perm) <= 1
+
+
+def canonical(factors: Sequence[int], perm: Sequence[int]) -> Layout:
+    """The one layout of this order: ones dropped, neighbours in both orders joined."""
+    order = [p for p in perm if factors[p] != 1]
+    rank = {p: i for i, p in enumerate(sorted(order))}
+    sizes = [factors[p] for p in sorted(order)]
+    runs: list[list[int]] = []  # memory order; each run is consecutive in the file
+    for p in (rank[p] for p in order):
+        if runs and runs[-1][-1] + 1 == p:
+            runs[-1].append(p)
+        else:
+            runs.append([p])
+    place = {run[0]: i for i, run in enumerate(sorted(runs))}
+    joined = tuple(math.prod(sizes[p] for p in run) for run in sorted(runs))
+    return Layout(joined, tuple(place[run[0]] for run in runs))
+
+
+def plain(shape: Sequence[int]) -> Layout:
+    """The file's own order."""
+    return canonical(shape, range(len(shape)))
+
+
+def lying(shape: Sequence[int], order: Sequence[int]) -> tuple[Sizes, Layout]:
+    """(shape in memory, layout) of a tensor of the file whose dimensions lie in that order."""
+    return tuple(shape[d] for d in order), canonical(shape, order)
+
+
+def _edges(sizes: Iterable[int]) -> list[int]:
+    """Products of the last k sizes, k = 0.. : where the sizes lie in the flat order."""
+    edges = [1]
+    for n in reversed(list(sizes)):
+        edges.append(edges[-1] * n)
+    return edges
+
+
+def _common(first: Sequence[int], second: Sequence[int]) -> list[int] | None:
+    """The edges of both, ascending, if they can be edges of one list of factors."""
+    edges = sorted({*_edges(first), *_edges(second)})
+    whole = all(b % a == 0 for a, b in itertools.pairwise(edges))
+    return edges if whole else None
+
+
+def _pieces(sizes: Sequence[int], edges: Sequence[int]) -> list[Sizes]:
+    """For each of `sizes`, its factors between the given edges."""
+    found: list[Sizes] = []
+    low = 1
+    for n in reversed(sizes):
+        inside = [e for e in edges if low <= e <= low * n]
+        found.append(tuple(b // a for a, b in itertools.pairwise(inside))[::-1])
+        low *= n
+    return found[::-1]
+
+
+def refined(layout: Layout, sizes: Sequence[int]) -> tuple[Layout, list[Sizes]] | None:
+    """The layout with factors that `sizes` are products of, and the factors' numbers of each size.
+
+    None if the two have no common factors. The result is not canonical.
+    """
+    edges = _common(layout.factors, sizes)
+    if edges is None:
+        return None
+    numbers: list[Sizes] = []
+    factors: list[int] = []
+    for part in _pieces(layout.factors, edges):
+        numbers.append(tuple(range(len(factors), len(factors) + len(part))))
+        factors += part
+    perm = tuple(k for p in layout.perm for k in numbers[p])
+    owners: list[Sizes] = []
+    taken = 0
+    for part in _pieces(sizes, edges):
+        owners.append(tuple(range(taken, taken + len(part))))
+        taken += len(part)
+    return Layout(tuple(factors), perm), owners
+
+
+def transposed(shape: Sequence[int], layout: Layout, perm: Sequence[int]) -> Layout | None:
+    """The layout of the file's transposition: its dimension i is dimension perm[i]. None: must move."""
+    found = refined(layout, shape)
+    if found is None:
+        return None
+    fine, owners = found
+    order = [k for p in perm for k in owners[p]]  # the new file order
+    place = {k: i for i, k in enumerate(order)}
+    return canonical([fine.factors[k] for k in order], [place[k] for k in fine.perm])
+
+
+def order_of(shape: Sequence[int], layout: Layout) -> Sizes | None:
+    """The order of the file's dimensions in memory, None if a dimension is torn apart.
+
+    Dimensions of size 1 lie where channels-last images and the file's order have them, if either fits.
+    """
+    rank = len(shape)
+    last = (0, *range(2, rank), 1) if rank >= 3 else tuple(range(rank))
+    for order in (last, tuple(range(rank))):
+        if canonical(shape, order) == layout:
+            return order
+    found = refined(layout, shape)
+    if found is None:
+        return None
+    fine, owners = found
+    place = {k: i for i, k in enumerate(fine.perm)}
+    owned = [d for d in range(rank) if owners[d]]
+    order = tuple(sorted(owned, key=lambda d: place[owners[d][0]]))
+    ones = tuple(d for d in range(rank) if not owners[d])
+    whole = (*ones, *order)
+    return whole if canonical(shape, whole) == layout else None
+
+
+def tail_order(shape: Sequence[int], layout: Layout) -> tuple[Sizes, Sizes] | None:
+    """How the last dimension is permuted where all others lie in order before it.
+
+    (factors of the last dimension in the file's order, their order in memory); None if it is not so.
+    """
+    found = refined(layout, shape)
+    if found is None:
+        return None
+    fine, owners = found
+    lead = [k for part in owners[:-1] for k in part]
+    if list(fine.perm[: len(lead)]) != lead:
+        return None
+    first = len(lead)
+    return tuple(fine.factors[k] for k in owners[-1]), tuple(k - first for k in fine.perm[first:])
+
+
+def between(source: Layout, target: Layout) -> tuple[Sizes, Sizes] | None:
+    """(shape of the source in memory, permutation) that turns one order into the other.
+
+    As few dimensions as possible; None if there are no common factors (then by way of the plain order).
+    """
+    found = refined(source, target.factors)
+    if found is None:
+        return None
+    fine, owners = found
+    wanted = [k for p in target.perm for k in owners[p]]
+    runs: list[list[int]] = []  # of factors that stay neighbours
+    for k in fine.perm:
+        at = wanted.index(k)
+        if runs and at and wanted[at - 1] == runs[-1][-1]:
+            runs[-1].append(k)
+        else:
+            runs.append([k])
+    shape = tuple(math.prod(fine.factors[k] for k in run) for run in runs)
+    starts = [run[0] for run in runs]
+    perm = tuple(sorted(range(len(runs)), key=lambda i: wanted.index(starts[i])))
+    return shape, perm

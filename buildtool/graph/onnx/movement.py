@@ -1,0 +1,231 @@
+"""Reshapes and transpositions, which move nothing by themselves; Concat, Split, Slice, Pad."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from buildtool.base.errors import ModelError, UnsupportedError
+from buildtool.graph.onnx.context import Context
+from buildtool.graph.onnx.file import Array, Node
+from buildtool.graph.onnx.folding import axes_of, axis_of, moved, permutation
+from buildtool.graph.onnx.layout import canonical, lying, plain, transposed
+from buildtool.graph.onnx.values import Held, Pending, Quantized, Value
+from buildtool.graph.picking import cuts
+from buildtool.graph.quantrules import same_quantization
+from buildtool.graph.types import (
+    Activation,
+    AxisAttrs,
+    OpKind,
+    PadAttrs,
+    PadMode,
+    Quantization,
+    SliceAttrs,
+)
+
+
+def reshape(ctx: Context, node: Node) -> list[Value]:
+    """Reshape, Flatten, Squeeze, Unsqueeze, Identity: the same elements in the same order."""
+    x = ctx.held(node, integers=True)
+    wanted = 1 if node.kind in ("Reshape", "Squeeze", "Unsqueeze") else 0
+    parameters: list[Array] = []
+    if wanted and node.input(1):
+        parameters.append(np.array(ctx.ints(node, 1, "the shape"), np.int64))
+    shape = moved(node, x.shape, parameters)
+    assert shape is not None
+    if len(shape) > 16:
+        raise ModelError(f"{len(shape)} dimensions")
+    return [replace(x, shape=shape)]
+
+
+def transpose(ctx: Context, node: Node) -> list[Value]:
+    """Transpose: only the layout changes."""
+    x = ctx.held(node, integers=True)
+    return [turned(ctx, x, permutation(node, len(x.shape)))]
+
+
+def turned(ctx: Context, x: Held, perm: tuple[int, ...]) -> Held:
+    """`x` with its dimension perm[i] as dimension i."""
+    shape = tuple(x.shape[p] for p in perm)
+    layout = transposed(x.shape, x.layout, perm)
+    if layout is None:  # a dimension is torn apart: back to the file's order first
+        x = replace(x, tensor=ctx.build.ordered(x, range(len(x.shape))), layout=plain(x.shape))
+        layout = transposed(x.shape, x.layout, perm)
+        assert layout is not None
+    return replace(x, shape=shape, layout=layout)
+
+
+def depth_to_space(ctx: Context, node: Node) -> list[Value]:
+    """DepthToSpace and SpaceToDepth: a reshape, a transposition, a reshape."""
+    x, b = ctx.held(node, integers=True), node.integer("blocksize", 0)
+    if len(x.shape) != 4 or not 1 <= b <= 1 << 12:
+        raise ModelError(f"blocks of {b} of an input of {list(x.shape)}")
+    n, c, h, w = x.shape
+    perm: tuple[int, ...]
+    if node.kind == "SpaceToDepth":
+        if h % b or w % b:
+            raise ModelError(f"blocks of {b} of an input of {list(x.shape)}")
+        split, perm = (n, c, h // b, b, w // b, b), (0, 3, 5, 1, 2, 4)
+        shape = (n, c * b * b, h // b, w // b)
+    else:
+        if c % (b * b):
+            raise ModelError(f"blocks of {b} of an input of {list(x.shape)}")
+        column_first = node.text("mode", "DCR") == "CRD"
+        split = (n, c // (b * b), b, b, h, w) if column_first else (n, b, b, c // (b * b), h, w)
+        perm = (0, 1, 4, 2, 5, 3) if column_first else (0, 3, 4, 1, 5, 2)
+        shape = (n, c // (b * b), h * b, w * b)
+    return [replace(turned(ctx, replace(x, shape=split), perm), shape=shape)]
+
+
+# ---- parts -------------------------------------------------------------------------------------------
+
+
+def concat(ctx: Context, node: Node) -> list[Value]:
+    """Concat; parts in other quantisations than the result's are requantised."""
+    parts = [_part(ctx, node, i) for i in range(len(node.inputs))]
+    if not parts or len({p.integers for p in parts}) > 1:
+        raise ModelError("nothing to join, or quantised and dequantised parts")
+    first = parts[0]
+    axis, shape = axis_of(node, len(first.shape)), list(first.shape)
+    for part in parts:
+        if len(part.shape) != len(shape) or {d for d, n in enumerate(part.shape) if n != shape[d]} - {axis}:
+            raise ModelError(f"shapes {list(first.shape)} and {list(part.shape)} do not join along {axis}")
+    shape[axis] = sum(p.shape[axis] for p in parts)
+    _, order = ctx.build.natural(max(parts, key=lambda p: math.prod(p.shape)))
+    memory, layout = lying(shape, order)
+
+    def make(out: Quantization, _activation: Activation, name: str) -> Held:
+        same = [ctx.build.requantized(p, out, f"{name}/part{i}") for i, p in enumerate(parts)]
+        tensors = [ctx.build.ordered(p, order) for p in same]
+        attrs = AxisAttrs(order.index(axis))
+        made = ctx.build.make(OpKind.CONCATENATION, tensors, name, memory, out, attrs)
+        return Held(made, tuple(shape), layout, out, first.integers)
+
+    if all(same_quantization(p.quant, first.quant) for p in parts):
+        return [make(first.quant, Activation.NONE, node.outputs[0])]
+    if first.integers:
+        raise UnsupportedError("joins integers of several scales", hint="export in QDQ format")
+    return [Pending(tuple(shape), make)]
+
+
+def _part(ctx: Context, node: Node, position: int) -> Held:
+    """An operand of Concat, which may be a constant."""
+    value = ctx.value(node.input(position))
+    if isinstance(value, Quantized):
+        operand = ctx.operand(node, position)
+        assert isinstance(operand, Quantized)
+        tensor = ctx.build.constant(f"{node.outputs[0]}/constant{position}", operand.data, operand.quant)
+        return Held(tensor, operand.data.shape, plain(operand.data.shape), operand.quant)
+    return ctx.held(node, position, integers=True)
+
+
+def split(ctx: Context, node: Node) -> list[Value]:
+    """Split: SPLIT into equal parts, slices otherwise."""
+    x = ctx.held(node, integers=True)
+    axis = axis_of(node, len(x.shape))
+    count, size = len(node.outputs), x.shape[axis]
+    sizes = ctx.ints(node, 1, "the parts") if node.input(1) else node.integers("split")
+    if sizes is None:
+        if node.integer("num_outputs", count) != count or count < 1:
+            raise ModelError(f"{node.integer('num_outputs', 0)} parts, {count} outputs")
+        each = -(-size // count)
+        sizes = (*(each for _ in range(count - 1)), size - each * (count - 1))
+    if len(sizes) != count or sum(sizes) != size or min(sizes) < 1:
+        raise ModelError(f"parts {list(sizes[:16])} of {size} elements")
+    tensor, order = ctx.build.natural(x)
+    place = order.index(axis)
+    parts = cuts([x.shape[d] for d in order], place, sizes)
+    quant, named = x.quant, list(zip(node.outputs, parts, strict=True))
+    if len(set(sizes)) == 1:
+        made = [ctx.build.activation(name, part.extent, quant) for name, part in named]
+        ctx.build.op(OpKind.SPLIT, [tensor], made, AxisAttrs(place))
+    else:
+        made = [
+            ctx.build.make(OpKind.SLICE, [tensor], name, part.extent, quant, part) for name, part in named
+        ]
+    shapes = [(*x.shape[:axis], n, *x.shape[axis + 1 :]) for n in sizes]
+    return [
+        Held(t, shape, canonical(shape, order), quant, x.integers)
+        for t, shape in zip(made, shapes, strict=True)
+    ]
+
+
+def slice_(ctx: Context, node: Node) -> list[Value]:
+    """Slice, with steps of either sign."""
+    x = ctx.held(node, integers=True)
+    starts, ends = ctx.ints(node, 1, "the starts"), ctx.ints(node, 2, "the ends")
+    axes = ctx.ints(node, 3, "the axes") if node.input(3) else tuple(range(len(starts)))
+    steps = ctx.ints(node, 4, "the steps") if node.input(4) else (1,) * len(starts)
+    if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
+        raise ModelError(f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes, steps {list(steps[:8])}")
+    begin, stride, extent = [0] * len(x.shape), [1] * len(x.shape), list(x.shape)
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        (d,) = axes_of((axis,), len(x.shape))
+        taken = range(x.shape[d])[start:end:step]
+        if not taken:
+            raise UnsupportedError("a slice that takes nothing", hint="remove it from the network")
+        begin[d], stride[d], extent[d] = taken.start, step, len(taken)
+    tensor, order = ctx.build.natural(x)
+    attrs = SliceAttrs(*(tuple(values[d] for d in order) for values in (begin, stride, extent)))
+    kind = OpKind.SLICE if set(stride) == {1} else OpKind.STRIDED_SLICE
+    return [ctx.build.moved(kind, x, tensor, order, node.outputs[0], extent, attrs)]
+
+
+_MODES = {"reflect": PadMode.REFLECT, "edge": PadMode.SYMMETRIC}
+
+
+def pad(ctx: Context, node: Node) -> list[Value]:
+    """Pad with a constant or mirrored; the edge repeated where that is one element."""
+    x = ctx.held(node, integers=True)
+    pairs = _pairs(ctx, node, len(x.shape))
+    mode, value = node.text("mode", "constant"), 0
+    if mode == "constant" and x.integers:
+        value = _stored_filling(ctx, node)
+    elif mode == "constant":
+        real = ctx.scalar(node, 2, "the filling") if node.input(2) else 0.0
+        value = _filling(real, x.quant)
+    elif mode not in _MODES or (mode == "edge" and any(max(p) > 1 for p in pairs)):
+        hint = "known: constant, reflect, and edge by one element"
+        raise UnsupportedError(f"a Pad of mode {mode[:20]}", hint=hint)
+    tensor, order = ctx.build.natural(x)
+    kind = OpKind.PAD if mode == "constant" else OpKind.MIRROR_PAD
+    attrs = PadAttrs(tuple(pairs[d] for d in order), _MODES.get(mode, PadMode.CONSTANT), value)
+    shape = [n + sum(pair) for n, pair in zip(x.shape, pairs, strict=True)]
+    return [ctx.build.moved(kind, x, tensor, order, node.outputs[0], shape, attrs)]
+
+
+def _stored_filling(ctx: Context, node: Node) -> int:
+    """The filling of quantised integers, of their type."""
+    if not node.input(2):
+        raise UnsupportedError("a Pad of quantised integers without a filling", hint="pad before quantising")
+    filling = ctx.array(node, 2, "the filling")
+    if filling.size != 1 or filling.dtype.name not in ("int8", "uint8"):
+        raise ModelError("the filling is not one number of the input's type")
+    return int(filling.reshape(-1)[0]) - (128 if filling.dtype == np.uint8 else 0)
+
+
+def _pairs(ctx: Context, node: Node, rank: int) -> list[tuple[int, int]]:
+    """(before, after) of every dimension."""
+    flat = ctx.ints(node, 1, "the pads")
+    axes = tuple(range(rank))
+    if node.input(3):
+        axes = tuple(a % rank for a in ctx.ints(node, 3, "the axes") if -rank <= a < rank)
+    if len(flat) != 2 * len(axes) or len(set(axes)) != len(axes):
+        raise ModelError(f"{len(flat)} pads for {len(axes)} dimensions")
+    if min(flat, default=0) < 0:
+        raise UnsupportedError("a Pad that cuts off", hint="use Slice")
+    found = [(0, 0)] * rank
+    for i, axis in enumerate(axes):
+        found[axis] = (flat[i], flat[len(axes) + i])
+    return found
+
+
+def _filling(real: float, quant: Quantization) -> int:
+    """A filling as int8; UnsupportedError where that is another number."""
+    steps = real / quant.scale + quant.zero_point
+    if not -128.5 <= steps <= 127.5:
+        hint = "pad before quantising, or quantise for a range that has the filling in it"
+        raise UnsupportedError(f"a filling of {real:g} outside of what the tensor can hold", hint=hint)
+    return min(max(round(steps), -128), 127)

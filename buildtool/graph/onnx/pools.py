@@ -1,0 +1,244 @@
+"""MaxPool, AveragePool, global pools, ReduceMean and Resize."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.base.errors import ModelError, UnsupportedError
+from buildtool.graph.onnx.context import Context
+from buildtool.graph.onnx.file import Node
+from buildtool.graph.onnx.folding import axes_of
+from buildtool.graph.onnx.layout import Layout, lying
+from buildtool.graph.onnx.values import Held, Pending, Value
+from buildtool.graph.onnx.windows import NHWC, Window, as_image, pair, window
+from buildtool.graph.reference.resize import nearest_indices
+from buildtool.graph.types import (
+    Activation,
+    MeanAttrs,
+    OpKind,
+    Pad,
+    PadAttrs,
+    PadMode,
+    PoolAttrs,
+    Quantization,
+    ResizeAttrs,
+)
+
+
+@dataclass(frozen=True)
+class _Pool:
+    """A pool's window, its input channels last; the result's shape in the file and in memory, its layout."""
+
+    win: Window
+    tensor: int
+    shape: tuple[int, ...]
+    memory: tuple[int, ...]
+    layout: Layout
+    everything: bool  # one unpadded window
+
+
+def _pool(ctx: Context, node: Node, x: Held) -> _Pool:
+    image, count = as_image(x, f"{'an' if node.kind[0] == 'A' else 'a'} {node.kind}")
+    if node.integers("kernel_shape") is None:
+        raise ModelError("kernel_shape is missing")
+    n, c, *sizes = image.shape
+    win = window(node, (sizes[0], sizes[1]), pair(node, "kernel_shape", count), count)
+    if win.dilation != (1, 1):
+        raise UnsupportedError(f"a dilated {node.kind}", hint="pool without dilations")
+    shape = (n, c, *win.out[2 - count :])
+    everything = win.kernel == tuple(sizes) and win.out == (1, 1)
+    lies = lying((n, c, *win.out), NHWC)
+    return _Pool(win, ctx.build.ordered(image, NHWC), shape, *lies, everything)
+
+
+def max_pool(ctx: Context, node: Node) -> list[Value]:
+    """MaxPool, also of quantised integers; keeps the quantisation."""
+    x = ctx.held(node, integers=True)
+    if len(node.outputs) > 1 and ctx.readers.get(node.outputs[1]):
+        raise UnsupportedError("indices of a MaxPool", hint="only its values are known")
+    pool = _pool(ctx, node, x)
+    attrs = PoolAttrs(pool.win.kernel, pool.win.stride, pool.win.pad)
+    name = node.outputs[0]
+    made = ctx.build.make(OpKind.MAX_POOL_2D, [pool.tensor], name, pool.memory, x.quant, attrs)
+    return [Held(made, pool.shape, pool.layout, x.quant, x.integers)]
+
+
+def global_max_pool(ctx: Context, node: Node) -> list[Value]:
+    """GlobalMaxPool: one window over everything."""
+    x = ctx.held(node, integers=True)
+    as_image(x, "a GlobalMaxPool")
+    return max_pool(ctx, replace(node, kind="MaxPool", attributes={"kernel_shape": x.shape[2:]}))
+
+
+def average_pool(ctx: Context, node: Node) -> list[Value]:
+    """AveragePool. Padded elements count (as zeros) only if the file says so.
+
+    The pool keeps its input's quantisation, as TFLite's does; an output quantised otherwise is
+    rounded twice, unless the one window takes everything in: that is a MEAN.
+    """
+    x = ctx.held(node)
+    found = _pool(ctx, node, x)
+    tensor, win, pad = found.tensor, found.win, found.win.pad
+    if node.integer("count_include_pad", 0) and pad != Pad():
+        if win.pad.bottom > win.asked.bottom or win.pad.right > win.asked.right:  # as ceil_mode's may
+            text = "an AveragePool with count_include_pad and ceil_mode, whose windows reach over the padding"
+            raise UnsupportedError(text, hint="pad by a Pad of its own")
+        tensor = _zeros_around(ctx, tensor, pad, x.quant, f"{node.outputs[0]}/padded")
+        pad = Pad()
+    result = found.shape, found.memory, found.layout
+    attrs = PoolAttrs(win.kernel, win.stride, pad)
+    pool = ctx.pending(OpKind.AVERAGE_POOL_2D, [tensor], *result, attrs, own=x.quant)
+    if not found.everything or pad != Pad():
+        return [pool]
+    mean = ctx.pending(OpKind.MEAN, [tensor], *result, MeanAttrs((1, 2), True))
+
+    def make(out: Quantization, activation: Activation, name: str) -> Held:
+        return (pool if out == x.quant else mean).make(out, activation, name)
+
+    return [replace(pool, make=make)]
+
+
+def _zeros_around(ctx: Context, tensor: int, pad: Pad, quant: Quantization, name: str) -> int:
+    n, h, w, c = ctx.build.tensors[tensor].shape
+    shape = (n, h + pad.top + pad.bottom, w + pad.left + pad.right, c)
+    pairs = ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0))
+    attrs = PadAttrs(pairs, PadMode.CONSTANT, quant.zero_point)
+    return ctx.build.make(OpKind.PAD, [tensor], name, shape, quant, attrs)
+
+
+def global_average_pool(ctx: Context, node: Node) -> list[Value]:
+    """GlobalAveragePool: MEAN over rows and columns."""
+    x = ctx.held(node)
+    as_image(x, "a GlobalAveragePool")
+    return [_mean(ctx, x, tuple(range(2, len(x.shape))), True)]
+
+
+def reduce_mean(ctx: Context, node: Node) -> list[Value]:
+    """ReduceMean; axes as an attribute or as an operand."""
+    x = ctx.held(node)
+    gone = reduced_axes(ctx, node, len(x.shape))
+    return [x if gone is None else _mean(ctx, x, gone, bool(node.integer("keepdims", 1)))]
+
+
+def reduced_axes(ctx: Context, node: Node, rank: int) -> tuple[int, ...] | None:
+    """The axes that a reduction takes away, all where it names none; None where it then does nothing."""
+    axes = node.integers("axes")
+    if axes is None and node.input(1):
+        axes = ctx.ints(node, 1, "the axes")
+    if not axes and node.integer("noop_with_empty_axes", 0):
+        return None
+    return axes_of(axes or tuple(range(rank)), rank)
+
+
+def _mean(ctx: Context, x: Held, axes: tuple[int, ...], keep: bool) -> Pending:
+    """MEAN over the file's dimensions `axes`, wherever they lie."""
+    tensor, order = ctx.build.natural(x)
+    places = tuple(sorted(order.index(a) for a in axes))
+    shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape) if keep or d not in axes)
+    if not keep:
+        kept = [d for d in range(len(x.shape)) if d not in axes]
+        order = tuple(kept.index(d) for d in order if d not in axes)
+    return ctx.pending(OpKind.MEAN, [tensor], shape, *lying(shape, order), MeanAttrs(places, keep))
+
+
+# ---- Resize ------------------------------------------------------------------------------------------
+
+
+def resize(ctx: Context, node: Node) -> list[Value]:
+    """Resize of rows and columns: nearest where the same pixels are taken, linear in TFLite's three modes."""
+    mode = node.text("mode", "nearest")
+    x = ctx.held(node, integers=mode == "nearest")
+    sizes, factors = _sizes(ctx, node, x)
+    if len(x.shape) != 4 or sizes[:2] != x.shape[:2]:
+        text = f"a Resize of {list(x.shape)} to {list(sizes)}"
+        raise UnsupportedError(text, hint="only rows and columns of an image (NCHW) can be resized")
+    kind = {"nearest": OpKind.RESIZE_NEAREST_NEIGHBOR, "linear": OpKind.RESIZE_BILINEAR}.get(mode)
+    if kind is None or node.integer("antialias", 0) or node.integer("exclude_outside", 0):
+        raise UnsupportedError(f"a Resize of mode {mode[:20]}", hint="nearest, or linear without antialias")
+    attrs = _resize_attrs(node, mode, x.shape[2:], sizes[2:], factors[2:])
+    tensor = ctx.build.ordered(x, NHWC)
+    if mode == "nearest":
+        return [ctx.build.moved(kind, x, tensor, NHWC, node.outputs[0], sizes, attrs)]
+    return [ctx.pending(kind, [tensor], sizes, *lying(sizes, NHWC), attrs, own=x.quant)]
+
+
+def _sizes(ctx: Context, node: Node, x: Held) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """(output sizes, factors) of every dimension."""
+    if node.integers("axes") is not None or node.text("keep_aspect_ratio_policy", "stretch") != "stretch":
+        hint = "export with a size or scale for every dimension"
+        raise UnsupportedError("a Resize with axes or keep_aspect_ratio_policy", hint=hint)
+    if node.input(3):
+        sizes = ctx.ints(node, 3, "the sizes")
+        if len(sizes) != len(x.shape):
+            raise ModelError(f"{len(sizes)} sizes for {len(x.shape)} dimensions")
+        return sizes, tuple(m / n for m, n in zip(sizes, x.shape, strict=True))
+    scale = ctx.array(node, 2, "the scales").reshape(-1)
+    if scale.dtype.kind != "f" or scale.size != len(x.shape) or not np.isfinite(scale).all():
+        raise ModelError(f"{scale.size} scales for {len(x.shape)} dimensions")
+    factors = tuple(float(s) for s in scale)
+    return tuple(math.floor(min(n * f, 2.0**40)) for n, f in zip(x.shape, factors, strict=True)), factors
+
+
+# coordinate_transformation_mode -> (align_corners, half_pixel_centers) of TFLite's bilinear kernel
+_LINEAR = {
+    "asymmetric": ResizeAttrs(),
+    "half_pixel": ResizeAttrs(half_pixel_centers=True),
+    "pytorch_half_pixel": ResizeAttrs(half_pixel_centers=True),
+    "align_corners": ResizeAttrs(align_corners=True),
+}
+
+
+def _resize_attrs(
+    node: Node, mode: str, sizes: Sequence[int], out: Sequence[int], factors: Sequence[float]
+) -> ResizeAttrs:
+    how = node.text("coordinate_transformation_mode", "half_pixel")
+    if how not in _LINEAR or any(not 1 <= m <= 1 << 20 for m in out):
+        hint = "known: " + ", ".join(sorted(_LINEAR))
+        raise UnsupportedError(f"a Resize to {list(out)} by {how[:40]}", hint=hint)
+    if mode == "linear":
+        whole = all(abs(n * f - m) < 1e-3 for n, m, f in zip(sizes, out, factors, strict=True))
+        if not whole or (how == "pytorch_half_pixel" and 1 in out):
+            raise UnsupportedError("a Resize whose scales do not give whole sizes", hint="resize by sizes")
+        return _LINEAR[how]
+    pick = _PICKS.get(node.text("nearest_mode", "round_prefer_floor"))
+    if pick is None:
+        raise ModelError("the nearest_mode does not exist")
+    taken = [_taken(how, pick, n, m, f) for n, m, f in zip(sizes, out, factors, strict=True)]
+    for attrs in (ResizeAttrs(), ResizeAttrs(half_pixel_centers=True), ResizeAttrs(align_corners=True)):
+        ours = [nearest_indices(n, m, attrs) for n, m in zip(sizes, out, strict=True)]
+        if all(np.array_equal(a, b) for a, b in zip(ours, taken, strict=True)):
+            return attrs
+    raise UnsupportedError(
+        f"a Resize of {list(sizes)} to {list(out)} that takes other pixels than any of TFLite's modes",
+        hint="use coordinate_transformation_mode asymmetric with nearest_mode floor",
+    )
+
+
+_Floats = npt.NDArray[np.float64]
+_PICKS: dict[str, Callable[[_Floats], _Floats]] = {
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "round_prefer_floor": lambda x: np.ceil(x - 0.5),
+    "round_prefer_ceil": lambda x: np.floor(x + 0.5),
+}
+
+
+def _taken(
+    how: str, pick: Callable[[_Floats], _Floats], size: int, out: int, factor: float
+) -> npt.NDArray[np.int64]:
+    """The input row (or column) of each output row, as ONNX defines it."""
+    place = np.arange(out, dtype=np.float64)
+    if how == "align_corners":
+        x = place * (size - 1) / (out - 1) if out > 1 else place * 0
+    elif how == "asymmetric":
+        x = place / factor
+    elif how == "pytorch_half_pixel" and out == 1:
+        x = place * 0
+    else:
+        x = (place + 0.5) / factor - 0.5
+    return np.clip(pick(x).astype(np.int64), 0, size - 1)

@@ -1,0 +1,165 @@
+"""Scales and zero points: of QuantizeLinear and DequantizeLinear, of constants, of biases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.base.errors import ModelError, UnsupportedError
+from buildtool.graph.fixedpoint import activation_range
+from buildtool.graph.onnx.file import Array, shown
+from buildtool.graph.onnx.values import ACTIVATIONS, Clamp, Constant, Quantized
+from buildtool.graph.types import Activation, DType, Quantization
+
+_SAME = 1e-5  # relative; a bias scale so near to input scale * weight scale is meant to be it
+_RANGES = {"int8": (-128, 127), "uint8": (0, 255)}
+
+
+def quantize_constant(quant: Quantization, dtype: str, x: Array) -> Constant:
+    """QuantizeLinear of float weights to `dtype`, as the operator rounds: halves to even."""
+    if dtype not in _RANGES:
+        raise UnsupportedError(f"weights of type {dtype}", hint="quantise weights to int8")
+    if x.dtype.kind != "f":
+        raise ModelError(f"a QuantizeLinear of {x.dtype}")
+    scale, zero = _along(quant, x)
+    with np.errstate(all="ignore"):
+        steps = np.rint(x.astype(np.float32) / scale)
+        cut = np.clip(np.nan_to_num(steps) + zero, *_RANGES[dtype])
+    return Constant(cut.astype(dtype))
+
+
+def _along(quant: Quantization, x: Array) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+    """Scales and zero points, of a shape that broadcasts against `x`."""
+    scale, zero = np.array(quant.scales, np.float32), np.array(quant.zero_points, np.int64)
+    if scale.size == 1:
+        return scale.reshape(()), zero.reshape(())
+    shape = [1] * x.ndim
+    shape[_axis(quant, x)] = scale.size
+    return scale.reshape(shape), zero.reshape(shape)
+
+
+def _axis(quant: Quantization, x: Array) -> int:
+    axis = quant.axis
+    if not -x.ndim <= axis < x.ndim or x.shape[axis] != len(quant.scales):
+        raise ModelError(f"{len(quant.scales)} scales along axis {axis} of {list(x.shape)}")
+    return axis % x.ndim
+
+
+def dequantize_constant(quant: Quantization, x: Array, name: str) -> Quantized:
+    """DequantizeLinear of weights or of a bias."""
+    if x.dtype.name not in ("int8", "uint8", "int32"):
+        hint = "quantise weights to int8"
+        raise UnsupportedError(f"constants of type {x.dtype}", tensor=shown(name), hint=hint)
+    axis = _axis(quant, x) if len(quant.scales) > 1 else 0
+    if x.dtype == np.uint8:
+        points = tuple(z - 128 for z in quant.zero_points)
+        return Quantized((x ^ 128).view(np.int8), Quantization(quant.scales, points, axis))
+    return Quantized(x, Quantization(quant.scales, quant.zero_points, axis))
+
+
+def symmetric(value: Quantized, name: str) -> Quantized:
+    """Weights with zero points of 0: int8 ones whose differences from theirs are int8 again."""
+    if value.data.dtype != np.int8:
+        hint = "quantise weights to int8"
+        raise UnsupportedError(f"weights of type {value.data.dtype}", tensor=shown(name), hint=hint)
+    quant = value.quant
+    if not any(quant.zero_points):
+        return value
+    _, zero = _along(quant, value.data)
+    data = value.data.astype(np.int64) - zero
+    if data.min(initial=0) < -128 or data.max(initial=0) > 127:
+        raise UnsupportedError(
+            "weights with a zero point other than 0",
+            tensor=shown(name),
+            hint="quantise weights symmetrically to int8 (onnxruntime: weight_type=QuantType.QInt8)",
+        )
+    return Quantized(data.astype(np.int8), Quantization(quant.scales, (0,) * len(quant.scales), quant.axis))
+
+
+def exact_scalar(data: Array | np.float32, name: str) -> Quantized:
+    """A float scalar as an int8 constant without loss: 1 or -1 times its magnitude."""
+    data = np.asarray(data)
+    if data.size != 1 or data.dtype.kind != "f" or not np.isfinite(data).all():
+        raise UnsupportedError(
+            "a constant operand that is not quantised",
+            tensor=shown(name),
+            hint="quantise it: a DequantizeLinear between it and the operator",
+        )
+    value = float(np.float32(data.reshape(-1)[0]))
+    steps = np.full((1,) * max(data.ndim, 1), int(np.sign(value)), np.int8)
+    return Quantized(steps, Quantization((abs(value) or 1.0,), (0,)))
+
+
+def rounded(data: Array, name: str) -> Quantized:
+    """Float constants in int8 steps of a 127th of the largest."""
+    largest = float(np.abs(data).max(initial=0))
+    if not math.isfinite(largest) or not largest:
+        raise ModelError("constants that are not finite", tensor=shown(name))
+    scale = float(np.float32(largest / 127))
+    steps = np.clip(np.rint(data / scale), -127, 127).astype(np.int8)
+    return Quantized(steps, Quantization((scale,), (0,)))
+
+
+def clamp_limits(clamp: Clamp, quant: Quantization) -> tuple[int, int]:
+    """Least and greatest int8 value of outputs cut to `clamp`; halves to even, as QuantizeLinear rounds."""
+
+    def steps(value: float, end: int) -> int:
+        if not math.isfinite(value):
+            return end
+        return round(min(max(value / quant.scale, -512.0), 512.0)) + quant.zero_point
+
+    low, high = steps(clamp[0], -128), steps(clamp[1], 127)
+    return min(max(low, -128), 127), min(max(high, -128), 127)
+
+
+def activation(clamp: Clamp, quant: Quantization) -> Activation | None:
+    """The fused activation that cuts to `clamp` in this quantisation, if there is one.
+
+    Ranges without a name are served where they cut as one of those with a name.
+    """
+    if clamp in ACTIVATIONS:
+        return ACTIVATIONS[clamp]
+    limits = clamp_limits(clamp, quant)
+    for activation in ACTIVATIONS.values():
+        if activation_range(activation, quant, DType.INT8) == limits:
+            return activation
+    return None
+
+
+def bias(value: Constant | Quantized, factors: Sequence[float], channels: int, name: str) -> Array:
+    """A bias as int32[channels], in steps of `factors`: input scale * weight scale, one or one a channel.
+
+    int32 biases quantised that way are taken as they are; others, and floats, are rounded to it.
+    """
+    data = value.data
+    if data.size not in (1, channels) or data.size != max(data.shape, default=1):
+        raise ModelError(f"a bias of shape {list(data.shape)} for {channels} channels", tensor=shown(name))
+    flat = np.broadcast_to(data.reshape(-1), (channels,))
+    if isinstance(value, Constant) and data.dtype == np.int32:
+        return flat.astype(np.int32)
+    unit = np.array(factors, np.float64)
+    if isinstance(value, Quantized):
+        own = np.array(value.quant.scales, np.float64)
+        zero = np.array(value.quant.zero_points, np.int64)
+        centred = flat.astype(np.int64) - zero
+        if data.dtype == np.int32 and np.allclose(own, unit, rtol=_SAME, atol=0):
+            real = centred.astype(np.float64)
+        else:
+            real = _in_steps(centred * own, unit)
+    elif data.dtype.kind == "f":
+        real = _in_steps(flat.astype(np.float64), unit)
+    else:
+        raise ModelError(f"a bias of {data.dtype}", tensor=shown(name))
+    if not np.isfinite(real).all() or np.abs(real).max(initial=0) > (1 << 31) - 1:
+        hint = "check the scales, or raise those of the channels' weights"
+        raise UnsupportedError("a bias that does not fit int32", tensor=shown(name), hint=hint)
+    return np.rint(real).astype(np.int32)
+
+
+def _in_steps(values: Array, unit: Array) -> Array:
+    """Values over their units; not finite where a unit is 0, as the product of tiny scales may be."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.asarray(values / unit)

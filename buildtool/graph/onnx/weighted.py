@@ -1,0 +1,280 @@
+"""Conv, ConvTranspose, Gemm and MatMul: weights are permuted, activations are not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from buildtool.base.errors import ModelError, UnsupportedError
+from buildtool.graph.onnx import scales
+from buildtool.graph.onnx.context import Context
+from buildtool.graph.onnx.file import Array, Node
+from buildtool.graph.onnx.layout import canonical, plain, tail_order
+from buildtool.graph.onnx.values import NO_CLAMP, Constant, Held, Pending, Quantized, Value
+from buildtool.graph.onnx.windows import NHWC, Pair, as_image, paddings, pair, window
+from buildtool.graph.types import (
+    Activation,
+    ConvAttrs,
+    DepthwiseAttrs,
+    FullyConnectedAttrs,
+    OpKind,
+    Pad,
+    Quantization,
+)
+
+
+def _bias(ctx: Context, node: Node) -> Constant | Quantized | None:
+    if not node.input(2):
+        return None
+    value = ctx.value(node.input(2))
+    if not isinstance(value, (Constant, Quantized)):
+        raise UnsupportedError("a bias that is not constant", hint="add it by an Add of its own")
+    return value
+
+
+def _pending(
+    ctx: Context,
+    kind: OpKind,
+    x: int,
+    filter_: tuple[Array, Quantization],
+    bias: Constant | Quantized | None,
+    attrs: ConvAttrs | FullyConnectedAttrs,
+    memory: Sequence[int],
+    shape: tuple[int, ...],
+) -> Pending:
+    """An operator with weights; its result has shape `memory` in memory (channels last), `shape` in the file.
+
+    `attrs`: with no activation fused.
+    """
+    data, quant = filter_
+    channels = memory[-1]
+    dense = kind is OpKind.FULLY_CONNECTED
+    layout = plain(shape) if dense else canonical((memory[0], channels, *memory[1:3]), NHWC)
+
+    def make(out: Quantization, activation: Activation, name: str) -> Held:
+        weights = ctx.build.constant(f"{name}/weights", data, quant)
+        source = ctx.build.quant(x)
+        unit = tuple(float(np.float32(source.scale) * np.float32(s)) for s in quant.scales)
+        index = -1
+        if bias is not None:
+            steps = scales.bias(bias, [source.scale * s for s in quant.scales], channels, name)
+            index = ctx.build.constant(f"{name}/bias", steps, Quantization(unit, (0,) * len(unit)))
+        fused = replace(attrs, activation=activation)
+        return Held(ctx.build.make(kind, [x, weights, index], name, memory, out, fused), shape, layout, out)
+
+    def again(filter_: tuple[Array, Quantization], bias: Constant | Quantized) -> Pending:
+        return _pending(ctx, kind, x, filter_, bias, attrs, memory, shape)
+
+    def scaled(factor: Array, shift: Array) -> Pending:
+        real = np.zeros(channels) if bias is None else _real(bias, channels)
+        axis = 3 if kind is OpKind.DEPTHWISE_CONV_2D else 0
+        return again(_times(data, quant, axis, factor), Constant(real * factor + shift))
+
+    raw = isinstance(bias, Constant) and bias.data.dtype.kind != "f"
+    return Pending(
+        shape,
+        make,
+        fuses=True,
+        biased=partial(again, filter_) if bias is None else None,
+        scaled=None if raw else scaled,
+        channel=-1 if dense else 1,
+    )
+
+
+def _real(bias: Constant | Quantized, channels: int) -> Array:
+    """A bias as real numbers."""
+    data = bias.real if isinstance(bias, Quantized) else bias.data.astype(np.float64)
+    return np.broadcast_to(data.reshape(-1), (channels,))
+
+
+def _times(data: Array, quant: Quantization, axis: int, factor: Array) -> tuple[Array, Quantization]:
+    """Weights with each output channel times a factor: its scale changes; a factor of 0 clears it."""
+    scale = np.broadcast_to(np.array(quant.scales), factor.shape)
+    made = np.where(factor == 0, scale, scale * factor).astype(np.float32)
+    cleared = data * (factor != 0).reshape([-1 if d == axis else 1 for d in range(data.ndim)])
+    scales_ = tuple(float(s) for s in made)
+    return cleared.astype(np.int8), Quantization(scales_, (0,) * len(scales_), axis)
+
+
+def depthwise_one(ctx: Context, x: Held, weights: Array, scales_: Array, bias: Constant) -> Pending:
+    """Channels times weights times their scales, plus a bias: DEPTHWISE_CONV_2D with one tap."""
+    image, _ = as_image(x, "a BatchNormalization")
+    n, c, h, w = image.shape
+    unit = tuple(float(np.float32(f)) for f in scales_)
+    filter_ = (weights.reshape(1, 1, 1, c), Quantization(unit, (0,) * c, 3 if c > 1 else 0))
+    tensor = ctx.build.ordered(image, NHWC)
+    kind = OpKind.DEPTHWISE_CONV_2D
+    return _pending(ctx, kind, tensor, filter_, bias, DepthwiseAttrs(), (n, h, w, c), x.shape)
+
+
+def _filtered(ctx: Context, node: Node, text: str) -> tuple[Held, int, Quantized, Array]:
+    """(input as an image, its spatial dimensions, filter, its numbers with four dimensions)."""
+    x, w = ctx.held(node), ctx.weights(node, 1)
+    image, count = as_image(x, text)
+    if w.data.ndim != count + 2 or 0 in w.data.shape:
+        raise ModelError(f"a filter of {list(w.data.shape)} for an input of {list(x.shape)}")
+    return image, count, w, w.data[:, :, np.newaxis] if count == 1 else w.data
+
+
+def conv(ctx: Context, node: Node) -> list[Value]:
+    """Conv of 1 or 2 spatial dimensions; as many groups as channels: DEPTHWISE_CONV_2D."""
+    image, count, w, data = _filtered(ctx, node, "a convolution")
+    n, cin, height, width = image.shape
+    cout, depth, kh, kw = data.shape
+    groups = node.integer("group", 1)
+    if groups < 1 or depth * groups != cin or cout % groups:
+        raise ModelError(f"a filter of {list(w.data.shape)} in {groups} groups for {cin} channels")
+    if (node.integers("kernel_shape") or w.data.shape[2:]) != w.data.shape[2:]:
+        raise ModelError("kernel_shape is not the filter's")
+    win = window(node, (height, width), (kh, kw), count)
+    if groups == cin and groups > 1:
+        kind, filter_ = OpKind.DEPTHWISE_CONV_2D, (data.transpose(1, 2, 3, 0), _along(w, 0, 3))
+        attrs: ConvAttrs = DepthwiseAttrs(win.stride, win.dilation, win.pad, depth_multiplier=cout // cin)
+    else:
+        kind, filter_ = OpKind.CONV_2D, (data.transpose(NHWC), _along(w, 0, 0))
+        attrs = ConvAttrs(win.stride, win.dilation, win.pad)
+    shape = (n, cout, *win.out[2 - count :])
+    tensor = ctx.build.ordered(image, NHWC)
+    return [_pending(ctx, kind, tensor, filter_, _bias(ctx, node), attrs, (n, *win.out, cout), shape)]
+
+
+def _along(w: Quantized, wanted: int, axis: int) -> Quantization:
+    """The scales, of output channels: dimension `wanted` in the file, `axis` in our filter."""
+    quant = w.quant
+    if len(quant.scales) > 1 and quant.axis != wanted:
+        raise UnsupportedError(
+            f"weights quantised along dimension {quant.axis}, not along the output channels",
+            hint=f"quantise them along dimension {wanted}, or per tensor",
+        )
+    return Quantization(quant.scales, quant.zero_points, axis if len(quant.scales) > 1 else 0)
+
+
+def conv_transpose(ctx: Context, node: Node) -> list[Value]:
+    """ConvTranspose without groups and dilations."""
+    image, count, w, data = _filtered(ctx, node, "a transposed convolution")
+    fixed = node.text("auto_pad", "NOTSET") == "NOTSET" and node.integers("output_shape") is None
+    if node.integer("group", 1) != 1 or pair(node, "dilations", count) != (1, 1) or not fixed:
+        text = "a transposed convolution with groups, dilations, auto_pad or output_shape"
+        raise UnsupportedError(text, hint="export it with explicit pads, undilated, in one group")
+    n, cin, *sizes = image.shape
+    if data.shape[0] != cin:
+        raise ModelError(f"a filter of {list(w.data.shape)} for {cin} channels")
+    cout, kernel, stride = data.shape[1], data.shape[2:], pair(node, "strides", count)
+    before, after = paddings(node, count)
+    more = _output_padding(node, count)
+    out = [
+        s * (size - 1) + k + m - b - a
+        for s, size, k, m, b, a in zip(stride, sizes, kernel, more, before, after, strict=True)
+    ]
+    ends = [max(0, a - m) for a, m in zip(after, more, strict=True)]
+    attrs = ConvAttrs(stride, pad=Pad(before[0], ends[0], before[1], ends[1]))
+    filter_ = data.transpose(1, 2, 3, 0), _along(w, 1, 0)
+    tensor, shape = ctx.build.ordered(image, NHWC), (n, cout, *out[2 - count :])
+    kind, bias = OpKind.TRANSPOSE_CONV, _bias(ctx, node)
+    return [_pending(ctx, kind, tensor, filter_, bias, attrs, (n, *out, cout), shape)]
+
+
+def _output_padding(node: Node, count: int) -> Pair:
+    given = node.integers("output_padding") or (0,) * count
+    if len(given) != count or not all(0 <= n <= 1 << 20 for n in given):
+        raise ModelError(f"output_padding {list(given)}")
+    return (given[0], given[1]) if count == 2 else (0, given[0])
+
+
+# ---- dense layers ------------------------------------------------------------------------------------
+
+
+def gemm(ctx: Context, node: Node) -> list[Value]:
+    """Gemm: A not transposed, alpha and beta 1."""
+    if node.integer("transA", 0) or node.number("alpha", 1.0) != 1.0 or node.number("beta", 1.0) != 1.0:
+        hint = "fold alpha and beta into weights and bias, transpose A by a Transpose"
+        raise UnsupportedError("a Gemm with transA, alpha or beta", hint=hint)
+    x, w = ctx.held(node), ctx.weights(node, 1)
+    if w.data.ndim != 2 or len(x.shape) != 2:
+        raise ModelError(f"weights {list(w.data.shape)} for an input of {list(x.shape)}")
+    turned = bool(node.integer("transB", 0))
+    return [_dense(ctx, x, w, turned, _bias(ctx, node))]
+
+
+def matmul(ctx: Context, node: Node) -> list[Value]:
+    """MatMul of an activation and constant weights."""
+    if isinstance(ctx.value(node.input(0)), (Constant, Quantized)):
+        hint = "transpose the product: activations on the left, weights on the right"
+        raise UnsupportedError("constant weights on the left", hint=hint)
+    x, w = ctx.held(node), ctx.weights(node, 1)
+    if w.data.ndim != 2 or not x.shape:
+        raise UnsupportedError(
+            f"a MatMul of {list(x.shape)} and {list(w.data.shape)}", hint="weights are 2-D"
+        )
+    return [_dense(ctx, x, w, False, None)]
+
+
+def _dense(ctx: Context, x: Held, w: Quantized, turned: bool, bias: Constant | Quantized | None) -> Pending:
+    """FULLY_CONNECTED; weights (out, in) if `turned`, else (in, out).
+
+    A flattened image stays as it lies: the weights' columns follow.
+    """
+    data = w.data if turned else w.data.T
+    outputs, inputs = data.shape
+    if inputs != x.shape[-1] or not outputs or not inputs:
+        raise ModelError(f"weights {list(w.data.shape)} for an input of {list(x.shape)}")
+    quant = _along(w, 0 if turned else 1, 0)
+    lead = x.shape[:-1]
+    rows = math.prod(lead)
+    found = tail_order(x.shape, x.layout)
+    if found is None:
+        tensor = ctx.build.ordered(x, range(len(x.shape)))
+    else:
+        factors, perm = found
+        order = (0, *(p + 1 for p in perm))
+        data = data.reshape(outputs, *factors).transpose(order).reshape(outputs, inputs)
+        tensor = x.tensor
+    tensor = ctx.build.viewed(tensor, (rows, inputs))
+    kind, attrs = OpKind.FULLY_CONNECTED, FullyConnectedAttrs()
+    return _pending(ctx, kind, tensor, (data, quant), bias, attrs, (rows, outputs), (*lead, outputs))
+
+
+_WEIGHT = 127  # of a tap: the more, the finer the steps of the bias
+
+
+def batch_normalization(ctx: Context, node: Node) -> list[Value]:
+    """Channels times a factor plus an offset: the factor goes into the weights' scales, exactly."""
+    if node.integer("training_mode", 0) or len(node.outputs) != 1:
+        raise UnsupportedError("a BatchNormalization in training", hint="export the network for inference")
+    scale, offset, mean, variance = (_floats(ctx, node, i) for i in range(1, 5))
+    if len({v.size for v in (scale, offset, mean, variance)}) != 1:
+        raise ModelError("parameters of different sizes")
+    epsilon = node.number("epsilon", 1e-5)
+    if not (variance + epsilon > 0).all():
+        raise ModelError("a variance that is not positive")
+    factor = scale / np.sqrt(variance + epsilon)
+    shift = offset - mean * factor
+    name = node.input(0)
+    before = ctx.value(name)
+    folds = isinstance(before, Pending) and before.clamp == NO_CLAMP and ctx.alone(name)
+    if isinstance(before, Pending) and folds and before.scaled is not None:
+        if factor.size != before.shape[before.channel]:
+            raise ModelError(f"{factor.size} factors for {before.shape[before.channel]} channels")
+        return [before.scaled(factor, shift)]
+    x = ctx.held(node)
+    image, _ = as_image(x, "a BatchNormalization")
+    if factor.size != image.shape[1] or math.prod(image.shape) < 1:
+        raise ModelError(f"{factor.size} factors for {image.shape[1]} channels")
+    weights = (np.sign(factor) * _WEIGHT).astype(np.int8)
+    scales = np.where(factor == 0, 1.0, np.abs(factor)) / _WEIGHT
+    return [depthwise_one(ctx, x, weights, scales, Constant(shift))]
+
+
+def _floats(ctx: Context, node: Node, position: int) -> Array:
+    """A parameter: floats, one a channel; some quantisers quantise them like weights."""
+    value = ctx.value(node.input(position))
+    if isinstance(value, Quantized) and len(value.quant.scales) == 1:
+        return value.real.reshape(-1)
+    data = ctx.array(node, position, "a parameter")
+    if data.dtype.kind != "f" or data.ndim != 1 or not np.isfinite(data).all():
+        raise ModelError("a parameter that is not a vector of finite numbers")
+    return data.astype(np.float64)

@@ -1,0 +1,96 @@
+"""Windows that slide over an image: kernel, strides, dilations and paddings made explicit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from buildtool.base.errors import ModelError, UnsupportedError
+from buildtool.graph.geometry import dilated, same_padding
+from buildtool.graph.onnx.file import Node
+from buildtool.graph.onnx.values import Held
+from buildtool.graph.types import Pad
+
+Pair = tuple[int, int]
+NHWC = (0, 2, 3, 1)
+_MOST = 1 << 20  # of a stride, dilation, kernel or padding
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window's geometry, rows first; `asked`: rows and columns padded as the file says, used or not."""
+
+    kernel: Pair
+    stride: Pair
+    dilation: Pair
+    pad: Pad
+    out: Pair
+    asked: Pad
+
+
+def as_image(x: Held, text: str) -> tuple[Held, int]:
+    """(`x` as an image, its spatial dimensions, 1 or 2): a line (N, C, L) is one row, the bytes are the same.
+
+    `text` is what would have it: "a convolution".
+    """
+    count = len(x.shape) - 2
+    if count not in (1, 2):
+        raise UnsupportedError(f"{text} over {count} spatial dimensions", hint="1 or 2 are known")
+    n, c, *sides = x.shape
+    return replace(x, shape=(n, c, *(1,) * (2 - count), *sides)), count
+
+
+def pair(node: Node, name: str, count: int, default: int = 1) -> Pair:
+    """An attribute of one number a spatial dimension; a line is an image of one row."""
+    given = node.integers(name) or (default,) * count
+    if len(given) != count or not all(1 <= n <= _MOST for n in given):
+        raise ModelError(f"{name} {list(given)} for {count} spatial dimensions")
+    return (given[0], given[1]) if count == 2 else (1, given[0])
+
+
+def paddings(node: Node, count: int) -> tuple[Pair, Pair]:
+    """(before, after) from the attribute `pads`."""
+    pads = node.integers("pads") or (0,) * (2 * count)
+    if len(pads) != 2 * count or not all(0 <= n <= _MOST for n in pads):
+        raise ModelError(f"pads {list(pads)} for {count} spatial dimensions")
+    return ((pads[0], pads[1]), (pads[2], pads[3])) if count == 2 else ((0, pads[0]), (0, pads[1]))
+
+
+def window(node: Node, sizes: Pair, kernel: Pair, count: int) -> Window:
+    """The geometry over an image of `sizes`, of a convolution or pool with `count` spatial dimensions."""
+    stride, dilation = pair(node, "strides", count), pair(node, "dilations", count)
+    extent = [dilated(k, d) for k, d in zip(kernel, dilation, strict=True)]
+    before, after = _padded(node, sizes, extent, stride, count)
+    ceil = bool(node.integer("ceil_mode", 0))
+    out: list[int] = []
+    used: list[int] = []
+    for n, e, s, b, a in zip(sizes, extent, stride, before, after, strict=True):
+        span = n + b + a - e
+        if span < 0:
+            raise ModelError(f"a window of {e} over {n + b + a} padded elements")
+        m = (-(-span // s) if ceil else span // s) + 1
+        if ceil and (m - 1) * s >= n + b:  # a window that starts behind the image does not count
+            m -= 1
+        out.append(m)
+        used.append(max(0, (m - 1) * s + e - n - b))
+    pad = Pad(before[0], used[0], before[1], used[1])
+    asked = Pad(before[0], after[0], before[1], after[1])
+    return Window(kernel, stride, dilation, pad, (out[0], out[1]), asked)
+
+
+def _padded(
+    node: Node, sizes: Pair, extent: Sequence[int], stride: Pair, count: int
+) -> tuple[Sequence[int], Sequence[int]]:
+    mode = node.text("auto_pad", "NOTSET")
+    if mode == "NOTSET":
+        return paddings(node, count)
+    if mode == "VALID":
+        return (0, 0), (0, 0)
+    if mode not in ("SAME_UPPER", "SAME_LOWER"):
+        raise ModelError(f"auto_pad {mode[:20]} does not exist")
+    if node.integer("ceil_mode", 0):
+        raise UnsupportedError("auto_pad together with ceil_mode", hint="export with explicit pads")
+    less, more = zip(
+        *(same_padding(*window)[1:] for window in zip(sizes, extent, stride, strict=True)), strict=True
+    )
+    return (less, more) if mode == "SAME_UPPER" else (more, less)

@@ -1,0 +1,204 @@
+"""msf-CNN's model of a network: a chain of convolutions, nothing else, and what blocks of fused layers cost.
+
+A block of layers m..n-1 makes its output in columns of tiles, each tile as large as ONE element of
+the block's output needs: going backwards from t = T = 1 through the block's layers (kernel k, stride
+s, padding p), t <- (t - 1) * s + k rows, T <- T * s rows from tile to tile. So with layer i's t and T
+
+    RAM  = |in| + |out| + sum over i of k_i * r_i * channels_i
+    MACs = sum over i of Nh_i * Nw_i * ((t_i - k_i) div s_i + 1) * (MACs of an output pixel)
+    Nh_i = (H_i + 2 p_i - t_i) div T_i + 1,   Nw_i = (W_i + 2 p_i - k_i) div s_i + 1
+
+k_i columns of r_i rows are kept of each layer's input (the "H cache"), the first layer's too. r_i are
+the rows of the last tile that the published code walks through, on the input without its padding: it
+starts at row y = ((H_m - t_m) div T_m) * T_m of the input, at row y div (product of the strides up to
+and with layer i) of layer i, and where it touches the upper or lower edge of the layer's input there,
+the padding adds to its output's rows. So r_i is t_i but for blocks that reach the lower edge (those
+without strides, above all), and the tables of the paper follow r_i, not t_i.
+
+A single layer has no cache: RAM = |in| + |out|. A block is impossible where t exceeds its input. The
+network's input (of a block that starts at layer 0) and its last output do not count.
+
+msf-CNN's two problems are the least RAM with a limit on work, and the least work with a limit on RAM. A
+choice is a chain of blocks: its RAM is that of its dearest block, its work the sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from buildtool.base.errors import UnsupportedError
+from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, Graph, Op, OpKind
+from buildtool.plan.baselines import chains
+from buildtool.plan.baselines.chains import Chain, Part
+from buildtool.plan.schedule.receptive import streams
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A convolution of int8: `rows` x `columns` x `channels` in, `filters` channels out.
+
+    `kernel` and `stride` are of both axes, `pad` is added on each of the four sides.
+    """
+
+    kernel: int
+    stride: int
+    pad: int
+    channels: int
+    filters: int
+    rows: int
+    columns: int
+    depthwise: bool = False
+
+    @property
+    def rows_out(self) -> int:
+        """Rows of the output."""
+        return (self.rows + 2 * self.pad - self.kernel) // self.stride + 1
+
+    @property
+    def columns_out(self) -> int:
+        """Columns of the output."""
+        return (self.columns + 2 * self.pad - self.kernel) // self.stride + 1
+
+    @property
+    def input_bytes(self) -> int:
+        """Bytes of the whole input."""
+        return self.rows * self.columns * self.channels
+
+    @property
+    def output_bytes(self) -> int:
+        """Bytes of the whole output."""
+        return self.rows_out * self.columns_out * self.filters
+
+    @property
+    def pixel_macs(self) -> int:
+        """Multiply-accumulates of one output pixel, all channels."""
+        return self.filters * self.kernel**2 * (1 if self.depthwise else self.channels)
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of the layer run once."""
+        return self.rows_out * self.columns_out * self.pixel_macs
+
+
+def is_layer(graph: Graph, op: Op) -> bool:
+    """Whether the model has a layer for `op`: a convolution of images of batch 1, run row by row."""
+    if op.kind not in (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D):
+        return False
+    assert isinstance(op.attrs, ConvAttrs)
+    kernel = graph.tensors[op.inputs[1]].shape[1:3]
+    square = kernel[0] == kernel[1] and op.attrs.stride[0] == op.attrs.stride[1]
+    return streams(graph, op) and square and op.attrs.dilation == (1, 1)
+
+
+def layer(graph: Graph, op: Op) -> Layer:
+    """The layer of `op`; the model pads both sides alike, so the larger side's padding counts.
+
+    Raises UnsupportedError where `is_layer` is false.
+    """
+    if not is_layer(graph, op):
+        raise UnsupportedError("is not a layer of the msf-CNN model", operator=op.place)
+    assert isinstance(op.attrs, ConvAttrs)
+    _, rows, columns, channels = graph.tensors[op.inputs[0]].nhwc
+    kernel = graph.tensors[op.inputs[1]].shape[1]
+    pad, stride = op.attrs.pad, op.attrs.stride[0]
+    return Layer(
+        kernel,
+        stride,
+        max(pad.top, pad.bottom, pad.left, pad.right),
+        channels,
+        graph.tensors[op.outputs[0]].shape[3],
+        rows,
+        columns,
+        isinstance(op.attrs, DepthwiseAttrs),
+    )
+
+
+def chain(graph: Graph, first: int = 0) -> tuple[int, ...]:
+    """Positions of the convolutions of the chain that starts at or after operator `first`.
+
+    Element by element operators (additions of residuals, activations) in between belong to the
+    convolution before them; the chain ends before anything else, and before a convolution that
+    does not read what the last one made.
+    """
+    found: list[int] = []
+    tip = -1
+    for position in range(first, len(graph.ops)):
+        op = graph.ops[position]
+        if is_layer(graph, op):
+            if found and op.inputs[0] != tip:
+                break
+            found.append(position)
+        elif found and not (tip in op.inputs and follows(graph, op)):
+            break
+        if found:
+            tip = op.outputs[0]
+    return tuple(found)
+
+
+def follows(graph: Graph, op: Op) -> bool:
+    """Whether an operator works element by element on images of one shape, so that it may join a block."""
+    windowed = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D)
+    same = graph.tensors[op.inputs[0]].shape == graph.tensors[op.outputs[0]].shape
+    return op.kind not in windowed and op.kind is not OpKind.MEAN and streams(graph, op) and same
+
+
+# ---- blocks ------------------------------------------------------------------------------------------
+
+
+def all_blocks(layers: Sequence[Layer]) -> list[Part]:
+    """Every possible block of the chain, single layers included."""
+    found: list[Part] = []
+    for end in range(1, len(layers) + 1):
+        tiles = _tiles(layers, end)
+        macs = 0
+        for start in range(end - 1, -1, -1):
+            rows, step = tiles[start]
+            macs += _tile_macs(layers[start], rows, step)
+            if end - start == 1:
+                found.append(Part(start, end, _outside(layers, start, end), layers[start].macs))
+            elif rows <= min(layers[start].rows, layers[start].columns):
+                cache = _cache(layers[start:end], rows, step)
+                found.append(Part(start, end, _outside(layers, start, end) + cache, macs))
+    return found
+
+
+def _tiles(layers: Sequence[Layer], end: int) -> list[tuple[int, int]]:
+    """(t, T) at the input of each layer, of the block that ends before layer `end`."""
+    tiles = []
+    rows = step = 1
+    for each in reversed(layers[:end]):
+        rows, step = (rows - 1) * each.stride + each.kernel, step * each.stride
+        tiles.append((rows, step))
+    return tiles[::-1]
+
+
+def _tile_macs(each: Layer, rows: int, step: int) -> int:
+    """Multiply-accumulates of one layer of a block, over all its tiles."""
+    down = (each.rows + 2 * each.pad - rows) // step + 1
+    return down * each.columns_out * ((rows - each.kernel) // each.stride + 1) * each.pixel_macs
+
+
+def _cache(block: Sequence[Layer], rows: int, step: int) -> int:
+    """Bytes of the columns kept inside a block."""
+    top = (block[0].rows - rows) // step * step
+    size, strides = 0, 1
+    for each in block:
+        strides *= each.stride
+        y = top // strides
+        size += each.kernel * rows * each.channels
+        padded = rows + (each.pad if y == 0 else 0) + (each.pad if y + rows >= each.rows else 0)
+        rows = (padded - each.kernel) // each.stride + 1
+    return size
+
+
+def _outside(layers: Sequence[Layer], start: int, end: int) -> int:
+    """Bytes of a block's input and output, where they count."""
+    source = layers[start].input_bytes if start else 0
+    result = layers[end - 1].output_bytes if end < len(layers) else 0
+    return source + result
+
+
+def front(blocks: Sequence[Part], layers: int) -> list[Chain]:
+    """Every choice that no other beats in both RAM and work, by falling RAM."""
+    return chains.front(blocks, layers, lambda choice: (choice.ram, choice.macs, choice.parts))[::-1]

@@ -1,1 +1,0 @@
-"""LLVM's models of cores' pipelines: how many cycles blocks of code take."""

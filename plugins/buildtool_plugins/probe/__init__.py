@@ -1,1 +1,0 @@
-"""Programs that bring an image into a board's flash."""

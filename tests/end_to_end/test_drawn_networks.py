@@ -1,0 +1,322 @@
+"""Networks drawn at random, natively: emitted, compiled under sanitizers, run, and equal in every tensor.
+
+Every tensor is compared with LiteRT's reference kernels and with the executor. Arenas are exactly as large as
+planned, between the sanitizer's red zones, and full of junk before each run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import upsampling
+from branchnets import branching_networks
+from gatednets import gated_networks
+from graphs import KIND_GROUPS, graphs_of_one_of, one_operator_graphs, small_networks
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nativebatch import BATCHES, Change, Job, assert_exact, front_point, prepare, streamed_kinds
+from spread import spread
+from topologies import TOPOLOGIES, drawn
+from viewnets import sliced_networks
+
+from buildtool.base.errors import UsageError
+from buildtool.graph import types as g
+from buildtool.graph.partviews import with_views
+from buildtool.graph.secondpass import with_second_passes
+from buildtool.graph.types import Activation, Graph, OpKind
+from buildtool.options.values import PlanOptions
+from buildtool.plan.assemble.layerwise import plan as plan_layerwise
+from buildtool.plan.schedule.gates import gates
+from buildtool.plan.schedule.overlap import IN_PLACE
+from buildtool.plan.schedule.viewing import possible_views
+from buildtool.plan.search.front import Settings
+from buildtool.target import catalogue
+from buildtool.zoo.drawn import NetBuilder
+
+slow = pytest.mark.slow
+IMAGES = ("overwritable", "resident", "stream")
+ENLARGING = {OpKind.RESIZE_BILINEAR, OpKind.RESIZE_NEAREST_NEIGHBOR, OpKind.TRANSPOSE_CONV}
+SQUARES = {OpKind.SPACE_TO_DEPTH, OpKind.DEPTH_TO_SPACE}
+ARRANGING = (
+    OpKind.TILE,
+    OpKind.GATHER,
+    OpKind.DEPTH_TO_SPACE,
+    OpKind.SPACE_TO_DEPTH,
+    OpKind.BATCH_TO_SPACE_ND,
+    OpKind.SPACE_TO_BATCH_ND,
+    OpKind.REDUCE_MAX,
+    OpKind.REDUCE_MIN,
+    OpKind.ARG_MAX,
+    OpKind.ARG_MIN,
+    OpKind.BATCH_MATMUL,
+)
+
+
+def lists(strategy: st.SearchStrategy, count: int) -> st.SearchStrategy[list]:
+    return st.lists(strategy, min_size=count, max_size=count)
+
+
+# Points of the front.
+
+points = st.tuples(
+    st.sampled_from(IMAGES),
+    st.sampled_from(["rows", "elementwise", "none"]),
+    st.sampled_from([0.0, 0.0, 0.5, 1.0]),
+)
+
+
+def at_point(
+    name: str, graph: Graph, image: str, in_place: str, part: float, change: Change | None = None
+) -> Job:
+    planner = front_point(Settings(image=image, in_place=in_place), part)
+    return prepare(graph, name, seed=7, planner=planner, change=change)
+
+
+def jobs_at_points(drawn_ones: list, change: Change | None = None) -> list[Job]:
+    return [at_point(f"n{i}", graph, *point, change) for i, (graph, point) in enumerate(drawn_ones)]
+
+
+@BATCHES
+@given(drawn_ones=lists(st.tuples(branching_networks(), points), 10))
+def test_branching_networks(drawn_ones, tmp_path_factory):
+    assert_exact(jobs_at_points(drawn_ones), tmp_path_factory.mktemp("batch"))
+
+
+@slow
+@settings(BATCHES, max_examples=3)
+@given(drawn_ones=lists(st.tuples(branching_networks(), points), 12))
+def test_many_branching_networks(drawn_ones, tmp_path_factory):
+    assert_exact(jobs_at_points(drawn_ones), tmp_path_factory.mktemp("batch"))
+
+
+@slow
+@BATCHES
+@given(drawn_ones=lists(st.tuples(upsampling.networks(), points), 10))
+def test_networks_that_enlarge(drawn_ones, tmp_path_factory):
+    """U-Nets, pyramids, decoders and others, with odd sizes and every way of resizing."""
+    jobs = jobs_at_points(drawn_ones)
+    assert ENLARGING & streamed_kinds(jobs)
+    assert_exact(jobs, tmp_path_factory.mktemp("batch"))
+
+
+@slow
+@BATCHES
+@given(drawn_ones=lists(st.tuples(gated_networks(), points), 6))
+def test_networks_with_second_passes(drawn_ones, tmp_path_factory):
+    """A second pass at each gate."""
+
+    def twice(graph, target):
+        starts = gates(graph, catalogue.select_all(target, graph), ())
+        return with_second_passes(graph, [among[-1] for among in starts])
+
+    jobs = jobs_at_points(drawn_ones, twice)
+    assert sum(len(job.plan.second_passes) for job in jobs) > 3
+    assert_exact(jobs, tmp_path_factory.mktemp("batch"))
+
+
+@slow
+def test_every_topology_that_users_bring(tmp_path) -> None:
+    """`python benchmarks/topologies.py` prints their arenas beside their bounds."""
+    choices = [(image, "rows", part) for image in IMAGES for part in (0.0, 1.0, 0.5)]
+    jobs = [
+        at_point(f"{name}{i}", drawn(name, i), *choices[(4 * i) % len(choices)])
+        for i, name in enumerate(TOPOLOGIES)
+    ]
+    assert_exact(jobs, tmp_path)
+
+
+# Slices of channels as views: of a front's points, or layer by layer.
+
+
+def with_all_views(is_joined: bool) -> Change:
+    def viewed(graph, target):
+        kernels = catalogue.select_all(target, graph)
+        return with_views(graph, possible_views(graph, kernels, joined=is_joined))
+
+    return viewed
+
+
+def layer_by_layer(in_place: str) -> Callable:
+    return lambda graph, target: plan_layerwise(graph, target, in_place=in_place, image="resident", enough=0)
+
+
+def view_jobs(drawn_ones: list, is_whole: bool) -> list[Job]:
+    jobs = []
+    for i, (graph, (image, in_place, part), is_joined) in enumerate(drawn_ones):
+        if is_whole:
+            change, planner = with_all_views(is_joined), layer_by_layer(in_place)
+            jobs.append(prepare(graph, f"n{i}", seed=7, planner=planner, change=change))
+        else:
+            jobs.append(at_point(f"n{i}", graph, image, in_place, part, with_all_views(is_joined=False)))
+    assert sum(len(job.plan.views) for job in jobs) > 3
+    return jobs
+
+
+@slow
+@pytest.mark.parametrize(("batch", "count", "is_whole"), [(1, 8, False), (1, 8, True), (2, 6, True)])
+def test_networks_with_views(batch, count, is_whole, tmp_path_factory):
+    @settings(BATCHES, max_examples=3)
+    @given(drawn_ones=lists(st.tuples(sliced_networks(batch=batch), points, st.booleans()), count))
+    def check(drawn_ones):
+        assert_exact(view_jobs(drawn_ones, is_whole), tmp_path_factory.mktemp("batch"))
+
+    check()
+
+
+# What planning options make of small networks.
+
+
+@st.composite
+def _options(draw, strategy="layerwise"):
+    """Planning options, and the seed of the inputs."""
+    best = strategy == "best"
+    return PlanOptions(
+        strategy=strategy,
+        in_place=draw(st.sampled_from(IN_PLACE)),
+        image=draw(st.sampled_from(IMAGES if best else IMAGES[:2])),
+        objective="ram" if best else "cost",  # the least memory is what is most intricate
+        hand_off=draw(st.sampled_from([1, 2, 4, 100])),
+    ), draw(st.integers(0, 2**31 - 1))
+
+
+def _planned(graph: Graph, name: str, options: PlanOptions, seed: int) -> Job:
+    graph = spread(graph, seed) if seed % 2 else graph
+    try:
+        return prepare(graph, name, options=options, seed=seed)
+    except UsageError:
+        # one input, one reader, batch 1: what an image needs to be streamed
+        assert options.image == "stream"
+        return prepare(graph, name, options=dataclasses.replace(options, image="resident"), seed=seed)
+
+
+def check_planned(drawn_ones: list, folder: Path) -> None:
+    jobs = [_planned(graph, f"n{i}", *chosen) for i, (graph, chosen) in enumerate(drawn_ones)]
+    for job, runs in zip(jobs, assert_exact(jobs, folder), strict=True):
+        if job.plan.image == "resident":
+            left = [one.inputs_after for one in runs]
+            assert left == [[array.tobytes() for array in given] for given in job.inputs]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "examples", "count", "blocks"),
+    [
+        ("layerwise", 1, 10, 4),
+        ("best", 1, 8, 4),
+        pytest.param("layerwise", 5, 16, 7, marks=slow),
+        pytest.param("best", 5, 12, 7, marks=slow),
+    ],
+)
+def test_small_networks(strategy, examples, count, blocks, tmp_path_factory):
+    @settings(BATCHES, max_examples=examples)
+    @given(drawn_ones=lists(st.tuples(small_networks(max_blocks=blocks), _options(strategy)), count))
+    def check(drawn_ones):
+        check_planned(drawn_ones, tmp_path_factory.mktemp("batch"))
+
+    check()
+
+
+def _one_of_each():
+    """A network of each sort of operators; uint8 edges are drawn again as others. LiteRT has no ELU."""
+    sorts = ([kind for kind in kinds if kind is not OpKind.ELU] for kinds in KIND_GROUPS.values())
+    return st.tuples(*(graphs_of_one_of(kinds).filter(_is_int8) for kinds in sorts))
+
+
+def _is_int8(graph):
+    edges = [*graph.inputs, *graph.outputs]
+    return all(graph.tensors[t].dtype.value != "uint8" for t in edges)
+
+
+@slow
+@settings(BATCHES, max_examples=5)
+@given(graphs=_one_of_each(), options=lists(_options(), len(KIND_GROUPS)))
+def test_each_operator_alone_in_many_shapes(graphs, options, tmp_path_factory):
+    check_planned(list(zip(graphs, options, strict=True)), tmp_path_factory.mktemp("batch"))
+
+
+@slow
+@BATCHES
+@given(graphs=st.tuples(*(one_operator_graphs(kind) for kind in ARRANGING for _ in range(2))))
+def test_operators_that_arrange(graphs, tmp_path_factory):
+    jobs = [prepare(graph, f"n{i}", seed=i) for i, graph in enumerate(graphs)]
+    assert_exact(jobs, tmp_path_factory.mktemp("batch"))
+
+
+# Shapes that are seldom drawn.
+
+
+def _boxes(channels_first, anchors):
+    """The end of a detector: distances are subtracted from constant anchors, two numbers a box."""
+    net = NetBuilder(5)
+    x = net.conv(net.input((1, 8, 8, 3)), 4, kernel=(3, 3), stride=(2, 2), same=True)
+    x, axis = net.move(OpKind.RESHAPE, x, (1, 16, 4)), 2
+    if channels_first:
+        x, axis = net.move(OpKind.TRANSPOSE, x, (1, 4, 16), g.TransposeAttrs((0, 2, 1))), 1
+    near, far = net.split(x, 2, axis)
+    low = net.elementwise(OpKind.SUB, net.constant(anchors), near)
+    high = net.elementwise(OpKind.ADD, net.constant(anchors), far)
+    middle = net.elementwise(OpKind.MUL, net.constant((1,)), net.elementwise(OpKind.ADD, low, high))
+    return net.graph([net.concat([middle, net.elementwise(OpKind.SUB, high, low)], axis)])
+
+
+def test_operators_whose_first_operand_is_a_constant_in_streamed_plans(tmp_path):
+    anchors = [(False, (1, 16, 2)), (True, (1, 2, 16)), (False, (16, 1)), (True, (2, 1))]
+    ram = PlanOptions(objective="ram")
+    check_planned([(_boxes(*of), (ram, seed)) for seed, of in enumerate(anchors)], tmp_path)
+
+
+def conv(net: NetBuilder, x: int, channels: int, stride: int = 1) -> int:
+    return net.conv(
+        x, channels, kernel=(3, 3), stride=(stride, stride), same=True, activation=Activation.RELU
+    )
+
+
+def squeezed(net: NetBuilder, x: int, block: int) -> int:
+    batch, rows, columns, depth = net.shape(x)
+    shape = (batch, rows // block, columns // block, depth * block**2)
+    return net.move(OpKind.SPACE_TO_DEPTH, x, shape, g.BlockAttrs(block))
+
+
+def unfolded(net: NetBuilder, x: int, block: int) -> int:
+    batch, rows, columns, depth = net.shape(x)
+    shape = (batch, rows * block, columns * block, depth // block**2)
+    return net.move(OpKind.DEPTH_TO_SPACE, x, shape, g.BlockAttrs(block))
+
+
+def stem(block: int, rows: int, columns: int, seed: int) -> Graph:
+    """As detectors begin: the image in squares, then a pyramid."""
+    net = NetBuilder(seed)
+    x = squeezed(net, net.input((1, rows * block, columns * block, 3)), block)
+    return net.graph([conv(net, conv(net, conv(net, x, 7), 9, 2), 5)])
+
+
+def super_resolution(block: int, rows: int, columns: int, seed: int) -> Graph:
+    """Convolutions, then channels become pixels, and a last convolution of those."""
+    net = NetBuilder(seed)
+    x = conv(net, conv(net, net.input((1, rows, columns, 1)), 8), 3 * block**2)
+    return net.graph([conv(net, unfolded(net, x, block), 2)])
+
+
+def both(block: int, rows: int, columns: int, seed: int) -> Graph:
+    """Into squares and out of them, with the image added."""
+    net = NetBuilder(seed)
+    image = net.unary(OpKind.TANH, net.input((1, rows * block, columns * block, 2)))
+    x = conv(net, conv(net, squeezed(net, image, block), 11), 2 * block**2)
+    return net.graph([conv(net, net.elementwise(OpKind.ADD, unfolded(net, x, block), image), 3)])
+
+
+@slow
+def test_squares_of_pixels_stream(tmp_path):
+    cases = [
+        (stem(2, 13, 11, 1), ("stream", "rows", 0.0)),
+        (stem(3, 8, 11, 4), ("overwritable", "rows", 0.5)),
+        (super_resolution(3, 12, 7, 2), ("overwritable", "rows", 0.0)),
+        (super_resolution(4, 9, 6, 5), ("stream", "rows", 0.0)),
+        (both(2, 11, 9, 3), ("resident", "rows", 0.0)),
+        (both(3, 8, 5, 6), ("overwritable", "rows", 0.0)),
+    ]
+    jobs = jobs_at_points(cases)
+    assert streamed_kinds(jobs) >= SQUARES
+    assert_exact(jobs, tmp_path)

@@ -1,0 +1,327 @@
+"""Whole networks on boards, in emulators and on the host: every tensor equals LiteRT's reference kernels.
+
+What the boards' kernels do one by one is asked in tests/kernels, and random networks run on the host
+(test_drawn_networks.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import upsampling
+from boardruns import Run, exact, file_of, validated
+from channelnets import channel_moves
+from fusednets import split_network
+from gatednets import efficient_net
+from nativebatch import streamed_kinds
+from needs import needs_shared, needs_tool
+from topologies import TOPOLOGIES, drawn
+from viewnets import every_view, gated_halves
+
+from buildtool.api import handle
+from buildtool.api.requests import parse
+from buildtool.base.errors import UnsupportedError
+from buildtool.emit.image import weight_image
+from buildtool.firmware.planned import planned
+from buildtool.firmware.run.execute import built
+from buildtool.firmware.sizes import size_report
+from buildtool.fronts.cli import main as cli
+from buildtool.graph.fusions import fusions
+from buildtool.graph.types import OpKind
+from buildtool.options.values import PlanOptions
+
+slow = pytest.mark.slow
+LAYERWISE = {"strategy": "layerwise"}
+SMALL = 16 * 1024  # bytes of RAM of the HiFive1
+GLOBALS = 256  # bytes of the firmware's other data
+EMULATED = ("cortex-m4", "cortex-m55")
+FILES = (
+    "mbv2_w035_144_random",
+    "mcunet_320k_imagenet",
+    "mcunet_vww5",
+    "mlperf_ad",
+    "mlperf_kws",
+    "mlperf_resnet8",
+    "mlperf_vww96",
+    "mobilenetv2_160",
+)
+DENSE = "mlperf_ad"  # has no rows to be read one by one: its best plan is always layer by layer
+# By turns: every file runs whole on one of the emulated boards, and streamed on the other. The dense one
+# runs whole on both.
+WHOLE = {name: EMULATED if name == DENSE else EMULATED[n % 2 :][:1] for n, name in enumerate(FILES)}
+SQUEEZENET = "squeezenet:size=48,classes=10"
+MOBILENET = "mobilenetv3_small:size=32,classes=10"
+
+
+def shared(name: str) -> str:
+    return str(needs_shared(f"models/{name}.tflite"))
+
+
+def is_streamed(run: Run) -> bool:
+    return any(region.is_streamed for region in run.plan.regions)
+
+
+# Layer by layer: shared files, each on every kind of core, and every board with pools and residuals.
+
+
+@slow
+@pytest.mark.parametrize(
+    ("name", "board", "inputs"),
+    [
+        *((name, "host", 3) for name in FILES),
+        *((name, board, 1) for name in FILES for board in WHOLE[name]),
+        ("mlperf_kws", "qemu-virt-rv32", 2),
+        ("mlperf_kws", "qemu-virt-rv32v", 2),
+        ("mlperf_vww96", "qemu-virt-rv32", 2),
+        ("mlperf_vww96", "qemu-virt-rv32v256", 2),
+        ("mlperf_resnet8", "qemu-virt-rv32", 2),
+        ("mlperf_resnet8", "qemu-virt-rv32v", 2),
+        ("mlperf_resnet8", "qemu-virt-rv32v256", 2),
+    ],
+)
+def test_trained_networks_layer_by_layer(name, board, inputs):
+    exact(shared(name), board, LAYERWISE, inputs=inputs)
+
+
+@slow
+def test_the_zoo_s_largest_network_is_exact():
+    """Its topology is a trained one's, as those of most others are (tests/zoo)."""
+    exact("mobilenetv2", "host", LAYERWISE)
+
+
+@slow
+@pytest.mark.parametrize(
+    ("name", "options"), [("mlperf_kws", LAYERWISE), ("mlperf_kws", {"image": "stream"}), ("mcunet_vww5", {})]
+)
+def test_trained_networks_on_the_esp8266(name, options):
+    needs_tool("xtensa-lx106-elf-gcc")
+    needs_tool("qemu-system-xtensa")
+    run = exact(shared(name), "esp8266", options)
+    assert run.level == "emulator"
+    assert run.outcome.arena_high_water + run.outcome.stack_high_water < 80 << 10
+
+
+# In the least memory: rows stream.
+
+
+@slow
+@pytest.mark.parametrize("name", [name for name in FILES if name != DENSE])
+def test_trained_networks_in_the_least_memory(name):
+    (board,) = set(EMULATED) - set(WHOLE[name])
+    assert is_streamed(exact(shared(name), board, {"objective": "ram", "image": "stream"}))
+
+
+@slow
+@pytest.mark.parametrize(
+    ("name", "board", "image"),
+    [
+        (SQUEEZENET, "host", "stream"),
+        (SQUEEZENET, "cortex-m4", "stream"),
+        (SQUEEZENET, "cortex-m55", "overwritable"),
+        (MOBILENET, "cortex-m4", "overwritable"),
+        (MOBILENET, "cortex-m55", "stream"),
+        ("resnet8", "cortex-m4", "overwritable"),
+        ("resnet8", "cortex-m55", "stream"),
+        ("densenet", "cortex-m4", "stream"),
+    ],
+)
+def test_networks_of_branches_in_the_least_memory(name, board, image):
+    run = exact(name, board, {"objective": "ram", "image": image})
+    assert is_streamed(run) or name == MOBILENET  # whose small picture may stay whole
+
+
+ENLARGING = {OpKind.RESIZE_BILINEAR, OpKind.RESIZE_NEAREST_NEIGHBOR, OpKind.TRANSPOSE_CONV}
+
+
+@slow
+@pytest.mark.parametrize(
+    ("board", "image", "graph", "streamed"),
+    [
+        ("cortex-m4", "overwritable", upsampling.u_net(24, 4, 2, "nearest"), ENLARGING),
+        ("cortex-m55", "stream", upsampling.u_net(17, 4, 2, "half", rows=30), ENLARGING),
+        ("cortex-m4", "stream", upsampling.u_net(16, 6, 1, "transpose", rows=32), ENLARGING),
+        ("cortex-m55", "overwritable", upsampling.pyramid(32, 4, "bilinear"), ENLARGING),
+        ("cortex-m4", "overwritable", channel_moves(), set(OpKind)),
+        ("cortex-m55", "stream", channel_moves(), set(OpKind)),
+    ],
+)
+def test_networks_that_enlarge_or_move_channels_in_the_least_memory(board, image, graph, streamed, tmp_path):
+    run = exact(file_of(graph, tmp_path), board, {"objective": "ram", "image": image})
+    assert streamed & streamed_kinds([run.made])
+
+
+@slow
+@pytest.mark.parametrize("name", TOPOLOGIES)
+def test_the_topologies_that_users_bring_in_the_least_memory(name, tmp_path):
+    place = sorted(TOPOLOGIES).index(name)
+    model = file_of(drawn(name, 40 + place), tmp_path, name)
+    image = ("overwritable", "resident", "stream")[place % 2]
+    assert exact(model, EMULATED[place % 2], {"objective": "ram", "image": image}).plan.regions
+
+
+@slow
+@pytest.mark.parametrize(
+    ("model", "board", "options"),
+    [
+        ("mcunet_320k", "cortex-m4", {"image": "stream", "max_f": 1.05}),
+        ("mobilenetv2:size=32,alpha=0.35,classes=10", "host", {"image": "overwritable", "max_f": 1.05}),
+    ],
+)
+def test_networks_whose_tensors_move(model, board, options):
+    run = exact(model, board, {"objective": "ram", **options})
+    assert run.plan.moves
+    assert run.plan.arena_bytes <= 48_000
+
+
+@slow
+@pytest.mark.parametrize("board", ["cortex-m4", "cortex-m55", "qemu-virt-rv32v", "xcore"])
+def test_views_of_channels(board, tmp_path):
+    views = file_of(every_view(), tmp_path)
+    whole = exact(views, board, {"strategy": "layerwise", "objective": "cost"})
+    assert {whole.made.graph.ops[p].kind for p in whole.plan.views} == {OpKind.VIEW, OpKind.JOINED}
+    by_rows = exact(file_of(gated_halves(), tmp_path, "halves"), board, {"objective": "ram"})
+    assert by_rows.plan.views and is_streamed(by_rows)
+
+
+@slow
+@pytest.mark.parametrize("board", EMULATED)
+def test_a_gated_network_in_both_passes(board, tmp_path):
+    model = file_of(efficient_net(32, blocks=3, swish=True), tmp_path)
+    asked = {"model": model, "board": board, "options": {"objective": "ram", "max_f": 1.0}}
+    request = parse({"kind": "build", **asked})
+    once = planned(request.model, request.target, request.options)
+    twice = exact(model, board, {"objective": "ram", "max_f": 1.6})
+    assert not once.plan.second_passes and len(twice.plan.second_passes) > 1
+    assert twice.plan.arena_bytes <= once.plan.arena_bytes * 0.8
+    assert 1 < twice.plan.f <= 1.6
+    # The weights are there once, and an image of them serves either plan.
+    image = weight_image(once.graph, once.target.named(once.plan.kernels))
+    assert twice.sources.image.data == image.data
+
+
+@pytest.fixture(scope="module")
+def split_model(tmp_path_factory) -> str:
+    graph = split_network(3, residual=True, channels=18, seed=6)
+    return file_of(graph, tmp_path_factory.mktemp("split"), "split")
+
+
+@slow
+@pytest.mark.parametrize("board", ["host", "cortex-m4", "hifive1"])
+def test_a_network_whose_slices_take_the_places_of_ends(board, split_model):
+    answer = validated(split_model, board, {"objective": "ram"}, seed=3)
+    made = planned(split_model, board, PlanOptions(objective="ram"))
+    assert len(fusions(made.graph)) == 2
+    assert answer["arena_bytes"] == made.plan.arena_bytes
+
+
+@slow
+def test_an_image_of_a_split_network_is_run_by_its_plan(split_model, tmp_path):
+    request = {"model": split_model, "board": "host"}
+    for name, data in handle({"kind": "build", **request, "options": {"objective": "ram"}})["files"].items():
+        (tmp_path / name).write_bytes(data)
+    elf = tmp_path / "split.elf"
+    elf.chmod(0o755)
+    answer = handle({"kind": "profile", **request, "elf": str(elf), "plan": str(elf.with_suffix(".plan"))})
+    assert answer["exact"]
+    made = planned(split_model, "host", PlanOptions(objective="ram"))
+    assert answer["arena_bytes"] == made.plan.arena_bytes
+
+
+# In little memory.
+
+
+@slow
+@pytest.mark.parametrize(("model", "board"), [("mbv2_w035_144", "cortex-m55"), ("mcunet_vww5", "cortex-m4")])
+def test_a_network_runs_in_16_kilobytes_beside_the_stack(model, board):
+    """The first of them with its global pooling inside of a streamed region."""
+    run = exact(model, board, {"image": "stream", "ram": SMALL - GLOBALS})
+    assert run.plan.arena_bytes <= SMALL - GLOBALS
+    with built(run.made, run.sources) as image:
+        memories = size_report(image.elf.read_bytes(), run.made.target.board)
+    used = {part["name"]: part["bytes"] for memory in memories for part in memory["sections"]}
+    assert used[".nn_arena"] + used.get(".data", 0) + used.get(".bss", 0) <= SMALL
+
+
+@slow
+def test_a_streamed_network_runs_in_the_16_kilobytes_of_the_hifive1():
+    run = exact(shared("mbv2_w035_144_random"), "hifive1", {"image": "stream"})
+    assert run.outcome.stack_high_water + run.outcome.arena_high_water < SMALL
+
+
+@slow
+def test_the_command_line_shows_that_it_runs_there(capsys):
+    words = ["validate", "mcunet_vww5", "--board", "hifive1", "--image", "stream", "--tensors"]
+    assert cli.run(words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("mcunet_vww5 on hifive1 (emulated, clang")
+    assert lines[-1].startswith("EQUAL to LiteRT")
+    (touched,) = (line for line in lines if line.startswith("arena: "))
+    arena, _, stack = (int(word.replace(",", "")) for word in touched.split() if word[0].isdigit())
+    assert arena + stack < SMALL
+
+
+@slow
+def test_a_network_that_does_not_fit_there_is_told_what_binds_and_what_would_help(tmp_path, capsys):
+    out = tmp_path / "built"
+    assert cli.run(["build", "mcunet_vww5", "--board", "hifive1", "--out", str(out)]) == 1
+    error, hint = capsys.readouterr().err.splitlines()
+    assert "available on 'hifive1'" in error
+    assert "too many [PLAN]" in error
+    assert "image stream" in hint
+    assert not out.exists()
+
+
+@slow
+def test_firmware_for_the_esp32_c3_is_built(tmp_path, capsys):
+    assert cli.run(["build", "ds_cnn", "--board", "esp32-c3", "--out", str(tmp_path / "built")]) == 0
+    assert "flash" in capsys.readouterr().out
+    assert (tmp_path / "built" / "ds_cnn.bin").stat().st_size > 0
+
+
+# What the plan and the instructions of known networks must be.
+
+ARENAS = {  # bytes layer by layer without anything in place, as published for these files (PADs folded)
+    "mobilenetv2_160": 768_000,
+    "mlperf_vww96": 55_296,
+    "mcunet_320k_imagenet": 340_736,
+    "mlperf_resnet8": 49_152,
+    "mlperf_kws": 16_000,
+}
+
+
+@pytest.mark.parametrize("name", ARENAS)
+def test_the_arena_is_as_large_as_published(name):
+    options = {"strategy": "layerwise", "in_place": "none"}
+    answer = handle({"kind": "analyze", "model": shared(name), "boards": ["host"], "options": options})
+    (verdict,) = answer["boards"]
+    assert verdict["arena_bytes"] == verdict["arena_bound_bytes"] == ARENAS[name]
+
+
+def test_the_float_network_is_refused_with_a_reason():
+    with pytest.raises(UnsupportedError) as caught:
+        handle({"kind": "validate", "model": shared("mlperf_vww96_float"), "board": "host"})
+    message = str(caught.value)
+    assert "mlperf_vww96_float.tflite" in message
+    assert "float" in message
+    assert caught.value.hint
+
+
+PLAIN = 'extends = "esp8266"\n[core]\nname = "lx106"\nfamilies = ["reference"]\n'
+
+
+@slow
+def test_the_lx106_s_kernels_take_seven_tenths_of_the_plain_ones_instructions_at_most(tmp_path):
+    needs_tool("xtensa-lx106-elf-gcc")
+    needs_tool("qemu-system-xtensa")
+    plain = tmp_path / "plain8266.toml"
+    plain.write_text(PLAIN)
+
+    def counted(board: str) -> Callable[[str], int]:
+        answer = handle({"kind": "profile", "model": "resnet8", "board": board, "options": LAYERWISE})
+        rows = answer["per_operator"]
+        return lambda kind: sum(row["instructions"] for row in rows if row["operator"] == kind)
+
+    ours, plain_ones = counted("esp8266"), counted(str(plain))
+    for kind in ("CONV_2D", "ADD", "AVERAGE_POOL_2D", "FULLY_CONNECTED"):
+        assert 0 < ours(kind) <= 0.7 * plain_ones(kind), kind

@@ -1,0 +1,219 @@
+"""Every operator on every kind of core, as `validate` runs it: of int8, int16, uint8, and with state."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import recurrentnets
+import uint8nets
+import widenets
+from boardruns import file_of, validated
+from everyop import every_operator
+from graphs import STATE_KINDS
+from needs import needs_shared
+
+from buildtool.api import handle
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite import operators
+from buildtool.graph.tflite.flat import BUILTIN_NAMES
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import Activation, DType, Graph, OpKind
+from buildtool.target.catalogue import scratch_bytes, select
+from buildtool.target.registry import load_target
+from buildtool.zoo.drawn import NetBuilder
+
+slow = pytest.mark.slow
+LAYERWISE = {"strategy": "layerwise"}
+LACKING = {OpKind.ELU}  # LiteRT has no reference kernel of it, and it is a lookup as others are
+WITHOUT_CODE = {
+    OpKind.DEQUANTIZE,
+    OpKind.EXPAND_DIMS,
+    OpKind.RESHAPE,
+    OpKind.SPLIT,  # of channels it becomes slices; with two images in a batch it is one
+    OpKind.SQUEEZE,
+    OpKind.BATCH_TO_SPACE_ND,  # made of copies, or part of a convolution
+    OpKind.SPACE_TO_BATCH_ND,
+}
+
+
+def kinds(graph: Graph) -> set[OpKind]:
+    return {op.kind for op in graph.ops}
+
+
+def test_the_network_has_every_operator():
+    source = read_model(write_model(every_operator()))
+    assert kinds(source) == set(OpKind) - LACKING - STATE_KINDS
+    assert kinds(source) - kinds(rewrite(source)) <= WITHOUT_CODE
+    assert OpKind.LOOKUP in kinds(rewrite(source))
+
+
+@pytest.mark.parametrize(
+    ("board", "toolchain", "batch"),
+    [
+        ("cortex-m4", "clang", 1),  # of the other cores the fast tier asks kernel by kernel (tests/kernels)
+        pytest.param("cortex-m55", "clang", 1, marks=slow),
+        pytest.param("qemu-virt-rv32v", "clang", 1, marks=slow),
+        pytest.param("host", "", 1, marks=slow),
+        pytest.param("qemu-virt-rv32", "clang", 1, marks=slow),
+        pytest.param("host", "", 2, marks=slow),
+        pytest.param("cortex-m4", "gcc", 2, marks=slow),
+        pytest.param("cortex-m55", "gcc", 2, marks=slow),
+    ],
+)
+def test_every_operator(board, toolchain, batch, tmp_path):
+    answer = validated(file_of(every_operator(batch=batch), tmp_path), board, LAYERWISE, toolchain=toolchain)
+    assert answer["tensors_compared"] >= 36
+    assert answer["output_values"] > 80  # of some 130 that there could be
+
+
+def test_the_network_of_int16_has_every_operator_of_int16():
+    """But for the aliases' and the edges' all that the reader takes."""
+    graph = read_model(write_model(widenets.every_wide_operator()))
+    of_int16 = {str(op.kind) for op in graph.ops if DType.INT16 in _types(graph, op)}
+    edges = {"DEQUANTIZE", "RESHAPE"}
+    assert of_int16 >= {BUILTIN_NAMES[code] for code in operators.INT16} - edges - {"PADV2"}
+
+
+def _types(graph, op):
+    return {graph.tensors[t].dtype for t in (*op.inputs, *op.outputs) if t >= 0}
+
+
+@pytest.mark.parametrize(
+    ("board", "batch"),
+    [
+        ("cortex-m4", 1),
+        pytest.param("cortex-m55", 2, marks=slow),
+        pytest.param("qemu-virt-rv32", 1, marks=slow),
+    ],
+)
+def test_every_operator_of_int16(board, batch, tmp_path):
+    graph = widenets.every_wide_operator(batch=batch)
+    answer = validated(file_of(graph, tmp_path), board, LAYERWISE, toolchain="clang")
+    assert answer["tensors_compared"] >= 40
+    assert answer["output_values"] > 150  # different bytes, of 256
+
+
+@slow
+@pytest.mark.parametrize(
+    ("make", "board"),
+    [
+        (widenets.image, "host"),
+        (widenets.image, "cortex-m55"),
+        (widenets.audio, "cortex-m4"),
+        (widenets.audio, "cortex-m55"),
+    ],
+)
+def test_a_streamed_network_of_int16(make, board, tmp_path):
+    """The image comes row by row, and the plan is the one of least memory: rings, windows and sums."""
+    graph = make()
+    answer = validated(file_of(graph, tmp_path), board, {"image": "stream", "objective": "ram"})
+    made = rewrite(graph)
+    sizes = [made.tensors[t].size for t in made.activations()]
+    assert answer["arena_bytes"] < (max(sizes) if make is widenets.image else sum(sizes))
+    assert answer["output_values"] > 5
+
+
+def test_an_arena_counts_two_bytes_a_value(tmp_path):
+    """Of the same network in int16, layer by layer, twice the bytes of live tensors."""
+    graph = widenets.audio()
+    model = file_of(graph, tmp_path)
+    answer = handle({"kind": "plan", "model": model, "board": "host", "options": LAYERWISE})
+    sizes = [graph.tensors[t].elements * 2 for t in graph.activations()]
+    pairs = [a + b for a, b in itertools.pairwise(sizes)]
+    assert max(sizes) <= answer["arena_bytes"] <= max(pairs) + 64
+
+
+@slow
+@pytest.mark.parametrize(
+    ("board", "options"),
+    [("cortex-m4", {}), ("host", {"image": "stream"}), ("cortex-m55", {"objective": "ram"})],
+)
+def test_a_network_of_uint8(board, options, tmp_path):
+    answer = validated(file_of(uint8nets.small_classifier(), tmp_path), board, options, seed=1)
+    assert answer["tensors_compared"] >= 10
+    assert answer["output_values"] > 5
+
+
+@pytest.mark.parametrize(
+    ("make", "board"),
+    [
+        pytest.param(recurrentnets.every_part, "cortex-m4", marks=slow),
+        pytest.param(recurrentnets.every_part, "cortex-m55", marks=slow),
+        pytest.param(recurrentnets.wake_word, "cortex-m55", marks=slow),
+        (recurrentnets.every_part, "host"),
+    ],
+)
+def test_svdf_and_lstm_over_a_sequence_of_invokes_with_a_reset(make, board, tmp_path):
+    answer = validated(file_of(make(), tmp_path), board, LAYERWISE, inputs=4)
+    assert (answer["resets"], answer["inputs_equal"]) == (1, 4)
+    assert answer["state_bytes"] > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "toolchain"),
+    [
+        ("mlperf_kws", "clang"),
+        pytest.param("mlperf_kws", "gcc", marks=slow),
+        pytest.param("mlperf_resnet8", "gcc", marks=slow),
+    ],
+)
+def test_a_trained_network_of_either_compiler(name, toolchain):
+    model = needs_shared(f"models/{name}.tflite")
+    answer = validated(str(model), "cortex-m4", LAYERWISE, toolchain=toolchain, inputs=1)
+    assert toolchain in answer["compiler"]
+    assert answer["level"] == "emulator"
+    assert answer["tensors_compared"] >= 12
+
+
+SIMD_AT_MOST = 16  # instructions a multiplication; the plain depthwise kernel takes about 36
+
+
+@slow
+@pytest.mark.parametrize("board", ["cortex-m55", "cortex-m4", "qemu-virt-rv32", "qemu-virt-rv32v"])
+def test_a_first_layer_that_multiplies_its_one_channel_runs_on_simd_kernels(board, tmp_path):
+    """As 96x96x1 MobileNets begin: a depth multiplier of 8, stride 2, a 1 x 1 convolution."""
+    net = NetBuilder(7)
+    x = net.input((1, 24, 22, 1))
+    relu = Activation.RELU
+    y = net.conv(x, 0, kernel=(3, 3), stride=(2, 2), same=True, depth_multiplier=8, activation=relu)
+    y = net.conv(y, 16, activation=relu)
+    model = file_of(net.graph([net.softmax(net.dense(net.flatten(y), 4))]), tmp_path)
+    assert validated(model, board, LAYERWISE)["tensors_compared"] >= 4
+    request = {"kind": "profile", "model": model, "board": board, "options": LAYERWISE}
+    first = handle(request)["per_operator"][0]
+    assert first["operator"] == "CONV_2D"
+    assert first["instructions"] < SIMD_AT_MOST * first["macs"]
+
+
+# A dense layer that reads 4,000 bytes, which have to be there together: no kernel's scratch fills the arena.
+# A convolution's last rows stand beside its output.
+AUDIO_ARENA = {
+    "cortex-m4": 4720,
+    "cortex-m55": 4368,
+}  # bytes
+
+
+def spectrogram_network() -> Graph:
+    """49 x 40 features, one convolution of 10 x 8 taps, one dense layer, four words."""
+    net = NetBuilder(3, "small_audio")
+    x = net.move(OpKind.RESHAPE, net.input((1, 49 * 40)), (1, 49, 40, 1))
+    x = net.conv(x, 8, kernel=(10, 8), stride=(2, 2), same=True, activation=Activation.RELU)
+    return net.graph([net.softmax(net.dense(net.flatten(x), 4))])
+
+
+@pytest.mark.parametrize("board", sorted(AUDIO_ARENA))
+def test_a_dense_layer_of_thousands_of_inputs_takes_no_scratch(board):
+    target = load_target(board)
+    graph = spectrogram_network()
+    dense = next(op for op in graph.ops if op.kind is OpKind.FULLY_CONNECTED)
+    assert graph.tensors[dense.inputs[0]].shape[-1] == 4000
+    assert scratch_bytes(select(target, graph, dense), graph, dense) == 0
+
+
+@slow
+@pytest.mark.parametrize("board", sorted(AUDIO_ARENA))
+def test_small_audio_is_exact_in_little_more_than_its_largest_tensor(board, tmp_path):
+    answer = validated(file_of(spectrogram_network(), tmp_path), board, {"objective": "ram"})
+    assert answer["arena_bytes"] == AUDIO_ARENA[board]

@@ -1,0 +1,151 @@
+"""On emulated boards each family's kernels leave the bytes of the plain ones: from rings, over inputs."""
+
+import dataclasses
+import functools
+
+import numpy as np
+import pytest
+from boardcalls import collect, record, recording
+from extremecases import windowed as extreme
+from groupcases import depthwise_of, grouped, spread_depthwise
+from hypothesis import strategies as st
+from kernelcases import convolutions, dense, depthwise, elementwise, means, pairs, pools, seeds, tables
+from kernelcases import windowed as small
+from loaded import load_target
+from needs import needs_tool
+from paths import TESTS
+from riscvcases import deep_convolutions, depthwise_3x3, depthwise_rows, wide
+from vectorcases import large_factors
+from vectorcases import windowed as large
+from wholecalls import whole_call
+
+from buildtool.graph.types import OpKind
+
+slow = pytest.mark.slow
+
+
+@st.composite
+def taps(draw, kernels):
+    """A depthwise layer with one of these kernels: rows, columns, and how far its taps may be apart."""
+    rows, columns, most = draw(st.sampled_from(kernels))
+    dilation = (draw(st.integers(1, most)), draw(st.integers(2, most)) if most > 1 else 1)
+    return depthwise_of(np.random.default_rng(draw(seeds)), (rows, columns), dilation)
+
+
+STRATEGIES = {
+    "convolution": convolutions(),
+    "deep": deep_convolutions(),
+    "depthwise": depthwise(),
+    "depthwise_3x3": depthwise_3x3(),
+    "depthwise_rows": depthwise_rows(),
+    "dense": dense(),
+    "elementwise": elementwise(),
+    "grouped": grouped(),
+    "large factors": large_factors(),
+    "pool": pools(),
+    "spread depthwise": spread_depthwise(),
+    "table": tables(),
+    "wide": wide(),
+    **extreme,
+}
+EXTREMES = pairs((OpKind.MAXIMUM, OpKind.MINIMUM))
+OF_DSP = ("convolution", "dense", "elementwise", "pool")
+OF_MVE = ("convolution", "depthwise", "dense", "elementwise", "table", "softmax", "pool")
+KINDS = {
+    "cortex_m_dsp": {
+        **{f"small {kind}": small[kind] for kind in OF_DSP},
+        **{f"large {kind}": strategy for kind, strategy in large.items() if kind != "depthwise"},
+        "extremes": EXTREMES,
+        "grouped": grouped(),
+        "spread": taps([(3, 3, 3), (5, 5, 2), (7, 7, 2)]),
+        **extreme,
+    },
+    "cortex_m_mve": {
+        **{f"small {kind}": small[kind] for kind in OF_MVE},
+        **{f"large {kind}": strategy for kind, strategy in large.items()},
+        "extremes": EXTREMES,
+        "grouped": grouped(),
+        "one row": taps([(1, columns, 1) for columns in (5, 6, 7, 8)]),
+        "spread": taps([(3, 3, 3), (2, 3, 2), (5, 5, 2), (1, 5, 2), (4, 7, 3)]),
+        **extreme,
+    },
+    "riscv": {kind: strategy for kind, strategy in STRATEGIES.items() if kind != "spread depthwise"},
+    "riscv_v": STRATEGIES,
+    "xtensa_lx106": {
+        kind: strategy for kind, strategy in STRATEGIES.items() if kind not in ("table", "spread depthwise")
+    },
+}
+# Every core and every compiler; one core from both, because the cores' instructions are the same. Vector
+# kernels run on vector registers of either size.
+IMAGES = {
+    "cortex_m_dsp": (
+        *(("cortex-m4", "clang"), ("cortex-m4", "gcc")),
+        *(("mps2-an500", "gcc"), ("mps2-an505", "clang")),
+    ),
+    "cortex_m_mve": (("cortex-m55", "clang"), ("cortex-m55", "gcc")),
+    "riscv": (("qemu-virt-rv32", ""),),
+    "riscv_v": (("qemu-virt-rv32v", ""), ("qemu-virt-rv32v256", "")),
+    "xtensa_lx106": ((str(TESTS / "support/boards/esp8266-large.toml"), ""),),
+}
+
+
+def tools_of(family):
+    if family == "xtensa_lx106":
+        needs_tool("xtensa-lx106-elf-gcc")
+        needs_tool("qemu-system-xtensa")
+
+
+@slow
+@pytest.mark.parametrize("part", range(3))
+@pytest.mark.parametrize("family", KINDS)
+def test_every_placement_leaves_the_same_bytes(family, part):
+    """Also a convolution's scratch is what its twin and the catalogue say."""
+    tools_of(family)
+    with recording(IMAGES[family][0][0], family) as recorder:
+        for kind in sorted(KINDS[family])[part::3]:
+            assert record(recorder, KINDS[family][kind], 60) > 10, kind
+    assert any(r.twin is not None and r.formula > 0 for r in recorder.recorded)
+    for board, toolchain in IMAGES[family]:
+        recorder.check(toolchain, board)
+
+
+@functools.cache
+def mean_calls(family):
+    """Means over any axes, which take whole tensors."""
+    target, made = load_target(IMAGES[family][0][0]), []
+    collect(means(), 60, lambda case: made.append(whole_call(target, case.graph, case.inputs, len(made))))
+    found = [call for call in made if call.kernel.sources[0].startswith(family + "/")]
+    assert len(found) > 40
+    return found
+
+
+@pytest.mark.parametrize(
+    ("family", "board", "toolchain"),
+    [
+        pytest.param(
+            family, *image, marks=[slow] if image[1] == "gcc" or family in ("riscv", "xtensa_lx106") else []
+        )
+        for family, images in IMAGES.items()
+        for image in images
+    ],
+)
+def test_means_over_any_axes(family, board, toolchain):
+    tools_of(family)
+    with recording(IMAGES[family][0][0], family) as recorder:
+        firmware = recorder.firmware(toolchain, board)
+    done = firmware.run([made.call for made in mean_calls(family)])
+    for made, left in zip(mean_calls(family), done, strict=True):
+        assert made.left(left) == made.wanted
+        ((first, end),) = made.written
+        changed = left.changed()
+        assert np.all((changed >= first) & (changed < end))
+
+
+def test_a_wrong_byte_is_noticed():
+    """So the tests above can fail: the recorded calls really run on the board."""
+    with recording("cortex-m55", "cortex_m_mve") as recorder:
+        record(recorder, small["convolution"], 3)
+    first = recorder.recorded[0]
+    recorder.recorded[0] = dataclasses.replace(first, wanted=bytes([first.wanted[0] ^ 1]) + first.wanted[1:])
+    with pytest.raises(AssertionError, match=r"^1 of \d+ calls"):
+        recorder.check("clang")

@@ -1,0 +1,139 @@
+"""The kernels' sources: no warnings, nothing needed but the runtime, one public function a file."""
+
+import re
+import subprocess
+
+import pytest
+from buildtool_plugins import baremetal
+from cbuilds import family_files, kernel_objects, needed_outside, symbols, unlisted
+from ckernels import KERNELS, WARNINGS
+from needs import needs_tool
+from paths import ROOT
+
+slow = pytest.mark.slow
+M55 = ("-mcpu=cortex-m55", "-mfloat-abi=hard", "-ffreestanding", "-ffp-contract=off")
+ARM = {"clang": "--target=thumbv8.1m.main-none-eabihf", "arm-none-eabi-gcc": "-mthumb"}
+RV64 = ("--target=riscv64-unknown-elf", "-mabi=lp64", "-mcmodel=medany")
+FREESTANDING = ("-nostdlibinc", "-isystem", str(baremetal.ROOT / "include"), "-std=gnu99", "-O3")
+MEMORY = {"memcpy", "memset", "memmove"}
+# No libm, no allocator, no 64-bit division; the runtime has Arm's names for functions of memory.
+RUNTIME = {
+    "reference": MEMORY | {"__aeabi_memcpy", "__aeabi_memset", "__aeabi_memmove"},
+    "cortex_m_dsp": MEMORY | {f"__aeabi_mem{word}" for word in ("cpy", "move", "set", "clr")},
+    "cortex_m_mve": MEMORY | {f"__aeabi_mem{word}" for word in ("cpy", "move", "set", "clr4")},
+    "riscv": MEMORY,
+    "riscv_v": MEMORY,
+    "xtensa_lx106": MEMORY
+    | {f"__{word}di3" for word in ("mul", "umulsi", "ashl", "lshr", "ashr")}
+    | {f"__{word}si3" for word in ("div", "mod", "udiv", "umod")},
+}
+# Every core and every compiler appear in the slow tier; their product does not: what the front ends warn of
+# and what loops become depends on one of both at a time.
+BOARDS = [
+    pytest.param("reference", "cortex-m4", "clang"),
+    pytest.param("reference", "cortex-m4", "gcc", marks=slow),
+    pytest.param("cortex_m_dsp", "cortex-m4", "clang"),
+    pytest.param("cortex_m_dsp", "cortex-m4", "gcc", marks=slow),
+    pytest.param("cortex_m_dsp", "mps2-an500", "gcc", marks=slow),
+    pytest.param("cortex_m_dsp", "mps2-an505", "clang", marks=slow),
+    pytest.param("cortex_m_mve", "cortex-m55", "clang"),
+    pytest.param("cortex_m_mve", "cortex-m55", "gcc", marks=slow),
+    pytest.param("riscv", "qemu-virt-rv32", ""),
+    pytest.param("riscv_v", "qemu-virt-rv32v", ""),
+    pytest.param("xtensa_lx106", "esp8266", "", marks=slow),
+]
+# Cores that no emulated board has, and levels that are not the boards'.
+ELSEWHERE = [
+    pytest.param("reference", "gcc", ("-O2",), id="gcc host"),
+    pytest.param("reference", "clang", ("-O2",), id="clang host"),
+    pytest.param("reference", "arm-none-eabi-gcc", (*M55, "-O2"), id="gcc M55"),
+    pytest.param("reference", "clang", (ARM["clang"], *M55, "-O2"), id="clang M55", marks=slow),
+    pytest.param("cortex_m_mve", "clang", (ARM["clang"], *M55, "-Os"), id="clang -Os", marks=slow),
+    pytest.param("cortex_m_mve", "arm-none-eabi-gcc", (*M55, "-O1"), id="gcc -O1", marks=slow),
+    *(
+        pytest.param(family, "clang", (*flags, *FREESTANDING), id=name, marks=slow)
+        for name, family, *flags in (
+            ("rv32imc", "riscv", "--target=riscv32-unknown-elf", "-mabi=ilp32", "-march=rv32imc"),
+            ("rv64imac", "riscv", *RV64, "-march=rv64imac"),
+            ("rv64 Zve32x", "riscv_v", *RV64, "-march=rv64imac_zve32x_zvl128b"),
+        )
+    ),
+]
+
+
+def check(family, objects):
+    """What a kernel needs beyond the files that its entry lists is of the runtime; none has variables."""
+    found = {source: symbols(made) for source, made in zip(family_files(family), objects, strict=True)}
+    assert not [source.name for source, each in found.items() if each.variables]
+    assert needed_outside(family, found) <= RUNTIME[family]
+
+
+@pytest.mark.parametrize(("family", "board", "tool"), BOARDS)
+def test_no_warnings_and_nothing_needed_but_the_runtime(family, board, tool, tmp_path):
+    if family == "xtensa_lx106":
+        needs_tool("xtensa-lx106-elf-gcc")
+    check(family, kernel_objects(board, tool, family_files(family), tmp_path))
+
+
+@pytest.mark.parametrize(("family", "compiler", "flags"), ELSEWHERE)
+def test_nor_on_other_cores_and_at_other_levels(family, compiler, flags, tmp_path):
+    files, select = family_files(family), ("-mthumb",) if compiler.startswith("arm-") else ()
+    words = (*select, *WARNINGS, "-Wa,--fatal-warnings", *flags, f"-I{KERNELS / 'include'}", "-c")
+    command = [needs_tool(compiler), *words, *map(str, files)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    if "-O2" not in flags:
+        check(family, [tmp_path / f"{source.stem}.o" for source in files])
+
+
+@pytest.mark.parametrize("family", RUNTIME)
+def test_every_file_is_listed(family):
+    assert not unlisted(family)
+
+
+@pytest.mark.parametrize("family", ["reference", "cortex_m_dsp", "cortex_m_mve"])  # macros make the others'
+def test_a_file_holds_one_public_function_and_its_scratch_twin(family):
+    pattern = re.compile(r"^(?!static|__attribute__|NN_)\w[\w *]* \*?(nn_\w+)\(", re.MULTILINE)
+    for source in (KERNELS / family).glob("*.c"):
+        public = set(pattern.findall(source.read_text()))  # of some once for the core, once for its model
+        assert public - {f"{source.stem}_scratch_bytes"} == {source.stem}, source.name
+
+
+def test_assembly_names_the_functions_that_it_holds_and_their_sizes(tmp_path):
+    """So that frames are read from the code, and a linker drops what nobody calls."""
+    assembly = sorted((KERNELS / "cortex_m_mve").glob("*.S"))
+    for source, made in zip(assembly, kernel_objects("cortex-m55", "clang", assembly, tmp_path), strict=True):
+        text = source.read_text()
+        begun, ended = (set(re.findall(rf"^ +{word} +(nn_\w+)$", text, re.M)) for word in ("function", "end"))
+        found = symbols(made)
+        assert found.functions == begun, source.name
+        assert begun <= ended, source.name
+        assert all(name.startswith("nn_mve_") for name in begun)
+
+
+# ---- inputs are const: a view is read through, and only an output's becomes an address to write to -------
+
+FILES = [*(ROOT / "kernels").rglob("*.[ch]"), *(ROOT / "examples" / "third_party_target").rglob("*.c")]
+
+
+def test_only_outputs_become_writable():
+    asked_for = re.compile(r"\bnn_out_(?:data|row|pixel)\(([^,)]*)")
+    of_an_output = re.compile(r"(?:const nn_view \*|&?(?:\w+->)?)out")
+    asked = {(path.name, view) for path in FILES for view in asked_for.findall(path.read_text())}
+    assert len(asked) > 40
+    assert not {(name, view) for name, view in asked if not of_an_output.fullmatch(view)}
+
+
+def test_no_kernel_casts_the_const_of_a_view_away():
+    """nn_out_data holds the one cast from a view's data to an address that may be written to."""
+    cast = re.compile(r"\(int(?:8|16|32)_t \*\)(?:\(\w+ \*\))*\w*->data|\(u?int\w+ \*\)nn_(?:row|pixel)\(")
+    assert [path.name for path in FILES if cast.search(path.read_text())] == []
+    assert (KERNELS / "include" / "nn.h").read_text().count("(int8_t *)(uintptr_t)out->data") == 1
+
+
+def test_every_operand_of_the_interface_is_const():
+    headers = [KERNELS / "include" / "nn.h", *KERNELS.glob("*/nn_*.h")]
+    text = "".join(path.read_text() for path in headers if path.stem in ("nn", f"nn_{path.parent.name}"))
+    operands = re.findall(r"[(,]\s*((?:const )?\w+ \*)in\d?\b", text)
+    assert len(operands) > 100
+    assert set(operands) <= {"const nn_view *", "const int8_t *"}
