@@ -2,7 +2,7 @@
 
 The kernels and the SCons tools are packages of another name than their folder's: nothing called
 `kernels`, `plugins` or `site_tools` may land in site-packages. The planner's parts in C are plain shared
-libraries; where they cannot be compiled, their twins in Python do the same more slowly.
+libraries.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ from setuptools import Extension, find_packages, setup
 def compiled(source: Path) -> Extension:
     """The library `_NAME` beside NAME.c, which `buildtool.base.compiled` loads."""
     name = ".".join([*source.parent.parts, f"_{source.stem}"])
-    return Extension(name, [source.as_posix()], extra_compile_args=["-std=c99", "-O3"], optional=True)
+    return Extension(name, [source.as_posix()], extra_compile_args=["-std=c99", "-O3"])
 
 
 setup(

@@ -13,7 +13,6 @@ from buildtool.api.answers.arena import COMMON_NODES
 from buildtool.fronts.texts.table import table
 from buildtool.plan.place.arena import validate
 from buildtool.plan.place.csvfile import read_problem
-from buildtool.plan.place.native import library
 from buildtool.plan.place.solver import Result, decide, solve
 
 CAPACITY = 1_048_576
@@ -41,7 +40,6 @@ def main() -> None:
     arguments = parser.parse_args()
     files = arguments.files or sorted(FILES.glob(f"*.{CAPACITY}.csv"))
     titles = ["file", "buffers", "height", "bound", "status", "nodes", "CPU seconds"]
-    print("search in", "Python" if library() is None else "C")
     for title, capacity in ((f"within {arguments.capacity:,} bytes", arguments.capacity), ("lowest", None)):
         print(f"\n{title}")
         print(table(titles, [row(path, capacity, arguments.budget) for path in files]))

@@ -74,24 +74,23 @@ def _timed_inside(clock: Clock, run: Callable[[], Any]) -> Any:
     """Counts the parts of an answer."""
     clock.turn("start")
     from buildtool.plan import models  # before whoever takes their functions by name
-    from buildtool.plan.choose import problem
+    from buildtool.plan.choose import prepare
 
     clock.timed(models, "load_network", "read")
-    clock.timed(problem, "problem", "read")
+    clock.timed(prepare, "problem", "read")
     from buildtool.plan.assemble import layerwise, loads
     from buildtool.plan.check import check
-    from buildtool.plan.search import blocks, front, paths
+    from buildtool.plan.search import front, paths
 
     for owner, name, part in (
         (paths.Search, "least", "search"),
-        (blocks.Blocks, "none_saves", "search"),
         (paths.Search, "__init__", "search"),
         (front.Space, "ways", "search"),
         (front.Space, "cheapest", "search"),
         (front.Front, "assemble", "place"),
         (front.Front, "cheap", "place"),
         (layerwise, "plan", "place"),
-        (loads, "with_loads", "place"),
+        (loads.Loading, "plan", "place"),
         (check, "check", "check"),
     ):
         clock.timed(owner, name, part)

@@ -45,7 +45,7 @@ from buildtool.firmware.run.inputs import seeded
 from buildtool.firmware.run.levels import reality
 from buildtool.graph.types import Graph
 from buildtool.options.values import PlanOptions
-from buildtool.plan.schedule.schedule import plan_steps
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Plan
 from buildtool.target.registry import plugin as find_plugin
 from buildtool.target.types import RunRequest, RunResult
@@ -101,7 +101,7 @@ def count(model: str, board: str, how: PlanOptions, folder: Path) -> Counted:
     if difference(made.graph, 0, outcome.outputs[0], expected):
         raise SystemExit(f"{model} on {board} differs from the executor")
     by_part = _parts(_functions(firmware.elf, addresses), made, sources)
-    calls = Counter(step.op for step in plan_steps(made.plan.regions, made.graph, made.plan.image))
+    calls = Counter(Timeline.of(made.graph, made.plan.regions, made.plan.image).steps[:, 0].tolist())
     predicted = in_instructions(made.plan, made.graph, made.target.board)
     return Counted(made.plan, predicted, made.graph, total, by_operator, by_part, calls, firmware.compiler)
 

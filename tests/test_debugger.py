@@ -79,17 +79,7 @@ def test_a_debugger_shows_the_arena_and_the_region_and_lets_the_firmware_end(
     tmp_path: Path, board: str, name: str
 ) -> None:
     gdb, port, folder = needs_tool("gdb-multiarch"), free_port(), tmp_path / name
-    words = [
-        sys.executable,
-        "-m",
-        "buildtool",
-        "debug",
-        NET,
-        "--board",
-        board,
-        "--inputs",
-        "2",
-    ]
+    words = [sys.executable, "-m", "buildtool", "debug", NET, "--board", board, "--inputs", "2"]
     server, line = served([*words, "--out", str(folder), f"--port={port}"], tmp_path)
     try:
         said = talk(

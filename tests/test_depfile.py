@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from buildtool import zoo
-from buildtool.base.depfile import depfile
 from buildtool.base.errors import UsageError
+from buildtool.base.outfiles import depfile
 from buildtool.fronts.cli.commands import building
 from buildtool.fronts.cli.main import run
 
@@ -71,7 +71,7 @@ def test_the_depfile_names_the_boards_and_the_tools_files(tmp_path: Path) -> Non
     assert target == f"{tmp_path / 'stamp'}:"
     assert str(board) in files
     assert any(name.endswith("host/boards/host.toml") for name in files)
-    assert any(name.endswith("buildtool/base/depfile.py") for name in files)
+    assert any(name.endswith("buildtool/base/outfiles.py") for name in files)
     assert all(Path(name).is_absolute() for name in files)
 
 
@@ -86,9 +86,9 @@ def test_a_refused_network_leaves_what_was_there(tmp_path: Path, capsys: pytest.
 def test_a_command_that_is_killed_between_the_files_and_the_stamp_leaves_no_stamp(tmp_path: Path) -> None:
     code = """
 import os, sys
-from buildtool.base import depfile
+from buildtool.base import outfiles
 from buildtool.fronts.cli.main import run
-depfile.finish = lambda *given: os._exit(9)
+outfiles.write_stamp = lambda *given: os._exit(9)
 run(sys.argv[1:])
 """
     _, stamp = emitted(tmp_path)

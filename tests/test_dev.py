@@ -101,10 +101,17 @@ class Machine:
             self.add(name)
         self.add("python3", PYTHON)
 
-    def add_apt(self) -> None:
+    def add_apt(self, user: int = 0) -> None:
+        """apt for a user by number; root may install."""
+        (self.bin / "id").unlink()
+        self.add("id", f"#!/bin/sh\necho {user}\n")
         self.add("apt-get", APT_GET)
         self.add("apt-cache", APT_CACHE)
         self.add("dpkg", "#!/bin/sh\nexit 1\n")
+
+    def age_lists(self) -> None:
+        week_ago = time.time() - 7 * 86400
+        os.utime(self.lists / "partial", (week_ago, week_ago))
 
     def start(self, *command: str, **env: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -120,6 +127,10 @@ class Machine:
         with self.start(*command, **env) as child:
             out, err = child.communicate(timeout=HANG_SECONDS)
         return subprocess.CompletedProcess(command, child.returncode, out, err)
+
+    def verbs(self) -> list[str]:
+        """What each call of apt-get ended with, since the last time asked."""
+        return [call.split()[-1] for call in self.calls() if call.startswith("apt-get")]
 
     def calls(self) -> list[str]:
         """What the fakes were called with since the last time asked."""
@@ -256,9 +267,7 @@ def test_an_unnumbered_clang_is_taken_if_it_is_new_enough(machine: Machine) -> N
 
 def test_without_rights_it_prints_the_line_to_run(machine: Machine) -> None:
     machine.add("python3", PYTHON)
-    machine.add_apt()
-    (machine.bin / "id").unlink()
-    machine.add("id", "#!/bin/sh\necho 1000\n")
+    machine.add_apt(user=1000)
     done = machine.dev("true")
     assert done.returncode == 1
     assert f"run: sudo apt-get install -y --no-install-recommends {WANTED}\n" in done.stderr
@@ -268,8 +277,6 @@ def test_without_rights_it_prints_the_line_to_run(machine: Machine) -> None:
 def test_root_gets_the_newest_clang_that_has_its_lld(machine: Machine) -> None:
     machine.add("python3", PYTHON)
     machine.add_apt()
-    (machine.bin / "id").unlink()
-    machine.add("id", "#!/bin/sh\necho 0\n")
     done = machine.dev("true")
     assert done.returncode == 0, done.stderr
     (install,) = [call for call in machine.calls() if call.startswith("apt-get")]
@@ -280,42 +287,28 @@ def test_the_models_of_cores_are_installed_beside_a_clang_that_is_there(machine:
     machine.add_tools()
     machine.add_apt()
     machine.env["OFFERED"] += " llvm-22"
-    (machine.bin / "id").unlink()
-    machine.add("id", "#!/bin/sh\necho 0\n")
     assert machine.dev("true").returncode == 0
-    assert [call.split()[-1] for call in machine.calls() if call.startswith("apt-get")] == ["llvm-22"]
+    assert machine.verbs() == ["llvm-22"]
 
 
-def test_lists_are_updated_only_when_they_know_no_package(machine: Machine) -> None:
+@pytest.mark.parametrize(("old", "env"), [(False, {"OLD_LISTS": "yes"}), (True, {})], ids=["unknown", "old"])
+def test_lists_that_know_no_package_or_are_old_are_updated_once(
+    machine: Machine, old: bool, env: dict[str, str]
+) -> None:
+    """Before a clang is chosen from them."""
     machine.add("python3", PYTHON)
     machine.add_apt()
-    (machine.bin / "id").unlink()
-    machine.add("id", "#!/bin/sh\necho 0\n")
-    assert machine.dev("true", OLD_LISTS="yes").returncode == 0
-    verbs = [call.split()[-1] for call in machine.calls() if call.startswith("apt-get")]
-    assert verbs == ["update", "gcc"]
-
-
-def test_old_lists_are_updated_once_before_a_clang_is_chosen_from_them(machine: Machine) -> None:
-    machine.add("python3", PYTHON)
-    machine.add_apt()
-    (machine.bin / "id").unlink()
-    machine.add("id", "#!/bin/sh\necho 0\n")
-    week_ago = time.time() - 7 * 86400
-    os.utime(machine.lists / "partial", (week_ago, week_ago))
-    assert machine.dev("true").returncode == 0
-    verbs = [call.split()[-1] for call in machine.calls() if call.startswith("apt-get")]
-    assert verbs == ["update", "gcc"]
+    if old:
+        machine.age_lists()
+    assert machine.dev("true", **env).returncode == 0
+    assert machine.verbs() == ["update", "gcc"]
 
 
 def test_old_lists_serve_where_they_cannot_be_updated(machine: Machine) -> None:
     machine.add("python3", PYTHON)
     machine.add_apt()
     machine.add("apt-get", APT_GET.replace("*update) :", "*update) exit 100 :"))
-    (machine.bin / "id").unlink()
-    machine.add("id", "#!/bin/sh\necho 0\n")
-    week_ago = time.time() - 7 * 86400
-    os.utime(machine.lists / "partial", (week_ago, week_ago))
+    machine.age_lists()
     done = machine.dev("true")
     assert done.returncode == 0, done.stderr
     assert "the old ones are used" in done.stderr
@@ -334,8 +327,6 @@ def test_a_folder_that_may_not_be_written_is_said_plainly(machine: Machine) -> N
 def test_a_missing_venv_module_comes_from_apt(machine: Machine) -> None:
     machine.add_tools()
     machine.add_apt()
-    (machine.bin / "id").unlink()
-    machine.add("id", "#!/bin/sh\necho 0\n")
     assert machine.dev("true", NO_VENV="yes").returncode == 0
     assert any(call.endswith("python3-venv") for call in machine.calls())
 
@@ -370,8 +361,6 @@ def test_two_calls_at_once_set_up_once(machine: Machine) -> None:
 def served(ready: Machine) -> Machine:
     """A machine that is set up, where apt installs what is asked for."""
     ready.add_apt()
-    (ready.bin / "id").unlink()
-    ready.add("id", "#!/bin/sh\necho 0\n")
     return ready
 
 

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from daemons import eventually
+from daemons import eventually, is_running
 
 from buildtool.base import scratch
 
@@ -36,14 +36,6 @@ figures.sizes = figures.sizes._replace(run=sizes)
 sys.argv = ["buildtool", "sizes", "x.elf", "-b", "host"]
 cli.main()
 """
-
-
-def is_running(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux: /proc, signals of parents")

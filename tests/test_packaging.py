@@ -7,6 +7,7 @@ import subprocess
 import sys
 import sysconfig
 import tomllib
+import zipfile
 from importlib.metadata import requires, version
 from pathlib import Path
 
@@ -88,6 +89,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, checkout)
     (made,) = folder.glob("*.whl")
     return made
+
+
+@pytest.mark.slow
+def test_a_wheel_brings_all_of_the_planners_c(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as made:
+        libraries = {Path(name).name.partition(".")[0] for name in made.namelist() if name.endswith(".so")}
+    assert libraries == {f"_{path.stem}" for path in (ROOT / "buildtool").rglob("*.c")}
 
 
 @pytest.mark.slow

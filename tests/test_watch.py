@@ -5,28 +5,22 @@ import threading
 
 import pytest
 from daemons import eventually, running
-from zeronet import Net
+from zeronet import small
 
-from buildtool.client import events
+from buildtool.daemon import events
 from buildtool.fronts.cli import main as cli
 from buildtool.fronts.cli import watch
-from buildtool.graph.tflite.writer import write_model
 
 
 class Ended(Exception):
     """Ends the rounds of a watch as Ctrl-C does."""
 
 
-def model(channels):
-    net = Net((1, 8, 8, 3))
-    return write_model(net.graph(net.dense(net.mean(net.conv(net.inputs[0], channels, (3, 3))), 4)))
-
-
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     folder = tmp_path / "project"
     folder.mkdir()
-    (folder / "net.tflite").write_bytes(model(8))
+    (folder / "net.tflite").write_bytes(small(8))
     (folder / "mine.toml").write_text('extends = "base.toml"\n')
     (folder / "base.toml").write_text('extends = "cortex-m4"\n')
     monkeypatch.chdir(folder)
@@ -58,10 +52,10 @@ def rounds(monkeypatch, capsys, words, saves):
 @pytest.mark.parametrize("daemon", ["off", "require"])
 def test_every_save_is_planned_and_told_of_between_two_lines(project, tmp_path, monkeypatch, capsys, daemon):
     saves = [
-        lambda: (project / "net.tflite").write_bytes(model(16)),
+        lambda: (project / "net.tflite").write_bytes(small(16)),
         lambda: (project / "net.tflite").write_bytes(b"not a model"),
         lambda: (project / "base.toml").write_text('extends = "cortex-m55"\n'),
-        lambda: (project / "net.tflite").write_bytes(model(24)),
+        lambda: (project / "net.tflite").write_bytes(small(24)),
     ]
     with running(tmp_path) as found:
         lines = rounds(monkeypatch, capsys, ["--json", "--daemon", daemon], saves)
@@ -90,7 +84,7 @@ def test_every_save_is_planned_and_told_of_between_two_lines(project, tmp_path, 
 
 def test_people_read_what_it_is_and_what_it_was(project, monkeypatch, capsys):
     saves = [
-        lambda: (project / "net.tflite").write_bytes(model(16)),
+        lambda: (project / "net.tflite").write_bytes(small(16)),
         lambda: (project / "net.tflite").write_bytes(b"no"),
     ]
     first, second, third = rounds(monkeypatch, capsys, ["--daemon", "off"], saves)
@@ -105,11 +99,11 @@ def test_a_touch_and_other_files_start_no_round(project):
     try:
         (project / "net.tflite").touch()
         assert not files._is_changed()
-        (project / "net.tflite").write_bytes(model(8))
+        (project / "net.tflite").write_bytes(small(8))
         assert not files._is_changed()
         (project / "other").write_text("")
         assert not files._is_changed()
-        (project / "part").write_bytes(model(9))
+        (project / "part").write_bytes(small(9))
         (project / "part").replace(project / "net.tflite")
         assert files._is_changed() and not files._is_changed()
         (project / "net.tflite").unlink()
@@ -119,9 +113,9 @@ def test_a_touch_and_other_files_start_no_round(project):
 
 
 def test_a_network_file_system_is_looked_at_and_that_is_said_once(project, monkeypatch, capsys):
-    monkeypatch.setattr(watch, "file_system", lambda folder: "nfs")
+    monkeypatch.setattr(events, "file_system", lambda folder: "nfs")
     assert "nfs" in events.FOREIGN
-    saves = [lambda: (project / "net.tflite").write_bytes(model(16))]
+    saves = [lambda: (project / "net.tflite").write_bytes(small(16))]
     first, second = rounds(monkeypatch, capsys, ["--daemon", "off"], saves)
     (told,) = (line for line in first if f"no events for {project}:" in line)
     assert "(nfs) sends no events" in told

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from buildtool.base.errors import BuildtoolError, InternalError, from_exception
+
 if TYPE_CHECKING:
     from buildtool.base.session import Session
-    from buildtool.base.store.cache import Cache
 
 
 def handle(request: Mapping[str, Any], session: Session | None = None) -> dict[str, Any]:
@@ -57,15 +58,18 @@ def answered(request: Mapping[str, Any], session: Session, use: str = "on") -> d
         return handle(request, session)
     finally:
         session.keeper = keeper
-        finish(keeper)
+        registry = sys.modules.get("buildtool.target.registry")  # not loaded: no plugin was asked for
+        if registry is not None and registry.uses_others():
+            keeper.unmake()  # a plugin had a part in it whose code no key knows
+        keeper.flush()
 
 
-def finish(keeper: Cache) -> None:
-    """Writes down what a request has made, unless a plugin had a part in it whose code no key knows."""
-    registry = sys.modules.get("buildtool.target.registry")  # not loaded: no plugin was asked for
-    if registry is not None and registry.uses_others():
-        keeper.unmake()
-    keeper.flush()
+def told_of(error: BaseException) -> BuildtoolError:
+    """The error that tells a client of an exception; the trace of a fault of ours goes to whoever watches."""
+    told = from_exception(error)
+    if isinstance(told, InternalError):
+        print(told.trace, file=sys.stderr, flush=True)
+    return told
 
 
 def subject(request: Mapping[str, Any]) -> str:

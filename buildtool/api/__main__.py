@@ -6,32 +6,25 @@ import os
 import sys
 from typing import Any
 
+from buildtool.api import answered, kept_session, told_of
 from buildtool.base import wire
-from buildtool.base.errors import InternalError, ToolError, from_exception
+from buildtool.base.errors import ToolError, to_data
 from buildtool.base.session import Session
 
 
 def _respond(message: dict[str, Any], session: Session) -> dict[str, Any]:
-    from buildtool.api import answered
-
     try:
         request = message.get("request")
         if not isinstance(request, dict):
             raise ToolError("a message holds no request")
         answer = answered(request, session, str(message.get("cache", "on")))
-        return {"protocol": wire.PROTOCOL, "answer": answer}
+        return {"answer": answer}
     except Exception as error:
-        told = from_exception(error)
-        if isinstance(told, InternalError):
-            # Our own fault: the trace goes to whoever watches, the client gets an error and goes on.
-            print(told.trace, file=sys.stderr, flush=True)
-        return wire.error_message(told)
+        return {"error": to_data(told_of(error))}
 
 
 def main() -> int:
     """Answers frames from standard input on standard output; 0 at its end, 1 for a broken frame."""
-    from buildtool.api import kept_session
-
     # Whatever a library prints must not get between the frames.
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

@@ -7,130 +7,76 @@ which the linker takes what is used, and the names of the emitted files follow f
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from buildtool.api.requests.kinds import Describe
-from buildtool.api.requests.parts import Flashing
+from buildtool.api.requests.parts import AS_BIN, Flashing
 from buildtool.base.modes import Requantise
-from buildtool.base.session import Session
 from buildtool.firmware.depends import Origins
 from buildtool.firmware.linkmap import MAP_FLAG
-from buildtool.options.values import TargetChoice
 from buildtool.target.debugging import RENAMES
-from buildtool.target.types import Board, LinkerScript, Target, Toolchain
 
 if TYPE_CHECKING:
-    from buildtool.schema.builds import (
-        DescribeAnswer,
-        NetworkFiles,
-        Place,
-        Script,
-        Slot,
-        Source,
-        SourceGroup,
-        Tools,
-    )
+    from buildtool.api.requests.kinds import Describe
+    from buildtool.base.session import Session
+    from buildtool.options.values import TargetChoice
+    from buildtool.schema.builds import DescribeAnswer, NetworkFiles, Place, Slot, Source, SourceGroup, Tools
+    from buildtool.target.types import Board, Target, Toolchain
 
 EMITTED = "emitted"  # the root of what `emit` gives for a network: a folder that the build chooses
 # Of any compiler: fused multiply-adds would round otherwise than the reference.
 EXACT = ("-ffp-contract=off",)
 
 
-@dataclass(frozen=True)
-class _Subject:
-    """What is described: a board with its tools and sources.
-
-    `library`: a folder of somebody else's kernels, "" for none; `threads`,
-    `weights_in` and `arena_in`: as asked for.
-    """
-
-    origins: Origins
-    tools: Toolchain
-    library: str
-    threads: int | None
-    weights_in: str | None
-    arena_in: str | None
-    requantise: Requantise
-
-    @property
-    def target(self) -> Target:
-        """The board and its kernels."""
-        return self.origins.target
-
-
 def answer(request: Describe, session: Session) -> DescribeAnswer:
-    """The answer to a `describe` request."""
+    """The answer to a `describe` request: for a board, and for a network of which only the name counts."""
     from buildtool.base.identity import code_digest
     from buildtool.emit.ctext import identifier
-    from buildtool.plan.models import net_name
-
-    net = request.name or (identifier(net_name(request.model)) if request.model else "")
-    digest = session.remember("code digest", (), code_digest)
-    return _described(_subject(request.target, session), net, digest, request.flashing)
-
-
-def _subject(choice: TargetChoice, session: Session) -> _Subject:
-    from buildtool.firmware.tools import toolchain
-    from buildtool.target.choice import load_target
-
-    target = load_target(choice, session)
-    origins, tools = Origins.of(choice, target), toolchain(choice, target)
-    memories = (choice.weights_in, choice.arena_in)
-    return _Subject(origins, tools, choice.cmsis_nn, choice.threads, *memories, choice.requantise)
-
-
-def _described(subject: _Subject, net: str, digest: str, flashing: Flashing) -> DescribeAnswer:
-    """The answer for a board, and for the network `net` ("": without one)."""
     from buildtool.firmware.flashing.files import check
     from buildtool.firmware.tools import harness as harness_of
+    from buildtool.firmware.tools import toolchain
+    from buildtool.plan.models import net_name
+    from buildtool.target.choice import load_target
     from buildtool.target.kernels import all_kernel_sources, kernel_includes
 
-    board, tools = subject.target.board, subject.tools
+    choice, flashing = request.target, request.flashing
+    net = request.name or (identifier(net_name(request.model)) if request.model else "")
+    target = load_target(choice, session)
+    board, origins, tools = target.board, Origins.of(choice, target), toolchain(choice, target)
     check(board, flashing.formats, signed=flashing.sign is not None)
-    harness, roots = harness_of(subject.origins.plugin, board, tools), _Roots(subject)
+    harness, roots = harness_of(origins.plugin, board, tools), _Roots(origins.folders(choice.cmsis_nn))
     emitted = _emitted("")
-    kernels = list(map(roots.place, kernel_includes(subject.target)))
+    kernels = list(map(roots.place, kernel_includes(target)))
     own = [roots.place(Path(folder)) for folder in tools.includes]
     testing = list(map(roots.place, harness.includes))
     groups = [
-        _group("kernels", True, kernels, _sources(roots, all_kernel_sources(subject.target), True)),
+        _group("kernels", True, kernels, _sources(roots, all_kernel_sources(target), True)),
         _group("startup", True, [*own, *kernels], _sources(roots, map(Path, tools.objects))),
         _group("harness", False, [emitted, *own, *kernels, *testing], _sources(roots, harness.sources)),
     ]
     if net:
         groups.append(_group("network", False, [emitted, *kernels], _network_sources(net)))
+    script = tools.script
     return {
         "board": board.name,
         "roots": roots.named,
-        "tools": _tools(tools, subject.target),
-        "script": _script(tools.script),
+        "tools": _tools(tools, target),
+        "script": {"name": script.name, "data": script.data, "flag": script.flag} if script else None,
         "groups": groups,
         "library": ["network", "kernels"],
         "image": ["harness", "startup"],
         "network": _files(net, board, flashing) if net else None,
-        "commands": _commands(subject, flashing),
-        "depends": list(map(roots.place, subject.origins.files())),
-        "digest": digest,
+        "commands": _commands(choice, flashing),
+        "depends": list(map(roots.place, origins.files())),
+        "digest": session.remember("code digest", (), code_digest),
     }
-
-
-def emitted_names(net: str) -> list[str]:
-    """The files that `emit` gives for a network of this name, whatever it is and however it runs."""
-    endings = (".c", ".h", ".plan", "_arena.json", "_quantization.h", "_weights.S", "_weights.bin")
-    return [*(net + ending for ending in endings), "harness_net.h"]
-
-
-# ---- parts ---------------------------------------------------------------------------------------
 
 
 class _Roots:
     """Folders by name, and places below them."""
 
-    def __init__(self, subject: _Subject) -> None:
-        folders = subject.origins.folders(subject.library)
+    def __init__(self, folders: Mapping[str, Path]) -> None:
         self._folders = {name: folder.resolve() for name, folder in folders.items()}
         self.named = {name: str(folder) for name, folder in self._folders.items()}
 
@@ -165,14 +111,10 @@ def _sources(roots: _Roots, files: Iterable[Path], folders: bool = False) -> lis
 
 
 def _network_sources(net: str) -> list[Source]:
-    weights = f"{net}_weights"
+    image = _emitted(f"{net}_weights.bin")
     return [
         {"file": _emitted(f"{net}.c"), "object": f"{net}.o", "reads": []},
-        {
-            "file": _emitted(f"{weights}.S"),
-            "object": f"{weights}.o",
-            "reads": [_emitted(f"{weights}.bin")],
-        },
+        {"file": _emitted(f"{net}_weights.S"), "object": f"{net}_weights.o", "reads": [image]},
     ]
 
 
@@ -195,20 +137,15 @@ def _tools(tools: Toolchain, target: Target) -> Tools:
     }
 
 
-def _script(script: LinkerScript | None) -> Script | None:
-    if script is None:
-        return None
-    return {"name": script.name, "data": script.data, "flag": script.flag}
-
-
 def _files(net: str, board: Board, flashing: Flashing) -> NetworkFiles:
+    """The files of a network of this name, whatever it is and however it runs."""
     from buildtool.firmware.flashing.files import suffixes
 
+    emitted = (".c", ".h", ".plan", "_arena.json", "_quantization.h", "_weights.S", "_weights.bin")
     endings = suffixes(board, flashing.formats, signed=flashing.sign is not None)
-
     return {
         "net": net,
-        "emitted": emitted_names(net),
+        "emitted": [*(net + ending for ending in emitted), "harness_net.h"],
         "plan": f"{net}.plan",
         "library": f"lib{net}.a",
         "image": f"{net}.elf",
@@ -222,49 +159,28 @@ def _files(net: str, board: Board, flashing: Flashing) -> NetworkFiles:
     }
 
 
-def _flashed(flashing: Flashing) -> list[str]:
-    """Words for the files for flash; none for those that are written anyway."""
-    words = [] if flashing == Flashing() else [f"--format={name}" for name in flashing.formats]
-    if flashing.sign is not None:
-        words += [f"--sign={flashing.sign.path}", f"--image-version={flashing.version}"]
-    return words
-
-
-def _commands(subject: _Subject, flashing: Flashing) -> dict[str, list[str | Slot]]:
+def _commands(choice: TargetChoice, flashing: Flashing) -> dict[str, list[str | Slot]]:
     """Command lines of buildtool; `sizes` writes the files for flash and the report to the folder `out`."""
 
-    def slot(name: str) -> Slot:
-        return {"slot": name}
+    def slot(flag: str, name: str) -> list[str | Slot]:
+        return [flag, {"slot": name}]
 
-    kernels: list[str | Slot] = ["--cmsis-nn", slot("cmsis_nn")] if subject.library else []
-    if subject.requantise is not Requantise.EXACT:
-        kernels += ["--requantise", str(subject.requantise)]
-    shared = ["--threads", str(subject.threads)] if subject.threads is not None else []
-    shared += ["--weights-in", subject.weights_in] if subject.weights_in is not None else []
-    shared += ["--arena-in", subject.arena_in] if subject.arena_in is not None else []
-    run: list[str | Slot] = [
-        slot("model"),
-        "--board",
-        slot("board"),
-        *kernels,
-        *shared,
-        "--elf",
-        slot("image"),
-        "--plan",
-        slot("plan"),
-    ]
+    # the files for flash: no words for those that are written anyway
+    flashed = [] if flashing == AS_BIN else [f"--format={name}" for name in flashing.formats]
+    if flashing.sign is not None:
+        flashed += [f"--sign={flashing.sign.path}", f"--image-version={flashing.version}"]
+    run: list[str | Slot] = [{"slot": "model"}, *slot("--board", "board")]
+    run += slot("--cmsis-nn", "cmsis_nn") if choice.cmsis_nn else []
+    if choice.requantise is not Requantise.EXACT:
+        run += ["--requantise", str(choice.requantise)]
+    for flag in ("--threads", "--weights-in", "--arena-in"):
+        value = getattr(choice, flag[2:].replace("-", "_"))
+        run += [flag, str(value)] if value is not None else []
+    run += [*slot("--elf", "image"), *slot("--plan", "plan")]
     return {
-        "sizes": [
-            "sizes",
-            slot("image"),
-            "--board",
-            slot("board"),
-            *_flashed(flashing),
-            "--out",
-            slot("out"),
-        ],
+        "sizes": [*slot("sizes", "image"), *slot("--board", "board"), *flashed, *slot("--out", "out")],
         "profile": ["profile", *run],
         "validate": ["validate", *run],
-        "debug": ["debug", *run, "--out", slot("session")],
-        "flash": ["flash", *run, "--out", slot("out")],
+        "debug": ["debug", *run, *slot("--out", "session")],
+        "flash": ["flash", *run, *slot("--out", "out")],
     }

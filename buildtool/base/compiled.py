@@ -1,33 +1,34 @@
-"""The parts of the planner that are in C: plain shared libraries beside their twins in Python.
-
-Each is compiled where the package is built; where that was not possible, or BUILDTOOL_PURE_PYTHON is set,
-its twin does the same more slowly. A twin and its C give equal answers, which tests compare.
-"""
+"""The planner's parts in C: plain shared libraries, which a wheel brings and `./dev` builds."""
 
 from __future__ import annotations
 
 import ctypes
-import os
+from collections.abc import Mapping
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
+from typing import Any
 
-SWITCH = "BUILDTOOL_PURE_PYTHON"  # an environment variable: not empty, nothing in C is used
+from buildtool.base.errors import ToolError
 
 
-def load(module: str, name: str, abi: int, path: Path | None = None) -> ctypes.CDLL | None:
-    """The library `_NAME` beside the file of a module; None where there is none of this ABI.
+def load(module: str, name: str, abi: int, functions: Mapping[str, tuple[Any, ...]]) -> ctypes.CDLL:
+    """The library `_NAME` beside the file of a module. `functions`: result and arguments, as ctypes has them.
 
-    It tells its own by a function `NAME_abi`. `path`: the library itself, wherever it is.
+    The library gives its ABI by a function `NAME_abi`. ToolError where there is no library of this ABI.
     """
-    if path is None and os.environ.get(SWITCH):
-        return None
-    beside = Path(module).parent
-    for candidate in [path] if path else [beside / f"_{name}{suffix}" for suffix in EXTENSION_SUFFIXES]:
+    for suffix in EXTENSION_SUFFIXES:
         try:
-            found = ctypes.CDLL(str(candidate))
-            own = getattr(found, f"{name}_abi")
+            library = ctypes.CDLL(str(Path(module).with_name(f"_{name}{suffix}")))
+            own = getattr(library, f"{name}_abi")
         except (OSError, AttributeError):  # not there, not loadable here, or not this library
             continue
         if own() == abi:
-            return found
-    return None
+            for function, (result, *arguments) in functions.items():
+                getattr(library, function).restype = result
+                getattr(library, function).argtypes = arguments
+            return library
+    raise ToolError(
+        f"the planner's part in C, '_{name}', is missing, or belongs to another version",
+        path=str(Path(module).parent),
+        hint="in a checkout run ./dev, which builds it; elsewhere install the wheel for this system again",
+    )

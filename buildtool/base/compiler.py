@@ -8,8 +8,10 @@ what it says is part of what it is, together with the contents of all files that
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
+import itertools
 import os
 import re
 import shutil
@@ -43,8 +45,9 @@ VARIABLES = (
 )
 _SECONDS = 120.0
 _SCRIPT_BYTES = 1 << 20  # of a script that are looked at
+_MOST_SPACES = 16  # in the path of a compiler's file
 _YOUNG_NS = 50_000_000  # clocks of files run behind by up to a tick of the kernel's
-_LIBRARIES = re.compile(r"^\s*(?:\S+ => )?(/\S+) \(0x", re.MULTILINE)
+_LIBRARIES = re.compile(r"^\s*(?:\S+ => )?(/.+) \(0x", re.MULTILINE)
 _SEARCHED = re.compile(r"#include <\.\.\.> search starts here:\n(.*?)\nEnd of search list", re.DOTALL)
 _DEPENDENCY = re.compile(r"(?:\\[ #\\]|\$\$|[^\s\\$])+|\\(?!\n)")
 
@@ -145,8 +148,7 @@ def _named_programs(text: str, path: str) -> Iterator[str]:
         match = re.match(r' ?"?([^"\s|]+)', line) if line.startswith((" ", '"')) else None
         match = match or re.match(r"COLLECT_(?:GCC|LTO_WRAPPER)=(\S+)", line)
         found = shutil.which(match[1], path=path) if match else None
-        if found:
-            yield found
+        yield from [found] if found else itertools.islice(_spaced_files(line), 1)
 
 
 def _named_files(text: str) -> Iterator[str]:
@@ -157,6 +159,18 @@ def _named_files(text: str) -> Iterator[str]:
     words |= {line.partition(": ")[2].strip() for line in text.splitlines()}  # "Configuration file: /a b.cfg"
     words |= {word.partition("=")[2] for word in words}
     yield from (word for word in words if word.startswith("/") and os.path.isfile(word))  # noqa: PTH113
+    for line in text.splitlines():
+        yield from _spaced_files(line)
+
+
+def _spaced_files(line: str) -> Iterator[str]:
+    """The files that a line names, also those with spaces in their paths: GCC's -v quotes none."""
+    for start in (match.start() for match in re.finditer(r"(?<![^\s=\"'])/", line)):
+        ends = [start + match.start() for match in re.finditer(r"[\s\"]|$", line[start:])]
+        names = [line[start:end] for end in ends[:_MOST_SPACES]]
+        found = next((name for name in names if os.path.isfile(name)), None)  # noqa: PTH113
+        if found is not None:
+            yield found
 
 
 def _named_by_scripts(files: Iterable[str]) -> set[str]:
@@ -172,7 +186,7 @@ def _named_by_scripts(files: Iterable[str]) -> set[str]:
                 text = file.read(_SCRIPT_BYTES) if file.read(2) == b"#!" else b""
         except OSError:
             continue
-        words = re.findall(rb"/[^\s\"'`;|&<>(){}$=:,]+", text)
+        words = re.findall(rb"/[^\s\"'`;|&<>(){}$=:,]+", text) + re.findall(rb"[\"'](/[^\"'\n]+)[\"']", text)
         new = {os.path.realpath(word.decode(errors="surrogateescape")) for word in words} - found
         new = {path for path in new if os.path.isfile(path)}  # noqa: PTH113
         found |= new
@@ -203,13 +217,29 @@ def _libraries(programs: Mapping[str, str], variables: Mapping[str, str]) -> set
             return ""
         return "\n".join(_LIBRARIES.findall(done.stdout))
 
-    seen, found = known_files(), set()
+    seen, found = known_files(), set[str]()
     known = "/etc/ld.so.cache"
-    how = seen.digest(known) if Path(known).is_file() else ""
-    how = f"libraries {how} {variables.get('LD_LIBRARY_PATH', '')}"
+    searched = _there(variables.get("LD_LIBRARY_PATH", "").split(":"))
+    how = [seen.digest(known) if Path(known).is_file() else "", variables.get("LD_PRELOAD", ""), *searched]
     for program, content in programs.items():
-        found |= set(seen.of_content(program, content, listed, how).split("\n")) - {""}
+        # Toolchains have libraries of their own there.
+        text = "\0".join([*how, *_there([f"{Path(program).parent}/../lib"])])
+        loaded: list[str] = []
+        # Once more for what is loaded: another library of the same name may load others.
+        for _ in range(2):
+            text += "\0".join(f"{name} {seen.digest(name)}" for name in loaded if Path(name).is_file())
+            asked = hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
+            loaded = seen.of_content(program, content, listed, f"libraries {asked}").split("\n")
+        found |= {*loaded} - {""}
     return found
+
+
+def _there(folders: Iterable[str]) -> Iterator[str]:
+    """The folders, and the names of the libraries in them."""
+    for folder in filter(None, folders):
+        yield folder
+        with contextlib.suppress(OSError):
+            yield from sorted(name for name in os.listdir(folder) if ".so" in name)  # noqa: PTH208
 
 
 def _folders(text: str) -> tuple[str, ...]:

@@ -87,14 +87,11 @@ class BuildtoolError(Exception):
         hint: str | Hint | Sequence[Hint] = "",
     ) -> None:
         super().__init__(text)
-        self.text = text
-        self.path = path
-        self.line = line
-        self.column = column
-        self.operator = operator
-        self.tensor = tensor
-        self.option = option
-        self.hints = _hints(hint)
+        self.text, self.path, self.line, self.column = text, path, line, column
+        self.operator, self.tensor, self.option = operator, tensor, option
+        if isinstance(hint, str):
+            hint = [Hint(hint)] if hint else []
+        self.hints = (hint,) if isinstance(hint, Hint) else tuple(hint)
 
     @property
     def hint(self) -> str:
@@ -237,18 +234,18 @@ def to_data(error: BuildtoolError) -> ErrorData:
 
 def from_data(data: Mapping[str, Any]) -> BuildtoolError:
     """The exception that `to_data` described, of the class that has its code; strange values are text."""
-    classes: tuple[type[BuildtoolError], ...] = (BuildtoolError, *BuildtoolError.__subclasses__())
-    known = {cls.code: cls for cls in classes}
-    words = {name: str(data.get(name, "")) for name in ("path", "operator", "tensor", "option")}
+    known = {cls.code: cls for cls in BuildtoolError.__subclasses__()}
     code = str(data.get("code", "")) or BuildtoolError.code
-    hints = data.get("hints")
-    found = [_hint(item) for item in hints if isinstance(item, Mapping)] if isinstance(hints, list) else []
-    error = known.get(code, BuildtoolError)(str(data.get("text", "")), hint=found)
-    for name, word in words.items():
-        setattr(error, name, word)
-    line, column = data.get("line"), data.get("column")
-    error.line, error.column = line if isinstance(line, int) else 0, column if isinstance(column, int) else 0
+    error = known.get(code, BuildtoolError)(str(data.get("text", "")))
     error.code = code
+    for name in ("path", "operator", "tensor", "option"):
+        setattr(error, name, str(data.get(name, "")))
+    for name in ("line", "column"):
+        number = data.get(name)
+        setattr(error, name, number if isinstance(number, int) else 0)
+    hints = data.get("hints")
+    found = [hint for hint in hints if isinstance(hint, Mapping)] if isinstance(hints, list) else []
+    error.hints = tuple(map(_hint, found))
     return error
 
 
@@ -279,19 +276,10 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"did you mean '{close[0]}'?" if close else "known: " + ", ".join(names)
 
 
-def _hints(hint: str | Hint | Sequence[Hint]) -> tuple[Hint, ...]:
-    if isinstance(hint, Hint):
-        return (hint,)
-    if isinstance(hint, str):
-        return (Hint(hint),) if hint else ()
-    return tuple(hint)
-
-
 def _hint(data: Mapping[str, Any]) -> Hint:
     settings = data.get("settings")
-    pairs = settings.items() if isinstance(settings, Mapping) else ()
-    return Hint(str(data.get("text", "")), tuple((str(option), _plain(value)) for option, value in pairs))
-
-
-def _plain(value: object) -> Value:
-    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+    pairs: list[tuple[str, Value]] = []
+    for option, value in settings.items() if isinstance(settings, Mapping) else ():
+        is_plain = value is None or isinstance(value, str | int | float)
+        pairs.append((str(option), value if is_plain else str(value)))
+    return Hint(str(data.get("text", "")), tuple(pairs))

@@ -48,7 +48,8 @@ class File:
         try:
             yield
         except OSError as error:
-            text = f"cannot read {what}: {_reason(error)}"
+            missing = isinstance(error, FileNotFoundError)
+            text = f"cannot read {what}: {'there is no such file' if missing else error.strerror}"
             raise UsageError(text, path=self.path, hint="check the path") from error
         except ValueError:  # a null character
             raise UsageError(f"cannot read {what}: this is not a path", path=repr(self.path)) from None
@@ -99,10 +100,6 @@ class File:
 
     def _too_large(self, most: int) -> ModelError:
         return ModelError(f"the file has more than {most} bytes", path=self.path)
-
-
-def _reason(error: OSError) -> str:
-    return "there is no such file" if isinstance(error, FileNotFoundError) else str(error.strerror)
 
 
 Named = str | File  # a network of the zoo or a known board by its name, or a file

@@ -8,11 +8,12 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 ENTRY_POINTS = "buildtool.targets"  # the group under which packages offer boards
-_OURS = (".py", ".c", ".h", ".toml")  # planner, emitter and what is recorded; the search is in C
+# Planner, emitter and what is recorded; the search is in C, whose libraries (buildtool/base/compiled.py) may
+# be older or newer than their sources.
+_OURS = (".py", ".c", ".h", ".toml", ".so", ".pyd")
 _DATA = (".py", ".toml")  # boards, kernel catalogues with their costs, packing
 ALL = ("",)  # of the code of others, which may read whatever lies beside it
 
@@ -40,13 +41,9 @@ def interpreter() -> str:
 
 def namesakes() -> list[str]:
     """The `buildtool-VERSION.dist-info` folders here: somebody else's package has that name."""
-    found = set()
-    for folder in sys.path:
-        with contextlib.suppress(OSError):
-            for name in os.listdir(folder or "."):  # noqa: PTH208
-                if name.lower().startswith("buildtool-") and name.endswith((".dist-info", ".egg-info")):
-                    found.add(os.path.join(folder, name))  # noqa: PTH118
-    return sorted(found)
+    return sorted(
+        {os.path.join(*place) for place in _distributions() if place[1].lower().startswith("buildtool-")}  # noqa: PTH118
+    )
 
 
 def code_digest() -> str:
@@ -123,26 +120,28 @@ def _folders() -> Iterator[tuple[Path, tuple[str, ...]]]:
 
 def _package(name: str) -> list[Path]:
     """The folders of a package, wherever it is installed."""
-    spec = _spec(name)
-    return [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
-
-
-def _spec(name: str) -> ModuleSpec | None:
     try:
-        return importlib.util.find_spec(name)
+        spec = importlib.util.find_spec(name)
     except (ImportError, ValueError):
-        return None
+        return []
+    return [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
 
 
 def _others() -> list[str]:
     """Packages of others that offer boards, as installers note them: importlib.metadata takes long."""
-    found = set()
+    found = {
+        one for folder, name in _distributions() for one in _offered(f"{folder}/{name}/entry_points.txt")
+    }
+    return sorted(found - {"buildtool_plugins"})
+
+
+def _distributions() -> Iterator[tuple[str, str]]:
+    """Folder and name of what installers note of each distribution."""
     for folder in sys.path:
         with contextlib.suppress(OSError):
             for name in os.listdir(folder or "."):  # noqa: PTH208
                 if name.endswith((".dist-info", ".egg-info")):
-                    found |= _offered(f"{folder}/{name}/entry_points.txt")
-    return sorted(found - {"buildtool_plugins"})
+                    yield folder, name
 
 
 def _offered(path: str) -> set[str]:

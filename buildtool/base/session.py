@@ -72,16 +72,12 @@ class Session:
         self._kinds: dict[str, Recent[Hashable, _Value]] = {}
         self.work = Work()
         self.keeper = keeper
-        self._progress = progress
-
-    def listen(self, progress: Callable[[str], None]) -> None:
-        """From now on, `progress` hears of steps that may take a while."""
-        self._progress = progress
+        self.progress = progress
 
     def tell(self, text: str) -> None:
         """Says what begins now, to whoever listens."""
-        if self._progress is not None:
-            self._progress(text)
+        if self.progress is not None:
+            self.progress(text)
 
     @contextlib.contextmanager
     def budget(self, most: float) -> Iterator[Work]:
@@ -173,11 +169,8 @@ class Session:
         Where the code has no part in it, its version has: no version reads another one's entries.
         """
         code = self.keeper.code if self.keeper is not None and level.by_code else __version__
-        data = msgpack.packb(
-            [_SCHEMA, level.name, code, sorted(parts.items())],
-            use_bin_type=True,
-            unicode_errors="surrogateescape",  # a name of a file need not be UTF-8
-        )
+        said = [_SCHEMA, level.name, code, sorted(parts.items())]
+        data = msgpack.packb(said, unicode_errors="surrogateescape")  # a name of a file need not be UTF-8
         return hashlib.sha256(data).hexdigest()
 
 

@@ -1,8 +1,8 @@
 """Frames between a client and the service: four bytes of length (little-endian), then msgpack.
 
-Every frame is a map with `protocol` and one key that says what it is. To the service: `hello`, `request`
-(with `cache`: on, off or renew) and `control`. From it: `hello`, any number of `beat` (it is at work),
-`progress` and `log`, then one `answer`, or one `error` with what `errors.to_data` gives.
+Every frame is a map with `protocol`, which is added here, and one key that says what it is. To the service:
+`hello`, `request` (with `cache`: on, off or renew) and `control`. From it: `hello`, any number of `beat` (it
+is at work), `progress` and `log`, then one `answer`, or one `error` with what `errors.to_data` gives.
 
 Imports the standard library and msgpack only: the client's start-up time is every build's.
 """
@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import msgpack
 
-from buildtool.base.errors import BuildtoolError, ToolError, to_data
+from buildtool.base.errors import ToolError
 
 PROTOCOL = 1
 REQUEST_LIMIT = 1 << 20  # the same for the daemon, where each byte may become an object of 64 bytes
@@ -34,7 +34,7 @@ def send(stream: IO[bytes], message: Mapping[str, Any]) -> None:
 def packed(message: Mapping[str, Any]) -> bytes:
     """The bytes of one frame. ToolError when the message is over FRAME_LIMIT."""
     # a file's name need not be UTF-8
-    payload = msgpack.packb(message, use_bin_type=True, unicode_errors="surrogateescape")
+    payload = msgpack.packb({"protocol": PROTOCOL, **message}, unicode_errors="surrogateescape")
     if len(payload) > FRAME_LIMIT:
         raise ToolError(f"a message of {len(payload):,} bytes exceeds the limit of {FRAME_LIMIT:,}")
     return _LENGTH.pack(len(payload)) + bytes(payload)
@@ -115,8 +115,3 @@ def _message(payload: bytes) -> dict[str, Any]:
             hint="client and service come from different versions of buildtool",
         )
     return message
-
-
-def error_message(error: BuildtoolError) -> dict[str, Any]:
-    """The answer frame that carries `error`."""
-    return {"protocol": PROTOCOL, "error": to_data(error)}

@@ -44,33 +44,23 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Client": "buildtool.client.child",
-    "Digests": "buildtool.base.digests",
-    "Located": "buildtool.client.files",
-    "hashing_always": "buildtool.base.digests",
-    "is_hashed_always": "buildtool.base.digests",
-    "place": "buildtool.client.placing",
-    "identify": "buildtool.base.compiler",
-    "described": "buildtool.client.descriptions",
-    "BuildtoolError": "buildtool.base.errors",
-    "UsageError": "buildtool.base.errors",
-    "did_you_mean": "buildtool.base.errors",
-    "code_digest": "buildtool.base.identity",
-    "code_files": "buildtool.base.identity",
-    "code_folders": "buildtool.base.identity",
-    "home": "buildtool.base.identity",
-    "options_of": "buildtool.api.requests",
+    "api.requests": ("options_of",),
+    "base.compiler": ("identify",),
+    "base.digests": ("Digests", "hashing_always", "is_hashed_always"),
+    "base.errors": ("BuildtoolError", "UsageError", "did_you_mean"),
+    "base.identity": ("code_digest", "code_files", "code_folders", "home"),
+    "client.child": ("Client",),
+    "client.descriptions": ("described",),
+    "client.files": ("Located",),
+    "client.placing": ("place",),
 }
-_MODULES = {
-    "answers": "buildtool.schema.builds",
-    "options": "buildtool.options",
-    "turns": "buildtool.client.turns",
-}
+_MODULES = {"answers": "schema.builds", "options": "options", "turns": "client.turns"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return import_module(_MODULES[name])
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+        return import_module(f"buildtool.{_MODULES[name]}")
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"buildtool.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

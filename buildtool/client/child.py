@@ -48,7 +48,7 @@ class Client:
             child = self._start()
             assert child.stdin is not None and child.stdout is not None
             try:
-                message = {"protocol": wire.PROTOCOL, "request": request, "cache": self._cache}
+                message = {"request": request, "cache": self._cache}
                 wire.send(child.stdin, message)
                 told = wire.receive(child.stdout)
             except BaseException as error:

@@ -51,10 +51,10 @@ class Link:
             raise AbsentError("the daemon is of another version")
         return self
 
-    def control(self, word: str, seconds: float = SILENCE_SECONDS) -> dict[str, Any]:
+    def control(self, word: str) -> dict[str, Any]:
         """What the daemon says to a word of control, such as "status"."""
         self._send({"control": word})
-        found = self._receive(seconds).get("control")
+        found = self._receive(SILENCE_SECONDS).get("control")
         return found if isinstance(found, dict) else {}
 
     def prepare(
@@ -73,7 +73,9 @@ class Link:
 
         AbsentError when the daemon ends, is silent for too long, or has lost the process that was at work.
         """
-        self._send({"request": dict(request), "cache": cache, "environment": _environment(request)})
+        # what the answer may depend on of the caller's environment: the tools that it finds
+        environment = dict(os.environ) if needs(request) is Needs.COMPILERS else {}
+        self._send({"request": dict(request), "cache": cache, "environment": environment})
         while True:
             message = self._receive(SILENCE_SECONDS)
             if message.get("crash"):
@@ -100,7 +102,7 @@ class Link:
 
     def _send(self, message: Mapping[str, Any]) -> None:
         try:
-            frame = wire.packed({"protocol": wire.PROTOCOL, **message})
+            frame = wire.packed(message)
         except (ToolError, OverflowError, ValueError, TypeError) as error:
             raise UnservedError(f"the request cannot be sent: {error}") from None
         if len(frame) > wire.REQUEST_LIMIT:
@@ -129,16 +131,9 @@ class Link:
         return self._waiting.pop(0)
 
 
-def _environment(request: Mapping[str, Any]) -> dict[str, str]:
-    """What the answer may depend on of the caller's environment: the tools that it finds."""
-    return dict(os.environ) if needs(request) is Needs.COMPILERS else {}
-
-
-def ask(
-    request: Mapping[str, Any], cache: str = "on", *, start: bool = True, listen: Listener | None = None
-) -> dict[str, Any]:
+def ask(request: Mapping[str, Any], cache: str, listen: Listener | None) -> dict[str, Any]:
     """The daemon's answer, or the BuildtoolError that it answers with; AbsentError where it does not."""
-    with contextlib.closing(reach(start=start)) as link:
+    with contextlib.closing(reach(start=True)) as link:
         message = link.request(request, cache, listen)
     if "error" in message:
         raise from_data(message["error"])

@@ -163,19 +163,10 @@ def _name(request: Request, folder: str, code: str) -> str:
     model = request.get("model", "")
     path = Path(folder, model)
     variables = {name: value for name, value in os.environ.items() if name.startswith("BUILDTOOL_")}
-    parts = [
-        *(
-            _FORMAT,
-            code,
-            home(),
-            Located(asked, folder).request,
-            model,
-            os.path.normpath(path),
-            bool(model) and path.is_file(),
-        ),
-        *(sys.executable, sys.version, sorted(variables.items())),
-        *(os.environ.get("PATH", ""), os.environ.get("PYTHONPATH", "")),
-    ]
+    means = (sys.executable, sys.version, sorted(variables.items()))
+    paths = (os.environ.get("PATH", ""), os.environ.get("PYTHONPATH", ""))
+    about = (model, os.path.normpath(path), bool(model) and path.is_file())
+    parts = [_FORMAT, code, home(), Located(asked, folder).request, *about, *means, *paths]
     return hashlib.sha256(_packed(parts)).hexdigest()
 
 
@@ -193,5 +184,5 @@ def _read(name: str) -> tuple[dict[str, Any], bytes] | None:
 
 
 def _packed(value: Any) -> bytes:
-    packed: bytes = msgpack.packb(value, use_bin_type=True, unicode_errors="surrogateescape")
+    packed: bytes = msgpack.packb(value, unicode_errors="surrogateescape")
     return packed

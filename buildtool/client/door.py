@@ -76,7 +76,7 @@ def ask(
         from buildtool.client import daemon, endpoint  # who answers here needs no sockets
 
         try:
-            answer = daemon.ask(request, cache, listen=listen)
+            answer = daemon.ask(request, cache, listen)
         except daemon.UnservedError:
             pass
         except endpoint.AbsentError as error:

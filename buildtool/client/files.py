@@ -47,14 +47,10 @@ class Located:
         if option.folder:
             return self._absolute(path, value)
         if value.lower().endswith(option.suffixes or ()) or (option.name == "model" and path.is_file()):
-            return self._with_digest(path, value)
+            absolute, digest = self._absolute(path, value), self._digest(path)
+            # of one that cannot be read the path alone: the service says why
+            return {"path": absolute, "sha256": digest} if digest else absolute
         return value
-
-    def _with_digest(self, path: Path, given: str) -> str | dict[str, str]:
-        """The file and its digest; of one that cannot be read the path alone: the service says why."""
-        absolute = self._absolute(path, given)
-        digest = self._digest(path)
-        return {"path": absolute, "sha256": digest} if digest else absolute
 
     def _digest(self, path: Path) -> str:
         """SHA-256 (hex) of a file; "" of one that is no file, cannot be read or is larger than any may be."""

@@ -8,32 +8,31 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from buildtool.base.errors import ToolError
 
 _SYMBOLS, _NO_BITS = 2, 8  # types of a section
 _MOST_SYMBOLS = 1 << 22
 _LOCAL = 0  # a symbol's binding
+# ELF files of 32 and of 64 bits: the head (its sections' offset, size and number), a section, a symbol, and
+# where in that are name, section, value, size, binding and type.
+_FORMS = {
+    1: ("32xI10xHH", "10I", "IIIBBH", (0, 5, 1, 2, 3)),
+    2: ("40xQ10xHH", "IIQQQQIIQQ", "IBBHQQ", (0, 3, 4, 5, 1)),
+}
 
 
-@dataclass(frozen=True)
-class _Form:
-    """How a kind of ELF file is read: structs, and which of their fields are which.
-
-    `head`: section headers' offset, size and number; `section`: type, address, offset, size, link;
-    `symbol`: name, section, value, size, binding and type.
-    """
+class _Form(NamedTuple):
+    """How a kind of ELF file is read: see _FORMS."""
 
     head: struct.Struct
     section: struct.Struct
     symbol: struct.Struct
-    section_fields: tuple[int, ...]
     symbol_fields: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class _Section:
+class _Section(NamedTuple):
     kind: int
     address: int
     offset: int
@@ -42,23 +41,12 @@ class _Section:
 
 
 def _form(program: bytes) -> _Form:
-    if program[:4] != b"\x7fELF" or len(program) < 64 or program[4] not in (1, 2) or program[5] not in (1, 2):
+    if program[:4] != b"\x7fELF" or len(program) < 64 or program[4] not in _FORMS or program[5] not in (1, 2):
         raise ToolError("not an ELF image")
+    head, section, symbol, fields = _FORMS[program[4]]
     order = "<" if program[5] == 1 else ">"
-    if program[4] == 1:
-        return _Form(
-            struct.Struct(f"{order}32xI10xHH"),
-            struct.Struct(f"{order}10I"),
-            struct.Struct(f"{order}IIIBBH"),
-            (1, 3, 4, 5, 6),
-            (0, 5, 1, 2, 3),
-        )
     return _Form(
-        struct.Struct(f"{order}40xQ10xHH"),
-        struct.Struct(f"{order}IIQQQQIIQQ"),
-        struct.Struct(f"{order}IBBHQQ"),
-        (1, 3, 4, 5, 6),
-        (0, 3, 4, 5, 1),
+        struct.Struct(order + head), struct.Struct(order + section), struct.Struct(order + symbol), fields
     )
 
 
@@ -117,7 +105,7 @@ def _sections(program: bytes, form: _Form) -> list[_Section]:
     found = []
     for index in range(count):
         fields = form.section.unpack_from(program, offset + index * size)
-        found.append(_Section(*(fields[number] for number in form.section_fields)))
+        found.append(_Section(fields[1], *fields[3:7]))
     return found
 
 

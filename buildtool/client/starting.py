@@ -54,6 +54,9 @@ def _spawn(at: Endpoint, deadline: float) -> None:
     """Starts a daemon and waits until it listens. AbsentError, with its last words, if it ended instead."""
     read, write = os.pipe()
     try:
+        # as this process has them: a daemon has another working folder
+        cache = cache_folder()
+        folders = {STATE: str(at.folder)} | ({CACHE: str(cache)} if cache is not None else {})
         log = os.open(at.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o600)
         try:
             child = subprocess.Popen(
@@ -62,7 +65,7 @@ def _spawn(at: Endpoint, deadline: float) -> None:
                 stdout=log,
                 stderr=log,
                 cwd="/",
-                env=environment() | _folders(at),
+                env=environment() | folders,
                 pass_fds=[write],
                 start_new_session=True,
             )
@@ -80,12 +83,6 @@ def _spawn(at: Endpoint, deadline: float) -> None:
         child.kill()  # it never got as far as to listen
         child.wait()
     raise AbsentError(f"the daemon ended at its start; its last words:\n{at.last_words()}")
-
-
-def _folders(at: Endpoint) -> dict[str, str]:
-    """The folders as this process has them: a daemon has another working folder."""
-    cache = cache_folder()
-    return {STATE: str(at.folder)} | ({CACHE: str(cache)} if cache is not None else {})
 
 
 def _is_ready(ready: int, deadline: float) -> bool:

@@ -122,7 +122,7 @@ class Connection:
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Sends a message, as soon as the client takes it."""
-        self.send_frame(wire.packed({"protocol": wire.PROTOCOL, **message}))
+        self.send_frame(wire.packed(message))
 
     def send_frame(self, frame: bytes) -> None:
         """The same with the bytes of a frame."""

@@ -130,21 +130,17 @@ def retire_others(mine: Endpoint, code: str) -> None:
         if other.name == mine.name or not same or said.get("code") == code:
             continue
         if not other.is_alive():
-            _remove_traces(other)
+            # unless somebody is about to start it
+            with contextlib.suppress(OSError), locked(other.starting, wait=False) as mine_too:
+                if mine_too is not None and not other.is_alive():
+                    for path in (other.record, other.log, other.old_log, other.lock, other.starting):
+                        path.unlink(missing_ok=True)
             continue
         connection = other.connect(1.0)
         if connection is not None:
             with contextlib.suppress(AbsentError):
                 Link(connection).greet().control("retire")
             connection.close()
-
-
-def _remove_traces(of: Endpoint) -> None:
-    """Removes the files of a daemon that has ended, unless somebody is about to start it."""
-    with contextlib.suppress(OSError), locked(of.starting, wait=False) as mine:
-        if mine is not None and not of.is_alive():
-            for path in (of.record, of.log, of.old_log, of.lock, of.starting):
-                path.unlink(missing_ok=True)
 
 
 def _listening(at: Endpoint) -> socket.socket:

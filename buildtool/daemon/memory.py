@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgpack
 
@@ -20,11 +19,8 @@ _MOST_FILES = 1024  # whose digests are known
 
 def request_key(request: Mapping[str, Any], environment: Mapping[str, str], cache: str) -> str:
     """Stands for all that a request says."""
-    data = msgpack.packb(
-        [_sorted(request), sorted(environment.items()), cache],
-        use_bin_type=True,
-        unicode_errors="surrogateescape",
-    )
+    said = [_sorted(request), sorted(environment.items()), cache]
+    data = msgpack.packb(said, unicode_errors="surrogateescape")
     return hashlib.sha256(data).hexdigest()
 
 
@@ -36,16 +32,16 @@ def _sorted(value: Any) -> Any:
     return value
 
 
-class FileDigests:
+class FileDigests(Memo[str]):
     """SHA-256 (hex) of files' contents, read again where a file may have changed."""
 
     def __init__(self) -> None:
-        self._known = Memo(_steady, _MOST_FILES)
+        super().__init__(_steady, _MOST_FILES)
 
     def of(self, path: str) -> str:
         """That of a file; "" of one that cannot be read, is too large, or changes meanwhile."""
         try:
-            return self._known.of(path)
+            return super().of(path)
         except (OSError, ValueError):
             return ""
 
@@ -59,43 +55,24 @@ def _steady(path: str) -> str:
     return digest
 
 
-@dataclass(frozen=True)
-class Kept:
+class Kept(NamedTuple):
     """An answer's frame; path and digest of the files behind it of which the request has no digest."""
 
     frame: bytes
     inputs: tuple[tuple[str, str], ...]
 
 
-class Answers:
+class Answers(Recent[str, Kept]):
     """Answers of requests whose digests say all; the ones used last are kept, within some bytes."""
 
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        self._kept: Recent[str, Kept] = Recent(most_bytes, lambda kept: len(kept.frame))
+    def __init__(self) -> None:
+        super().__init__(MOST_BYTES, lambda kept: len(kept.frame))
         self._digests = FileDigests()
 
-    def __len__(self) -> int:
-        return len(self._kept)
-
-    @property
-    def size(self) -> int:
-        """Bytes that are held."""
-        return self._kept.held
-
-    def get(self, key: str) -> bytes | None:
-        """The frame for a request; None where none is known, or a file behind it changed."""
-        known = self._kept.get(key)
-        if known is None:
+    def get(self, key: str) -> Kept | None:
+        """That for a request; None where none is known, or a file behind it changed."""
+        known = super().get(key)
+        if known is not None and any(self._digests.of(path) != digest for path, digest in known.inputs):
+            self.pop(key)
             return None
-        if any(self._digests.of(path) != digest for path, digest in known.inputs):
-            self._kept.pop(key)
-            return None
-        return known.frame
-
-    def put(self, key: str, kept: Kept) -> None:
-        """Keeps an answer."""
-        self._kept.put(key, kept)
-
-    def clear(self) -> None:
-        """Forgets all."""
-        self._kept.clear()
+        return known

@@ -72,7 +72,7 @@ class Worker:
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Sends it a message, as soon as it reads."""
-        self._out += wire.packed({"protocol": wire.PROTOCOL, **message})
+        self._out += wire.packed(message)
         self.heard = time.monotonic()  # from now on it has to say that it is at work
         self.write()
 
@@ -171,8 +171,7 @@ def lower_priority(pid: int) -> None:
 class Pool:
     """The workers, at most so many at work for clients at once; `selector` waits for what they say."""
 
-    def __init__(self, selector: selectors.BaseSelector, most: int = MOST_WORKERS) -> None:
-        self.most = most
+    def __init__(self, selector: selectors.BaseSelector) -> None:
         self.workers: list[Worker] = []
         self._dying: list[Worker] = []
         self._selector = selector
@@ -187,7 +186,7 @@ class Pool:
         fresh = [worker for worker in idle if not worker.about]
         if known or fresh:
             return (known or fresh)[0]
-        if len(self.asked) < self.most:
+        if len(self.asked) < MOST_WORKERS:
             return self.add()
         return min(idle, key=lambda worker: worker.since, default=None)
 

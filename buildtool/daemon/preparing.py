@@ -108,7 +108,8 @@ class Preparer:
         self._reap()
         if self.at_work is not None:
             if self.budget.left(self.at_work.part) < -OVERDRAFT_SECONDS:
-                self.at_work.needs = 2 * self._used()
+                used = self.worker.cpu - self._began if self.worker is not None else 0.0
+                self.at_work.needs = 2 * used
                 self.stop()
             return
         chosen = (one for one in self.waiting if self.budget.left(one.part) >= one.needs)
@@ -119,7 +120,10 @@ class Preparer:
         """What its process says: the time it has used. The preparation that has ended with this message."""
         self._account(worker, float(message.get("cpu", worker.cpu)))
         one = self.at_work
-        if one is not None and not _is_end(message, one):
+        # the end of something before it may still be under way
+        if one is not None and not (
+            message.get("rested") == one.job.key if one.ahead else "final" in message
+        ):
             return None
         if "rested" in message:
             worker.doing, worker.since = "idle", time.monotonic()
@@ -143,7 +147,11 @@ class Preparer:
     def _begin(self, one: Preparation) -> None:
         self.waiting.remove(one)
         try:
-            worker = self.worker or self._started()
+            worker = self.worker
+            if worker is None:
+                worker = self._pool.add(prepares=True)
+                if self._share <= 1:
+                    lower_priority(worker.pid)
         except OSError:  # the system has no process left: it is no time to prepare anything
             return
         self.at_work, self._began = one, worker.cpu
@@ -167,29 +175,14 @@ class Preparer:
         self._pool.remove(worker)
         self._reap()
 
-    def _started(self) -> Worker:
-        worker = self._pool.add(prepares=True)
-        if self._share <= 1:
-            lower_priority(worker.pid)
-        return worker
-
     def _reap(self) -> None:
         """Counts what processes that were ended have used since they last said so."""
         for worker in self._pool.reaped():
             self.budget.spent += max(0.0, worker.cpu - self._counted.pop(worker, worker.cpu))
 
-    def _used(self) -> float:
-        """CPU seconds that what is at work has taken."""
-        return self.worker.cpu - self._began if self.worker is not None else 0.0
-
     def _account(self, worker: Worker, cpu: float) -> None:
         self.budget.spent += max(0.0, cpu - worker.cpu)
         worker.cpu = cpu
-
-
-def _is_end(message: Mapping[str, Any], one: Preparation) -> bool:
-    """Whether a message ends what is at work; the end of something before it may still be under way."""
-    return message.get("rested") == one.job.key if one.ahead else "final" in message
 
 
 def _subject(job: Job) -> str:

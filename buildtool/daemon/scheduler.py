@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from buildtool.base import wire
-from buildtool.base.errors import ToolError
+from buildtool.base.errors import ToolError, to_data
 from buildtool.daemon.connection import Connection
 from buildtool.daemon.memory import Answers, Kept, request_key
 from buildtool.daemon.pool import Job, Pool, Worker
@@ -62,10 +62,10 @@ class Scheduler:
         """A client's request: it is answered from memory, or waits for a job."""
         self.preparer.asked(request, environment)
         key = request_key(request, environment, cache)
-        frame = self.answers.get(key)
-        if frame is not None:
+        known = self.answers.get(key)
+        if known is not None:
             self.counts["from_memory"] += 1
-            client.send_frame(frame)
+            client.send_frame(known.frame)
             self._watcher.remember(request, environment)
             return
         job = self.jobs.get(key)
@@ -156,7 +156,7 @@ class Scheduler:
 
     def _failed(self, job: Job, text: str) -> None:
         """Nobody answers a job here: its clients plan by themselves."""
-        self._done(job, wire.packed({"crash": True, **wire.error_message(ToolError(text))}), {})
+        self._done(job, wire.packed({"crash": True, "error": to_data(ToolError(text))}), {})
 
     def look(self, client: Connection) -> None:
         """Waits until a client reads, where something is left to be sent to it."""

@@ -16,8 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from buildtool import __version__
-from buildtool.base import wire
-from buildtool.base.errors import BuildtoolError, ToolError
+from buildtool.base.errors import BuildtoolError, ToolError, to_data
 from buildtool.base.identity import code_folders
 from buildtool.client.endpoint import peer
 from buildtool.daemon.connection import MOST_CLIENTS, Clients, Connection
@@ -268,7 +267,7 @@ class Server:
     def _refuse(self, client: Connection, error: BuildtoolError) -> None:
         """Says what is wrong with a message, and hangs up: the client plans by itself."""
         self.counts["bad"] += 1
-        client.send({"crash": True, **wire.error_message(error)})
+        client.send({"crash": True, "error": to_data(error)})
         client.close()
 
     def _obey(self, client: Connection, message: Mapping[str, Any]) -> None:
@@ -326,7 +325,7 @@ class Server:
         if client.job is not None:
             raise ToolError("a client asks for one thing at a time")
         if why := self.clients.refusal(client):
-            client.send({"crash": True, **wire.error_message(ToolError(why))})
+            client.send({"crash": True, "error": to_data(ToolError(why))})
             return
         self._used, self.succession.is_asked = time.monotonic(), True
         self.counts["requests"] += 1
@@ -375,7 +374,7 @@ class Server:
             "waiting": len(scheduler.queue),
             "preparing": scheduler.preparer.status(),
             "answers": len(scheduler.answers),
-            "answers_bytes": scheduler.answers.size,
+            "answers_bytes": scheduler.answers.held,
             "counts": self.counts | scheduler.counts,
             "watched": self.watcher.status(),
             "workers": [

@@ -7,27 +7,22 @@ sends no events (it is another machine's), or the system has no watch left, that
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from buildtool.api.requests import asked
-from buildtool.client.events import FOREIGN, file_system
+from buildtool.daemon.events import Events
 from buildtool.daemon.memory import FileDigests, request_key
-
-if TYPE_CHECKING:
-    from watchdog.observers.api import BaseObserver, ObservedWatch
 
 MOST_REQUESTS = 32  # that are remembered
 SETTLE_SECONDS = 0.1  # after the last event: whoever saves writes in several steps
 CODE_SETTLE_SECONDS = 3 * SETTLE_SECONDS  # whoever edits code saves several files
 LOOK_SECONDS = 2.0  # between two looks at sizes and times
-_SOURCES = (".py", ".c", ".h", ".toml")
+_SOURCES = (".py", ".c", ".h", ".toml", ".so", ".pyd")
 
 
 class Watcher:
@@ -40,8 +35,7 @@ class Watcher:
         self._digests, self._seen = FileDigests(), dict[str, str]()
         self._stamps: dict[str, tuple[int, int]] = {}
         self._folders: set[str] = set()
-        self._watches: dict[str, ObservedWatch] = {}
-        self._observer: BaseObserver | None = None
+        self._events = Events()
         self._without_events: dict[str, str] = {}  # folder -> why
         self._lock = threading.Lock()
         self._hinted: set[str] = set()
@@ -77,10 +71,7 @@ class Watcher:
         folders = {str(Path(path).parent) for path in needed}
         for folder in self._folders - folders:
             self._without_events.pop(folder, None)
-            watch = self._watches.pop(folder, None)
-            if watch is not None and self._observer is not None:
-                with contextlib.suppress(KeyError, OSError):  # the folder is gone as well
-                    self._observer.unschedule(watch)
+            self._events.forget(folder)
         self._folders &= folders
 
     def also(self, request: Mapping[str, Any], paths: Sequence[str]) -> None:
@@ -150,8 +141,7 @@ class Watcher:
 
     def stop(self) -> None:
         """Ends the thread that waits for events."""
-        if self._observer is not None:
-            self._observer.stop()
+        self._events.stop()
 
     def _hint(self, paths: set[str], told: bool = False) -> None:
         """Something about these files may have changed. `told`: by an event, in the observer's thread."""
@@ -171,9 +161,7 @@ class Watcher:
             return
         self._code_is_watched = True
         for folder in folders():
-            if file_system(folder) not in FOREIGN:
-                with contextlib.suppress(Exception):  # no watch left, no such system
-                    self._schedule(folder, code=True)
+            self._events.listen(folder, self._hint_code, below=True)
 
     def code_has_changed(self) -> bool:
         """Whether a source was written, and none since a moment; True once."""
@@ -186,8 +174,8 @@ class Watcher:
         """The requests that are remembered, the latest last, with their environments."""
         return list(self._requests.values())
 
-    def _hint_code(self, paths: set[str], told: bool = False) -> None:
-        if told and any(path.endswith(_SOURCES) for path in paths):
+    def _hint_code(self, paths: set[str]) -> None:
+        if any(path.endswith(_SOURCES) for path in paths):
             self._code_time = time.monotonic()
             self._wake()
 
@@ -200,43 +188,14 @@ class Watcher:
         if folder in self._folders:
             return
         self._folders.add(folder)
-        kind = file_system(folder)
-        if kind in FOREIGN:
-            self._tell(folder, f"its file system ({kind}) sends no events")
-            return
-        try:
-            self._schedule(folder)
-        except Exception as error:  # no watch left, no folder, no such system: then it is looked at
-            self._tell(folder, str(error) or type(error).__name__)
-
-    def _schedule(self, folder: str, *, code: bool = False) -> None:
-        from watchdog.events import FileSystemEvent, FileSystemEventHandler
-        from watchdog.observers import Observer
-
-        hint = self._hint_code if code else self._hint
-
-        class Handler(FileSystemEventHandler):
-            def on_any_event(self, event: FileSystemEvent) -> None:
-                if event.event_type not in ("opened", "closed_no_write"):
-                    hint({str(p) for p in (event.src_path, event.dest_path) if p}, told=True)
-
-        if self._observer is None:
-            logging.getLogger("watchdog").setLevel(logging.ERROR)
-            self._observer = Observer()
-            self._observer.daemon = True
-            self._observer.start()
-        watch = self._observer.schedule(Handler(), folder, recursive=code)
-        if not code:
-            self._watches[folder] = watch
+        if why := self._events.listen(folder, lambda paths: self._hint(paths, told=True)):
+            self._tell(folder, why)
 
     def _tell(self, folder: str, why: str) -> None:
         """Says once that a folder's files are looked at every few seconds instead."""
         if folder not in self._without_events:
             self._without_events[folder] = why
-            print(
-                f"buildtool daemon: no events for {folder}: {why}; its files are looked at",
-                flush=True,
-            )
+            print(f"buildtool daemon: no events for {folder}: {why}; its files are looked at", flush=True)
 
 
 def _size_and_time(path: str) -> tuple[int, int] | None:

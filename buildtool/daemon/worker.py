@@ -23,19 +23,12 @@ from pathlib import Path
 from pkgutil import walk_packages
 from typing import Any
 
-from buildtool.api import subject
+from buildtool.api import handle, subject, told_of
 from buildtool.api.requests import parse
 from buildtool.api.requests.parts import Planning
 from buildtool.base import wire
 from buildtool.base.digests import digest_of
-from buildtool.base.errors import (
-    BuildtoolError,
-    InternalError,
-    MachineError,
-    PlanError,
-    ToolError,
-    from_exception,
-)
+from buildtool.base.errors import BuildtoolError, InternalError, MachineError, PlanError, ToolError, to_data
 from buildtool.base.identity import code_digest
 from buildtool.base.modes import Objective, Strategy
 from buildtool.base.session import Session
@@ -65,8 +58,7 @@ class Speaker:
     def say(self, message: Mapping[str, Any]) -> None:
         """Sends a message to the daemon."""
         with self._lock:
-            used = {"protocol": wire.PROTOCOL, "cpu": time.process_time()}
-            wire.send(self._replies, {**used, **message})
+            wire.send(self._replies, {"cpu": time.process_time(), **message})
 
     def _beat(self) -> None:
         never = threading.Event()
@@ -177,31 +169,26 @@ def _answer(request: Any, session: Session, environment: Any) -> dict[str, Any]:
     `pure`: it depends on the request alone; `crash`: on this process, so that the client had better see for
     itself.
     """
-    from buildtool.api import handle
-
     try:
         if not isinstance(request, dict):
             raise ToolError("a message holds no request")
         with _environment(environment):
             return {"answer": handle(request, session), "pure": True}
     except Exception as error:
-        told = from_exception(error)
-        if isinstance(told, InternalError):
-            print(told.trace, file=sys.stderr, flush=True)
-        fields = wire.error_message(told)["error"]
+        told = told_of(error)
         if isinstance(told, InternalError | MachineError):
-            return {"error": fields, "crash": True}
-        return {"error": fields, "pure": isinstance(told, PlanError)}
+            return {"error": to_data(told), "crash": True}
+        return {"error": to_data(told), "pure": isinstance(told, PlanError)}
 
 
 def _frame(answer: Mapping[str, Any]) -> bytes:
     """The frame for the client: the daemon hands it on as it is."""
     try:
-        frame = wire.packed({"protocol": wire.PROTOCOL, **answer})
+        frame = wire.packed(answer)
         if len(frame) > wire.FRAME_LIMIT - _AROUND:
             raise ToolError(f"an answer of {len(frame):,} bytes is too large for the daemon")
     except BuildtoolError as error:
-        return wire.packed({**wire.error_message(error), "crash": True})
+        return wire.packed({"error": to_data(error), "crash": True})
     return frame
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from buildtool.emit.arguments import geometry, part_view, whole_view
 from buildtool.emit.ctext import block, plus
 from buildtool.emit.loading import Turns
@@ -183,7 +185,8 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
         return block("", window_call(network, group.ops[0], window))
     lines = _row_ranges(network, group, start, end)
     if not group.hand_off:
-        for position, made in zip(group.ops, column_ends(group, graph, width), strict=True):
+        ends = column_ends(group, graph, np.array([width]))[:, 0].tolist()
+        for position, made in zip(group.ops, ends, strict=True):
             window = f"{{low_{position}, high_{position}, 0, {made}}}"
             if made > 0:  # else the next one reads nothing but padding
                 lines += block("", window_call(network, position, window, made < width))

@@ -32,7 +32,8 @@ from buildtool.plan.check.check import check
 from buildtool.plan.choose.choose import choice as chosen
 from buildtool.plan.choose.cost_units import cost_limit, shown_cost
 from buildtool.plan.choose.limits import Limits
-from buildtool.plan.choose.problem import Prepared, own_firmware, problem
+from buildtool.plan.choose.prepare import own_firmware, problem
+from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.codec import from_bytes
 from buildtool.plan.locked import Locked, from_text, is_text, operators
 from buildtool.plan.models import Model, Network, load_network

@@ -14,15 +14,7 @@ from buildtool.graph.ops import DEFS
 from buildtool.graph.ops.types import load
 from buildtool.graph.quantrules import QuantError, check_tensor, fixed_output
 from buildtool.graph.states import check_states
-from buildtool.graph.types import (
-    DType,
-    Graph,
-    Op,
-    OpKind,
-    PadAttrs,
-    Tensor,
-    WidenedAttrs,
-)
+from buildtool.graph.types import DType, Graph, Op, OpKind, PadAttrs, Tensor, WidenedAttrs
 
 MAX_RANK = 6  # of the kernels' copies and reductions
 
@@ -44,42 +36,31 @@ def check_op(graph: Graph, op: Op) -> None:
     """Raises ModelError or UnsupportedError unless `op`'s tensors and attributes fit together."""
     try:
         _check_arity(op)
-        if DEFS[op.kind].whole:
-            load("graph", DEFS[op.kind].whole)(graph, op)
+        found = DEFS[op.kind]
+        if found.whole:
+            load("graph", found.whole)(graph, op)
+        elif found.shape is None:
+            raise ModelError(f"{op.kind} is for planning alone")
         else:
-            _check_shapes(graph, op)
-            _check_quantization(graph, op)
+            shapes = [graph.tensors[t].shape if t >= 0 else () for t in op.inputs]
+            outputs = [graph.tensors[t].shape for t in op.outputs]
+            wanted = found.shape(op, shapes, outputs)
+            demand(outputs[0] == wanted, f"the output has shape {list(outputs[0])}, expected {list(wanted)}")
+            found.types(graph, op)  # each tensor by itself was checked by `check_tensor`
+            if found.output is not None:
+                fixed_output(graph, op, found.output)
+            if found.quant is not None:
+                found.quant(graph, op)
         _check_filling(graph, op)
         check_limits(graph, op)
     except GeometryError as error:
         raise ModelError(str(error), operator=op.place, tensor=_output_name(graph, op)) from error
     except QuantError as error:
         tensor = error.tensor.name if error.tensor else _output_name(graph, op)
-        raise UnsupportedError(
-            str(error), operator=op.place, tensor=tensor, hint="check how the model was quantised"
-        ) from error
+        hint = "check how the model was quantised"
+        raise UnsupportedError(str(error), operator=op.place, tensor=tensor, hint=hint) from error
     except BuildtoolError as error:
         raise error.at(operator=op.place, tensor=_output_name(graph, op)) from None
-
-
-def _check_shapes(graph: Graph, op: Op) -> None:
-    rule = DEFS[op.kind].shape
-    if rule is None:
-        raise ModelError(f"{op.kind} is for planning alone")
-    shapes = [graph.tensors[t].shape if t >= 0 else () for t in op.inputs]
-    outputs = [graph.tensors[t].shape for t in op.outputs]
-    expected = rule(op, shapes, outputs)
-    demand(outputs[0] == expected, f"the output has shape {list(outputs[0])}, expected {list(expected)}")
-
-
-def _check_quantization(graph: Graph, op: Op) -> None:
-    """The types, then the scales; each tensor by itself was checked by `check_tensor`."""
-    found = DEFS[op.kind]
-    found.types(graph, op)
-    if found.output is not None:
-        fixed_output(graph, op, found.output)
-    if found.quant is not None:
-        found.quant(graph, op)
 
 
 def _output_name(graph: Graph, op: Op) -> str:

@@ -8,6 +8,7 @@ size, a maximum pooling is padded by its size - 1 unless told otherwise.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -42,17 +43,16 @@ class Section:
             if default is None:
                 raise ModelError(f"has no '{name}'")
             return default
-        if not text.isascii() or not text.isdigit() or len(text) > 8 or not least <= int(text) <= MAX_NUMBER:
+        if not re.fullmatch("[0-9]{1,8}", text) or not least <= int(text) <= MAX_NUMBER:
             raise ModelError(f"{name}={_shown(text)}, expected a number from {least} to {MAX_NUMBER}")
         return int(text)
 
     def numbers(self, name: str) -> list[int]:
         """Whole numbers, with a sign, separated by commas."""
-        words = [word.strip() for word in self.options.get(name, "").split(",")]
-        for word in words:
-            digits = word.removeprefix("-")
-            if not digits.isascii() or not digits.isdigit() or len(digits) > 8:
-                raise ModelError(f"{name}={_shown(self.options.get(name, ''))}, expected numbers")
+        text = self.options.get(name, "")
+        words = [word.strip() for word in text.split(",")]
+        if not all(re.fullmatch("-?[0-9]{1,8}", word) for word in words):
+            raise ModelError(f"{name}={_shown(text)}, expected numbers")
         return [int(word) for word in words]
 
 
@@ -140,17 +140,16 @@ class _Network:
         self.values.append(Value(name, self.batch * math.prod(shape) * ITEM))
         return len(self.values) - 1
 
-    def weights(self, name: str, count: int) -> int:
-        """Weights: `count` numbers."""
-        self.values.append(Value(name, count * ITEM, is_weight=True))
-        return len(self.values) - 1
-
     def apply(self, kind: str, shape: Shape, reads: list[int] | None = None, weights: int = 0) -> None:
-        """An operator on the current value (or on `reads`), whose output becomes the current one."""
+        """An operator on the current value (or on `reads`), whose output becomes the current one.
+
+        `weights`: how many numbers it has.
+        """
         name = f"{len(self.made)} {kind}"
         inputs = [self.x] if reads is None else list(dict.fromkeys(reads))
         if weights:
-            inputs.append(self.weights(f"{name} weights", weights))
+            inputs.append(len(self.values))
+            self.values.append(Value(f"{name} weights", weights * ITEM, is_weight=True))
         out = self.value(name, shape)
         self.ops.append(FlowOp(name, kind, tuple(inputs), (out,), len(self.ops)))
         self.x, self.shape = out, shape
@@ -170,9 +169,11 @@ class _Network:
         return self.made[place]
 
 
-def _windows(section: Section, n: int, pad: int, size: int) -> int:
-    stride = section.number("stride", 1, 1)
-    return (n + pad - size) // stride + 1 if n + pad >= size else 0
+def _windows(net: _Network, section: Section, pad: int, size: int) -> tuple[int, int]:
+    """Rows and columns of windows of `size`; `pad`: both sides together."""
+    stride, (_, *sides) = section.number("stride", 1, 1), net.shape
+    rows, columns = ((n + pad - size) // stride + 1 if n + pad >= size else 0 for n in sides)
+    return rows, columns
 
 
 def _bias(section: Section, channels: int) -> int:
@@ -183,21 +184,19 @@ def _bias(section: Section, channels: int) -> int:
 def _convolutional(net: _Network, s: Section) -> None:
     size, filters, groups = s.number("size", 1, 1), s.number("filters", 1, 1), s.number("groups", 1, 1)
     pad = size // 2 if s.number("pad", 0) else s.number("padding", 0)
-    channels, height, width = net.shape
+    channels = net.shape[0]
     if channels % groups or filters % groups:
         raise ModelError(f"{groups} groups of {channels} channels and {filters} filters")
-    out = (filters, _windows(s, height, 2 * pad, size), _windows(s, width, 2 * pad, size))
     count = filters * (channels // groups) * size * size + _bias(s, filters)
-    net.apply("convolutional", out, weights=count)
+    net.apply("convolutional", (filters, *_windows(net, s, 2 * pad, size)), weights=count)
     net.finish(s, filters)
 
 
 def _local(net: _Network, s: Section) -> None:
     size, filters = s.number("size", 1, 1), s.number("filters", 1, 1)
     pad = size // 2 if s.number("pad", 0) else 0
-    channels, height, width = net.shape
-    out = (filters, _windows(s, height, 2 * pad, size), _windows(s, width, 2 * pad, size))
-    net.apply("local", out, weights=math.prod(out) * (channels * size * size + 1))
+    out = (filters, *_windows(net, s, 2 * pad, size))
+    net.apply("local", out, weights=math.prod(out) * (net.shape[0] * size * size + 1))
     net.finish(s, filters)
 
 
@@ -208,15 +207,8 @@ def _connected(net: _Network, s: Section) -> None:
 
 
 def _maxpool(net: _Network, s: Section) -> None:
-    stride = s.number("stride", 1, 1)
-    size = s.number("size", stride, 1)
-    pad = s.number("padding", size - 1)
-    channels, height, width = net.shape
-    net.apply("maxpool", (channels, _windows(s, height, pad, size), _windows(s, width, pad, size)))
-
-
-def _avgpool(net: _Network, _section: Section) -> None:
-    net.apply("avgpool", (net.shape[0], 1, 1))
+    size = s.number("size", s.number("stride", 1, 1), 1)
+    net.apply("maxpool", (net.shape[0], *_windows(net, s, s.number("padding", size - 1), size)))
 
 
 def _reorg(net: _Network, s: Section) -> None:
@@ -256,40 +248,20 @@ def _shortcut(net: _Network, s: Section) -> None:
         net.apply("activation", net.shape)
 
 
-def _same(net: _Network, s: Section) -> None:
-    net.apply(s.kind, net.shape)
-
-
-def _batchnorm(net: _Network, s: Section) -> None:
-    net.apply(s.kind, net.shape, weights=4 * net.shape[0])
-
-
-def _nothing(_net: _Network, _section: Section) -> None:
-    """Layers of training alone, and those that read boxes out of the output before them."""
-
-
 _LAYERS: dict[str, Callable[[_Network, Section], None]] = {
-    "convolutional": _convolutional,
-    "conv": _convolutional,
+    **dict.fromkeys(("convolutional", "conv"), _convolutional),
     "local": _local,
     "connected": _connected,
-    "maxpool": _maxpool,
-    "max": _maxpool,
-    "avgpool": _avgpool,
-    "avg": _avgpool,
+    **dict.fromkeys(("maxpool", "max"), _maxpool),
+    **dict.fromkeys(("avgpool", "avg"), lambda net, _: net.apply("avgpool", (net.shape[0], 1, 1))),
     "reorg": _reorg,
     "upsample": _upsample,
     "route": _route,
     "shortcut": _shortcut,
-    "batchnorm": _batchnorm,
-    "activation": _same,
-    "softmax": _same,
-    "soft": _same,
-    "normalization": _same,
-    "lrn": _same,
-    "dropout": _nothing,
-    "cost": _nothing,
-    "region": _nothing,
-    "detection": _nothing,
-    "yolo": _nothing,
+    "batchnorm": lambda net, s: net.apply(s.kind, net.shape, weights=4 * net.shape[0]),
+    **dict.fromkeys(
+        ("activation", "softmax", "soft", "normalization", "lrn"), lambda net, s: net.apply(s.kind, net.shape)
+    ),
+    # of training alone, or reading boxes out of the output before them
+    **dict.fromkeys(("dropout", "cost", "region", "detection", "yolo"), lambda _net, _: None),
 }

@@ -10,7 +10,7 @@ them, and what refers to tensors by number (a plan) holds for both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -45,6 +45,7 @@ def graph_of(
     ops, inputs, outputs, states = tuple(ops), tuple(inputs), tuple(outputs), tuple(states)
     order = _first_mentions(ops, inputs, outputs, states)
     new = {old: number for number, old in enumerate(order)} | {-1: -1}
+    renumbered = (replace(s, before=new[s.before], after=new[s.after]) for s in states)
     return Graph(
         name,
         tuple(tensors[old] for old in order),
@@ -59,11 +60,7 @@ def graph_of(
         ),
         tuple(new[t] for t in inputs),
         tuple(new[t] for t in outputs),
-        tuple(
-            sorted(
-                (replace(s, before=new[s.before], after=new[s.after]) for s in states), key=lambda s: s.before
-            )
-        ),
+        tuple(sorted(renumbered, key=lambda s: s.before)),
     )
 
 
@@ -71,14 +68,6 @@ def _first_mentions(
     ops: Sequence[Op], inputs: Iterable[int], outputs: Iterable[int], states: Sequence[State]
 ) -> list[int]:
     """The numbers that are mentioned, each once, in the order of their first mention."""
-    return list(dict.fromkeys(t for t in _mentions(ops, inputs, outputs, states) if t >= 0))
-
-
-def _mentions(
-    ops: Sequence[Op], inputs: Iterable[int], outputs: Iterable[int], states: Sequence[State]
-) -> Iterator[int]:
-    yield from inputs
-    yield from chain.from_iterable((*op.inputs, *op.outputs) for op in ops)
-    yield from outputs
-    yield from (state.before for state in states)
-    yield from (state.after for state in states)
+    of_ops = chain.from_iterable((*op.inputs, *op.outputs) for op in ops)
+    mentions = chain(inputs, of_ops, outputs, (s.before for s in states), (s.after for s in states))
+    return list(dict.fromkeys(t for t in mentions if t >= 0))

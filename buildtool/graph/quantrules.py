@@ -8,13 +8,7 @@ from __future__ import annotations
 
 import math
 
-from buildtool.graph.types import (
-    DType,
-    Graph,
-    Op,
-    Quantization,
-    Tensor,
-)
+from buildtool.graph.types import DType, Graph, Op, Quantization, Tensor
 
 # Of all others only 0; of int16 another one only where SOFTMAX makes it of int8, and QUANTIZE reads it.
 _ZERO_POINTS = {DType.INT8: (-128, 127), DType.UINT8: (0, 255), DType.INT16: (-32768, 0)}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from buildtool.graph.geometry import demand
+from buildtool.graph.geometry import attributes, demand
 from buildtool.graph.limits import MAX_TAPS
 from buildtool.graph.quantrules import QuantError
 from buildtool.graph.reference.lstm import GATES, Lstm, Product, cell_bits, gate_scale, lstm_of
@@ -26,14 +26,10 @@ _GATED = ("INPUT_TO", "RECURRENT_TO", "CELL_TO", "BIAS", "NORM")
 
 def _ends(graph: Graph, op: Op) -> None:
     """Demands an int8 input and output, each of one scale."""
-    for t in (op.inputs[0], op.outputs[0]):
-        _activation(graph.tensors[t])
-
-
-def _activation(tensor: Tensor) -> None:
-    if tensor.dtype != DType.INT8:
-        raise QuantError(f"type {tensor.dtype}: LiteRT's integer kernel takes int8 alone", tensor)
-    _scaled(tensor)
+    for tensor in (graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]):
+        if tensor.dtype != DType.INT8:
+            raise QuantError(f"type {tensor.dtype}: LiteRT's integer kernel takes int8 alone", tensor)
+        _scaled(tensor)
 
 
 def _scaled(tensor: Tensor) -> None:
@@ -98,9 +94,7 @@ def _factor(value: float, limit: float, what: str, tensor: Tensor) -> None:
 def svdf(graph: Graph, op: Op) -> None:
     """Raises GeometryError or QuantError unless an SVDF's tensors fit together."""
     _ends(graph, op)
-    attrs = op.attrs
-    demand(isinstance(attrs, SvdfAttrs), "attributes must be SvdfAttrs")
-    assert isinstance(attrs, SvdfAttrs)
+    attrs = attributes(op, SvdfAttrs)
     x, feature, time = (graph.tensors[t] for t in op.inputs[:3])
     for tensor in (x, feature, time):
         demand(len(tensor.shape) == 2, f"'{tensor.name}': shape {list(tensor.shape)} must have 2 dimensions")
@@ -137,9 +131,7 @@ def _largest(weights: Tensor, x: Tensor) -> float:
 def lstm(graph: Graph, op: Op) -> None:
     """Raises GeometryError or QuantError unless an LSTM's tensors fit together."""
     _ends(graph, op)
-    attrs = op.attrs
-    demand(isinstance(attrs, LstmAttrs), "attributes must be LstmAttrs")
-    assert isinstance(attrs, LstmAttrs)
+    attrs = attributes(op, LstmAttrs)
     x = graph.tensors[op.inputs[LstmInput.X]]
     demand(len(x.shape) == 3, f"shape {list(x.shape)} must have 3 dimensions")
     batch = x.shape[1 if attrs.time_major else 0]
@@ -155,10 +147,8 @@ def lstm(graph: Graph, op: Op) -> None:
     if op.inputs[LstmInput.CELL_TO_OUTPUT] >= 0 and (
         outputs > cells or (outputs < cells and batch > 1 and attrs.time_major)
     ):
-        raise QuantError(
-            f"peepholes with {outputs} outputs of {cells} cells: LiteRT's kernel reads beyond its rows",
-            graph.tensors[op.outputs[0]],
-        )
+        text = f"peepholes with {outputs} outputs of {cells} cells: LiteRT's kernel reads beyond its rows"
+        raise QuantError(text, graph.tensors[op.outputs[0]])
     _lstm_scales(graph, op, attrs)
 
 
@@ -195,11 +185,8 @@ def _lstm_operands(op: Op) -> None:
 
 
 def _all_or_none(there: dict[LstmInput, bool], names: Sequence[str], *, needed: bool = False) -> None:
-    found = [there[LstmInput[name]] for name in names]
-    if all(found) or not (needed or any(found)):
-        return
-    absent = [name.lower() for name, is_there in zip(names, found, strict=True) if not is_there]
-    demand(False, f"{', '.join(absent)} is missing")
+    absent = [name.lower() for name in names if not there[LstmInput[name]]]
+    demand(not absent or (len(absent) == len(names) and not needed), f"{', '.join(absent)} is missing")
 
 
 def _lstm_weights(graph: Graph, op: Op, inputs: int, cells: int, outputs: int) -> None:
@@ -226,16 +213,11 @@ def _lstm_weights(graph: Graph, op: Op, inputs: int, cells: int, outputs: int) -
 def _lstm_scales(graph: Graph, op: Op, attrs: LstmAttrs) -> None:
     """Scales that no integer could stand for, and sums that might leave 32 bits."""
     cell = graph.tensors[op.inputs[LstmInput.CELL_STATE]]
-    assert cell.quant is not None
-    bits = cell_bits(graph, op)
-    if abs(np.log2(cell.quant.scale) + bits) >= 1e-3 or not LEAST_CELL_BITS <= bits <= MOST_CELL_BITS:
-        raise QuantError(
-            f"the cell's scale {cell.quant.scale:g} is no power of two from 2^-{MOST_CELL_BITS} to "
-            f"2^-{LEAST_CELL_BITS}",
-            cell,
-        )
-    out = graph.tensors[op.outputs[0]]
-    hidden = attrs.hidden
+    scale, bits = _scale(cell), cell_bits(graph, op)
+    if abs(np.log2(scale) + bits) >= 1e-3 or not LEAST_CELL_BITS <= bits <= MOST_CELL_BITS:
+        ends = f"2^-{MOST_CELL_BITS} to 2^-{LEAST_CELL_BITS}"
+        raise QuantError(f"the cell's scale {scale:g} is no power of two from {ends}", cell)
+    out, hidden = graph.tensors[op.outputs[0]], attrs.hidden
     if not (hidden.scale > 0 and -128 <= hidden.zero_point <= 127):
         raise QuantError("the hidden product has no usable scale and zero point", out)
     _factor(2.0**-30 / hidden.scale, _HALF, "the hidden product", out)
@@ -268,14 +250,15 @@ def _check_peepholes(graph: Graph, op: Op, attrs: LstmAttrs) -> None:
     for number, name in enumerate(GATES):
         norm = op.inputs[LstmInput[f"{name}_NORM"]]
         if norm >= 0:
-            quant = graph.tensors[norm].quant
-            assert quant is not None
-            _factor(quant.scale, 2.0**12, "the layer normalisation", graph.tensors[norm])
-        if name == "CELL":
-            continue
-        index = op.inputs[LstmInput[f"CELL_TO_{name}"]]
-        if index >= 0:
-            quant = graph.tensors[index].quant
-            assert quant is not None
-            real = 2.0 ** -cell_bits(graph, op) * quant.scale / float(gate_scale(attrs, number, normalised))
-            _factor(real, _HALF, "a peephole", graph.tensors[index])
+            _factor(_scale(graph.tensors[norm]), 2.0**12, "the layer normalisation", graph.tensors[norm])
+        peephole = op.inputs[LstmInput[f"CELL_TO_{name}"]] if name != "CELL" else -1
+        if peephole >= 0:
+            tensor = graph.tensors[peephole]
+            real = 2.0 ** -cell_bits(graph, op) * _scale(tensor)
+            _factor(real / float(gate_scale(attrs, number, normalised)), _HALF, "a peephole", tensor)
+
+
+def _scale(tensor: Tensor) -> float:
+    """The scale of what `_scaled` has passed."""
+    assert tensor.quant is not None
+    return tensor.quant.scale

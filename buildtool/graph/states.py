@@ -19,21 +19,13 @@ from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.ops import ALIAS_KINDS, STATEFUL
-from buildtool.graph.types import (
-    Attrs,
-    AxisAttrs,
-    DType,
-    Graph,
-    Op,
-    OpKind,
-    SliceAttrs,
-    State,
-)
+from buildtool.graph.types import Attrs, AxisAttrs, DType, Graph, Op, OpKind, SliceAttrs, State
 
 QUANTISED = (
     "quantise the variables too: converter._experimental_variable_quantization = True "
     "beside full-integer int8 quantisation"
 )
+_SLICES = (OpKind.SLICE, OpKind.STRIDED_SLICE)
 STATE_TYPES = frozenset({DType.INT8, DType.INT16})  # that a state can have
 
 
@@ -120,15 +112,21 @@ def _window(graph: Graph, index: int) -> int | None:
     if op.kind is not OpKind.CONCATENATION or len(op.inputs) != 2 or op.inputs[0] != state.before:
         return None
     ending = graph.ops[maker] if maker is not None else op
-    if ending.kind not in (OpKind.SLICE, OpKind.STRIDED_SLICE) or ending.inputs[0] != op.outputs[0]:
+    if ending.kind not in _SLICES or ending.inputs[0] != op.outputs[0]:
         return None
     if any(other.after == op.outputs[0] for other in graph.states):
         return None
-    shape, new = graph.tensors[state.before].shape, graph.tensors[op.inputs[1]].shape
-    begin = tuple(n if d == _axis(op) else 0 for d, n in enumerate(new))
-    wanted = SliceAttrs(begin, (1,) * len(shape), shape)
+    shape, axis = graph.tensors[state.before].shape, _axis(op)
+    wanted = _end(graph.tensors[op.outputs[0]].shape, axis, shape[axis])
     same = graph.tensors[state.after].shape == shape and ending.attrs == wanted
     return readers[0] if same and op.inputs[1] != state.before else None
+
+
+def _end(shape: Sequence[int], axis: int, count: int) -> SliceAttrs:
+    """The slice that takes the last `count` elements along an axis."""
+    begin = tuple(n - count if d == axis else 0 for d, n in enumerate(shape))
+    extent = tuple(count if d == axis else n for d, n in enumerate(shape))
+    return SliceAttrs(begin, (1,) * len(shape), extent)
 
 
 class _Settling:
@@ -222,33 +220,17 @@ class _Settling:
 
     def _shift(self, writer: Op, old: int, roots: Mapping[int, int]) -> Op | None:
         """A concatenation of the old value's end with something new, as one SHIFT; None where it is none."""
-        attrs = writer.attrs
-        if (
-            writer.kind is not OpKind.CONCATENATION
-            or len(writer.inputs) != 2
-            or not isinstance(attrs, AxisAttrs)
-        ):
+        if writer.kind is not OpKind.CONCATENATION or len(writer.inputs) != 2:
             return None
         tail = next((op for op in self._ops if writer.inputs[0] in op.outputs), None)
-        if (
-            tail is None
-            or tail.kind not in (OpKind.SLICE, OpKind.STRIDED_SLICE)
-            or roots.get(tail.inputs[0]) != old
-        ):
+        if tail is None or tail.kind not in _SLICES or roots.get(tail.inputs[0]) != old:
             return None
-        taken, shape = tail.attrs, self._tensors[tail.inputs[0]].shape
-        result = self._tensors[writer.outputs[0]]
-        assert isinstance(taken, SliceAttrs)
-        begin = list(taken.begin)
-        begin[attrs.axis] = 0
-        end = taken.begin[attrs.axis] + taken.extent[attrs.axis]
-        kept = [n for axis, n in enumerate(shape) if axis != attrs.axis]
-        extent = [n for axis, n in enumerate(taken.extent) if axis != attrs.axis]
-        whole = shape == result.shape and not any(begin) and kept == extent and end == shape[attrs.axis]
-        same = self._tensors[tail.outputs[0]].shape == taken.extent
-        if not (whole and same and set(taken.stride) == {1}):
+        shape, axis = self._tensors[tail.inputs[0]].shape, _axis(writer)
+        left, made = (self._tensors[op.outputs[0]].shape for op in (tail, writer))
+        if made != shape or len(left) != len(shape) or tail.attrs != _end(shape, axis, left[axis]):
             return None
-        return Op(OpKind.SHIFT, (tail.inputs[0], writer.inputs[1]), writer.outputs, attrs, writer.index)
+        inputs = (tail.inputs[0], writer.inputs[1])
+        return Op(OpKind.SHIFT, inputs, writer.outputs, writer.attrs, writer.index)
 
 
 def _readers(ops: Sequence[Op], old: int, roots: Mapping[int, int]) -> list[Op]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 
 from buildtool.api.requests import EVERY_KIND, type_of
 from buildtool.base.modes import Strategy
@@ -63,25 +62,13 @@ def _row(option: Option) -> str:
     name = f"`{option.name}`"
     if option.spelt:
         name += f" (`{option.flagged}`)"
-    cells = [name, _value(option), " ".join(_sentences(option)), option.default, ", ".join(_requests(option))]
-    return "| " + " | ".join(cells) + " |"
-
-
-def _value(option: Option) -> str:
-    if option.values:
-        return ", ".join(f"`{value}`" for value in option.values)
-    return "true or false" if option.flag else option.metavar
-
-
-def _requests(option: Option) -> Iterator[str]:
-    """The kinds of requests that an option changes."""
-    return (kind for kind in EVERY_KIND if option.name in type_of(kind).takes)
-
-
-def _sentences(option: Option) -> Iterator[str]:
-    yield option.sentence
+    value = ", ".join(f"`{one}`" for one in option.values) or option.metavar
+    said = option.sentence
     if len(option.strategies) < len(Strategy):
-        yield f"With strategy {' or '.join(option.strategies)} only."
+        said += f" With strategy {' or '.join(option.strategies)} only."
+    kinds = ", ".join(kind for kind in EVERY_KIND if option.name in type_of(kind).takes)
+    cells = [name, "true or false" if option.flag else value, said, option.default, kinds]
+    return "| " + " | ".join(cells) + " |"
 
 
 if __name__ == "__main__":

@@ -6,54 +6,12 @@ import enum
 from collections.abc import Iterator
 from typing import Any
 
-from buildtool.base.modes import (
-    MOST_THREADS,
-    Compared,
-    Counted,
-    Flip,
-    Format,
-    Image,
-    InPlace,
-    Objective,
-    On,
-    Optimiser,
-    Order,
-    Reads,
-    Reference,
-    Requantise,
-    Resize,
-    Strategy,
-    WeightsIn,
-)
-from buildtool.options.parsers import (
-    MOST_BATCH,
-    MOST_SAMPLES,
-    factors,
-    flag,
-    identifier,
-    limit,
-    listed,
-    location,
-    mode,
-    network,
-    normalise,
-    pixels,
-    points,
-    samples,
-    share,
-    sides,
-    size,
-    some,
-    text,
-    version,
-    whole,
-    width,
-    wire,
-    work,
-)
+from buildtool.base import modes
+from buildtool.options import parsers
 from buildtool.options.types import BOARD_SUFFIXES, MODEL_SUFFIXES, Group, Option, Parser
 
-LIMITED = (Strategy.BEST, Strategy.MSF_CNN, Strategy.XCORE_STRIPS)  # strategies that may repeat work
+# Strategies that may repeat work.
+LIMITED = (modes.Strategy.BEST, modes.Strategy.MSF_CNN, modes.Strategy.XCORE_STRIPS)
 MOST_INPUTS = 1000
 MOST_SEED = (1 << 31) - 1
 
@@ -73,17 +31,17 @@ def file(
     usage: str, sentence: str, default: str = "", suffixes: tuple[str, ...] = ("",), **more: Any
 ) -> Option:
     """An option that names a file."""
-    return row(usage, sentence, location, default, suffixes=suffixes, **more)
+    return row(usage, sentence, parsers.location, default, suffixes=suffixes, **more)
 
 
-def chosen(usage: str, sentence: str, modes: type[enum.StrEnum], default: str) -> Option:
+def chosen(usage: str, sentence: str, words: type[enum.StrEnum], default: str) -> Option:
     """An option that is one of an enumeration's values."""
-    return row(usage, sentence, mode(modes), default, values=tuple(map(str, modes)))
+    return row(usage, sentence, parsers.mode(words), default, values=tuple(map(str, words)))
 
 
 def switch(name: str, sentence: str) -> Option:
     """An option that takes no value."""
-    return row(name, sentence, flag, flag=True)
+    return row(name, sentence, parsers.flag, flag=True)
 
 
 # Of data sets: which, how it becomes inputs, and how much of it goes through the firmware.
@@ -103,19 +61,19 @@ _DATA: tuple[Option, ...] = (
     number(
         "limit N",
         "At most so many inputs of the data set, chosen at random by the seed.",
-        whole(1, MOST_SAMPLES),
+        parsers.whole(1, parsers.MOST_SAMPLES),
         "all",
     ),
     number(
         "through_firmware N|all",
         "How many inputs of the data set go through the firmware; all of them go through the reference.",
-        samples,
+        parsers.samples,
         "all, where an hour is enough by an estimate; else what takes ten minutes",
     ),
     number(
         "sequence N|all",
         "Of a network with state: how many inputs follow one another before the state is reset.",
-        samples,
+        parsers.samples,
         "half of the random inputs; each input of a data set stands by itself",
     ),
     switch(
@@ -125,20 +83,20 @@ _DATA: tuple[Option, ...] = (
         "resize HOW",
         "How an image of another size comes to the input's: crop (covers it, cut on both sides), pad "
         "(lies within it, black beside), stretch, or exact (is refused).",
-        Resize,
+        modes.Resize,
         "crop",
     ),
     row(
         "normalise RULE",
         "The real values of pixels: bytes (0 to 255), unit (0 to 1), signed (-1 to 1), or "
         "MEANS/DEVIATIONS of the values from 0 to 1, such as 0.485,0.456,0.406/0.229,0.224,0.225.",
-        normalise,
+        parsers.normalise,
         "auto: the one of the three that the input's range is; for a split unit",
     ),
     row(
         "scores OUTPUT",
         "The output whose largest value is the class, of a network with several.",
-        text,
+        parsers.text,
         "the only one that has a value for each class",
     ),
 )
@@ -148,97 +106,97 @@ _TABLE: tuple[Group | Option, ...] = (
         "strategy MODE",
         "Who decides how the network runs: best (the best plan within the limits), layerwise (one "
         "operator after the other), msf-cnn or xcore-strips (as these systems plan).",
-        Strategy,
+        modes.Strategy,
         "best",
     ),
     chosen(
         "objective MODE",
         "What to minimise: cost (the target's estimate) or ram (bytes of the arena).",
-        Objective,
+        modes.Objective,
         "cost",
     ),
-    row("ram BYTES", "Upper limit for the arena, in bytes: 65536, 64K.", size, "the board's memory"),
+    row("ram BYTES", "Upper limit for the arena, in bytes: 65536, 64K.", parsers.size, "the board's memory"),
     row(
         "max_f F",
         "Upper limit for the work, as a multiple of the network's own: 1.1 allows a tenth more.",
-        work,
+        parsers.work,
         "none; 2 for the front and for objective ram",
         strategies=LIMITED,
     ),
     row(
         "max_cost COST",
         "Upper limit for the estimated cost, in the unit of the board's costs (cycles or instructions).",
-        limit,
+        parsers.limit,
         "none",
     ),
     row(
         "max_ms MS",
         "Upper limit for the estimated time, in milliseconds: of a cost in cycles, at the board's clock.",
-        limit,
+        parsers.limit,
         "none",
     ),
-    row("max_flash BYTES", "Upper limit for the weight image, in bytes.", size, "the board's memory"),
+    row("max_flash BYTES", "Upper limit for the weight image, in bytes.", parsers.size, "the board's memory"),
     chosen(
         "in_place MODE",
         "Which operators may write over their dying input: rows (those that work row by row), "
         "elementwise (those that work element by element) or none.",
-        InPlace,
+        modes.InPlace,
         "rows",
     ),
     chosen(
         "image MODE",
         "What happens to the network's input: overwritable (its memory is used again), resident (it is "
         "still there after the invoke) or stream (it is delivered row by row and is never whole in RAM).",
-        Image,
+        modes.Image,
         "overwritable",
     ),
     row(
         "segments LIST",
         "The segments of xcore-strips: operators of the file and numbers of strips, such as 0-6x20,7-14x10.",
-        text,
+        parsers.text,
         "the best ones that are found",
-        strategies=(Strategy.XCORE_STRIPS,),
+        strategies=(modes.Strategy.XCORE_STRIPS,),
     ),
     chosen(
         "order MODE",
         "The order of the operators: given (as the file has them), better (another one that a short "
         "search finds, in which less is alive, where that makes the better plan) or best (after a long "
         "search).",
-        Order,
+        modes.Order,
         "better; given where a network is only counted",
     ),
     row(
         "hand_off PIXELS",
         "The least number of pixels that go from operator to operator inside a group (more are tried, "
         "too), or row for whole rows only.",
-        pixels,
+        parsers.pixels,
         "1",
-        strategies=(Strategy.BEST,),
+        strategies=(modes.Strategy.BEST,),
     ),
     Group.COUNTING,
     chosen(
         "weights MODE",
         "Where the weights are: flash (they are not counted as memory) or load (they are in memory from "
         "their first to their last reader).",
-        WeightsIn,
+        modes.WeightsIn,
         "flash",
     ),
     chosen(
         "operators MODE",
         "Which operators are counted: separate (all that the file has) or fused (batch normalisation and "
         "activation are part of the operator before them).",
-        Counted,
+        modes.Counted,
         "separate",
     ),
     number(
         "batch N",
         "The number of images that are computed at a time.",
-        whole(1, MOST_BATCH),
+        parsers.whole(1, parsers.MOST_BATCH),
         "the file's; 1 for Darknet",
     ),
-    row("size HxW", "Rows and columns of the image.", sides, "the file's"),
+    row("size HxW", "Rows and columns of the image.", parsers.sides, "the file's"),
     Group.TARGET,
-    row("toolchain NAME", "The compiler: clang or gcc.", text, "the board's first"),
+    row("toolchain NAME", "The compiler: clang or gcc.", parsers.text, "the board's first"),
     switch(
         "debug",
         "Compiles for a debugger: -g and -Og in place of -O3, the arena and every region with a name.",
@@ -246,7 +204,7 @@ _TABLE: tuple[Group | Option, ...] = (
     row(
         "cmsis_nn PATH",
         "Cortex-M: a checkout of CMSIS-NN, whose kernels are used where they give the reference's bytes.",
-        text,
+        parsers.text,
         "none",
         folder=True,
     ),
@@ -254,10 +212,10 @@ _TABLE: tuple[Group | Option, ...] = (
         "formats FORMAT",
         "A format of the files for flash, beside .elf and .map: bin, hex (Intel) or uf2; it may be given "
         "several times.",
-        listed(mode(Format)),
+        parsers.listed(parsers.mode(modes.Format)),
         "bin",
         spelt="format",
-        values=tuple(map(str, Format)),
+        values=tuple(map(str, modes.Format)),
         many=True,
     ),
     file(
@@ -267,42 +225,42 @@ _TABLE: tuple[Group | Option, ...] = (
     row(
         "image_version VERSION",
         "The version in MCUboot's header: numbers such as 1.2.3 or 1.2.3+4.",
-        version,
+        parsers.version,
         "0.0.0",
     ),
     chosen(
         "requantise NAME",
         "XS3: how sums become outputs of eight bits: exact (equal to the reference) or vpu16 (by 16-bit "
         "multipliers, within a bound that is told).",
-        Requantise,
+        modes.Requantise,
         "exact",
     ),
     number(
         "threads N",
         "The threads that share the work of each kernel's call, at most as many as the board has.",
-        whole(1, MOST_THREADS),
+        parsers.whole(1, modes.MOST_THREADS),
         "all that the board has",
     ),
     row(
         "weights_in MEMORY",
         "The board's memory that the weights are in; from one with a bandwidth they come into the arena.",
-        text,
+        parsers.text,
         "as the board's file says",
     ),
     row(
         "arena_in MEMORY[,MEMORY]",
         "The board's memory that the arena is in; of two, buffers are spread over both.",
-        text,
+        parsers.text,
         "as the board's file says",
     ),
     Group.INPUT,
     file("input FILE.npy", "One input to run on: quantised values, or floats.", "random values"),
-    number("inputs N", "The number of random inputs.", whole(1, MOST_INPUTS), "1"),
+    number("inputs N", "The number of random inputs.", parsers.whole(1, MOST_INPUTS), "1"),
     number(
         "seed S",
         "The seed of the random inputs, of random networks, and of what --limit chooses; of a split's "
         "weights, order, augmentation, calibration and chosen test images.",
-        whole(0, MOST_SEED),
+        parsers.whole(0, MOST_SEED),
         "0",
     ),
     *_DATA,
@@ -310,16 +268,16 @@ _TABLE: tuple[Group | Option, ...] = (
     row(
         "plugin PLUGIN",
         "The name of a target plugin, which the boards that it serves have as their family.",
-        text,
+        parsers.text,
     ),
     Group.INPUT,
-    number("cases N", "The number of random networks for each kernel.", whole(1, MOST_INPUTS), "4"),
+    number("cases N", "The number of random networks for each kernel.", parsers.whole(1, MOST_INPUTS), "4"),
     Group.DESK,
     chosen(
         "on WHERE",
         "Where test firmware runs: emulator (or this machine, as the board's file says) or board (on the "
         "desk: it is flashed, and answers over a wire).",
-        On,
+        modes.On,
         "emulator",
     ),
     row(
@@ -327,21 +285,21 @@ _TABLE: tuple[Group | Option, ...] = (
         "How a board on the desk answers: serial or rtt, and the port (serial:/dev/ttyACM0, "
         "rtt:127.0.0.1:9090), or semihosting, by files of its debugger's. In an emulator serial is its "
         "UART.",
-        wire,
+        parsers.wire,
         "serial where the board's file has [uart], else rtt; the only port that is there",
     ),
     switch("flashed", "The board holds the image already: it is not flashed."),
     row(
         "tool NAME",
         "The program that flashes the board: openocd, pyocd, esptool or xflash.",
-        text,
+        parsers.text,
         "the first of the board's file that is installed",
     ),
     Group.OTHER,
     number(
         "port PORT",
         "The port of this machine at which the debugger finds the server.",
-        whole(1024, 65535),
+        parsers.whole(1024, 65535),
         "3333",
     ),
     Group.REPORT,
@@ -350,24 +308,24 @@ _TABLE: tuple[Group | Option, ...] = (
         "reference NAME",
         "What to compare with: litert (LiteRT's reference kernels), numpy (buildtool's own executor), or "
         "auto: LiteRT where it is installed and computes the network.",
-        Reference,
+        modes.Reference,
         "auto",
     ),
     switch("sanitize", "Builds with checks of addresses and of undefined behaviour (host)."),
     switch("compare", "Shows what msf-cnn and xcore-strips reach on the same network."),
     switch("peers", "Shows what msf-cnn and xcore-strips reach on the same network."),
     Group.OTHER,
-    row("name NAME", "The prefix of the network's C interface.", identifier, "the model's own name"),
+    row("name NAME", "The prefix of the network's C interface.", parsers.identifier, "the model's own name"),
     number(
         "capacity BYTES",
         "Stops at any placement within so many bytes.",
-        whole(1, 1 << 50),
+        parsers.whole(1, 1 << 50),
         "the lowest placement",
     ),
     number(
         "budget NODES",
         "Upper limit for the nodes that the search visits.",
-        whole(1, 1 << 40),
+        parsers.whole(1, 1 << 40),
         "some seconds' worth",
     ),
     Group.TARGET,
@@ -379,7 +337,7 @@ _TABLE: tuple[Group | Option, ...] = (
     row(
         "boards BOARD",
         "A board of `buildtool boards`, or a .toml file; it may be given several times.",
-        listed(location),
+        parsers.listed(parsers.location),
         "every board",
         suffixes=BOARD_SUFFIXES,
         spelt="board",
@@ -409,7 +367,7 @@ _TABLE: tuple[Group | Option, ...] = (
     row(
         "network NETWORK",
         "A .keras file of Keras 3, or a network to train first: vgg16, resnet18.",
-        network,
+        parsers.network,
         suffixes=(".keras",),
     ),
     file(
@@ -422,68 +380,76 @@ _TABLE: tuple[Group | Option, ...] = (
         "flash BYTES",
         "Upper limit for what goes to flash, in bytes: the weight image, and code and constants of the "
         "firmware where its compiler's sizes are recorded.",
-        size,
+        parsers.size,
         "the board's memory",
     ),
     row(
         "max_drop POINTS",
         "Points of accuracy that a block's split may lose against its own baseline.",
-        points,
+        parsers.points,
         "0.5",
     ),
-    row("factors LIST", "Numbers of branches to try for each block.", factors, "2,4,6,8"),
+    row("factors LIST", "Numbers of branches to try for each block.", parsers.factors, "2,4,6,8"),
     chosen(
         "first MODE",
         "What a branch's first convolution reads: slice (its slice of the channels), full (the full "
         "map), or both (both are searched).",
-        Reads,
+        modes.Reads,
         "slice",
     ),
-    row("width W", "Channels of vgg16 or resnet18, as a multiple of the published ones.", width, "1"),
+    row("width W", "Channels of vgg16 or resnet18, as a multiple of the published ones.", parsers.width, "1"),
     number(
         "image_size PIXELS",
         "Rows and columns of the images of vgg16 or resnet18.",
-        whole(1, 4096),
+        parsers.whole(1, 4096),
         "32",
         spelt="size",
     ),
-    number("epochs N", "Epochs that vgg16 or resnet18 is trained first.", whole(1, 100_000), "30"),
-    number("fine_tune N", "Epochs that each candidate is trained.", whole(1, 100_000), "5"),
-    number("train_batch N", "Images of a training step.", whole(1, MOST_BATCH), "128", spelt="batch"),
-    row("rate RATE", "The largest learning rate of the first training.", limit, "0.1"),
-    row("fine_rate RATE", "The largest learning rate of candidates and baselines.", limit, "0.02"),
+    number("epochs N", "Epochs that vgg16 or resnet18 is trained first.", parsers.whole(1, 100_000), "30"),
+    number("fine_tune N", "Epochs that each candidate is trained.", parsers.whole(1, 100_000), "5"),
+    number(
+        "train_batch N",
+        "Images of a training step.",
+        parsers.whole(1, parsers.MOST_BATCH),
+        "128",
+        spelt="batch",
+    ),
+    row("rate RATE", "The largest learning rate of the first training.", parsers.limit, "0.1"),
+    row("fine_rate RATE", "The largest learning rate of candidates and baselines.", parsers.limit, "0.02"),
     chosen(
         "optimiser NAME",
         "What changes the weights: sgd (momentum of 0.9, Nesterov) or adam.",
-        Optimiser,
+        modes.Optimiser,
         "sgd",
     ),
     row(
         "weight_decay DECAY",
         "Weights fall by this times the learning rate each step; biases and batch norms do not.",
-        share,
+        parsers.share,
         "0.005",
     ),
-    row("warm_up SHARE", "Share of the steps in which the learning rate rises.", share, "0.1"),
-    chosen("flip WHICH", "Images that are mirrored left to right: half of them, or none.", Flip, "half"),
-    row("shift SHARE", "Images are moved by up to this share of their sides.", share, "0.125"),
+    row("warm_up SHARE", "Share of the steps in which the learning rate rises.", parsers.share, "0.1"),
+    chosen(
+        "flip WHICH", "Images that are mirrored left to right: half of them, or none.", modes.Flip, "half"
+    ),
+    row("shift SHARE", "Images are moved by up to this share of their sides.", parsers.share, "0.125"),
     row(
         "held_out SHARE",
         "Share of the training images that candidates are judged by, and not trained with.",
-        some,
+        parsers.some,
         "0.1",
     ),
     chosen(
         "comparisons WHICH",
         "Networks that are trained for comparison: all (the original, a smaller split, one without "
         "fusion, a shared one), or none.",
-        Compared,
+        modes.Compared,
         "all",
     ),
     number(
         "images N",
         "Test images that go through the int8 network and its firmware.",
-        whole(1, 10_000_000),
+        parsers.whole(1, 10_000_000),
         "1000",
     ),
 )

@@ -107,6 +107,10 @@ class Buffer:
     columns: int = 0
     op: int = -1  # of scratch and accumulators: the operator they serve
 
+    def touches(self, other: Buffer) -> bool:
+        """Whether both have bytes in common, where they lie."""
+        return self.offset < other.offset + other.size and other.offset < self.offset + self.size
+
 
 @dataclass(frozen=True)
 class Overlap:

@@ -1,7 +1,6 @@
 """The client: what it imports, and how it and its service live and die."""
 
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -14,33 +13,13 @@ from paths import ROOT
 
 from buildtool import api as service
 from buildtool.base.errors import ToolError, UsageError
-from buildtool.client import Client, code_digest, home
+from buildtool.client import Client
 
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
     with Client(cwd=str(ROOT)) as made:
         yield made
-
-
-def test_importing_it_loads_the_standard_library_and_msgpack_only() -> None:
-    code = """
-import sys
-before = set(sys.modules)
-from buildtool.client import *
-new = set(sys.modules) - before
-# Cython makes modules that have no file
-files = {name for name in new if getattr(sys.modules[name], "__file__", None)}
-roots = {name.partition(".")[0] for name in files}
-print(*sorted(roots - set(sys.stdlib_module_names)))
-print(*sorted(name for name in sys.modules if name.startswith("buildtool.")))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    roots, rooms = done.stdout.splitlines()
-    assert set(roots.split()) == {"buildtool", "msgpack"}
-    assert {name.split(".")[1] for name in rooms.split()} == {"api", "base", "client", "options", "schema"}
-    inner = {name for name in rooms.split() if name.startswith("buildtool.api.")}
-    assert inner == {f"buildtool.api.requests{name}" for name in ("", ".parts", ".kinds")}
 
 
 def test_answers_are_those_of_the_service_in_process(client: Client) -> None:
@@ -122,54 +101,6 @@ def test_paths_are_relative_to_the_given_folder(tmp_path: Path) -> None:
     with Client(cwd=str(tmp_path)) as client, pytest.raises(Exception, match=r"net\.tflite") as caught:
         client.request({"kind": "plan", "model": "net.tflite", "board": "host"})
     assert caught.value.code == "MODEL"
-
-
-@pytest.mark.slow
-def test_the_codes_digest_changes_with_all_that_decides_plans(tmp_path: Path) -> None:
-    """In a copy: the digest is of what is beside the client. Kernels are sources of the build."""
-    ignore = shutil.ignore_patterns("__pycache__")
-    for name in ("buildtool", "plugins", "kernels"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=ignore)
-    code = "from buildtool.client import code_digest, home; print(home()); print(code_digest())"
-
-    def digest() -> str:
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            text=True,
-            check=True,
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": str(tmp_path)},
-        )
-        where, value = done.stdout.split()
-        assert where == str(tmp_path)
-        return value
-
-    seen = [digest()]
-    assert seen[0] == code_digest()  # the place does not matter
-    assert home() == str(ROOT)
-    for name in (
-        "buildtool/emit/sources.py",
-        "buildtool/plan/place/search.c",
-        "kernels/reference/catalogue.toml",
-        "kernels/cortex_m_dsp/packing.py",
-        "kernels/cortex_m_cmsis_nn/nn_cmsis_nn_ask.h",
-        "plugins/buildtool_plugins/cortex_m/ask_cmsis_nn.c",
-        "plugins/buildtool_plugins/host/__init__.py",
-        "plugins/buildtool_plugins/host/boards/host.toml",
-    ):
-        with (tmp_path / name).open("a") as file:
-            file.write("\n")
-        seen.append(digest())
-    assert len(set(seen)) == len(seen)
-    for name in (
-        "kernels/reference/nn_add_s8.c",
-        "kernels/include/nn.h",
-        "plugins/buildtool_plugins/riscv/startup.c",
-    ):
-        with (tmp_path / name).open("a") as file:
-            file.write("\n")
-        assert digest() == seen[-1]
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder"])

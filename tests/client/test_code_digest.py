@@ -6,44 +6,57 @@ import sys
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
 from buildtool.base import identity
-from buildtool.base.identity import code_digest
+from buildtool.base.identity import code_digest, home
+
+DECIDING = (
+    "home/buildtool/planner.py",
+    "home/buildtool/plan/search.c",  # compiled for this machine, and run there
+    "home/buildtool/plan/_search.cpython-311-x86_64-linux-gnu.so",  # which may be older than its source
+    "home/buildtool/target/recorded/core.toml",  # what code takes decides what is emitted
+    "home/plugins/buildtool_plugins/boards/one.toml",
+    "home/plugins/buildtool_plugins/plugin.py",
+    "home/plugins/buildtool_plugins/plugin.c",  # it lies beside a module of its name: planning runs it
+    "home/kernels/family/packing.py",
+    "home/kernels/family/catalogue.toml",
+    "home/kernels/family/nn_family_ask.h",  # planning asks it
+    "others/theirs_package/script.ld.in",  # code of others may read any file that lies beside it
+)
+OF_NO_ACCOUNT = (  # C of kernels and of boards is a source of the build
+    *("home/kernels/family/add.c", "home/kernels/include/nn.h", "home/plugins/buildtool_plugins/startup.c"),
+    "others/theirs_package/code.pyc",
+)
+
+
+def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkout, and beside it a distribution that offers boards."""
+    entry = "[buildtool.targets]\na = theirs_package.code:plugin\n"
+    files = {**dict.fromkeys((*DECIDING, "others/theirs_package/__init__.py"), "")}
+    for name, text in {**files, "others/a.dist-info/entry_points.txt": entry}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    monkeypatch.setattr(identity, "home", lambda: str(folder / "home"))
+    monkeypatch.setattr(sys, "path", [*sys.path, str(folder / "others")])
 
 
 @pytest.fixture(autouse=True)
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A made-up checkout, and beside it a distribution that offers boards."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    files = {
-        "home/buildtool/planner.py": "",
-        "home/buildtool/target/recorded/core.toml": "stack = 1",
-        "home/plugins/buildtool_plugins/boards/one.toml": "",
-        "home/kernels/family/packing.py": "",
-        "home/kernels/family/add.c": "",
-        "others/theirs_package/__init__.py": "",
-        "others/theirs_package/script.ld.in": "",
-        "others/a.dist-info/entry_points.txt": "[buildtool.targets]\na = theirs_package.code:plugin\n",
-    }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    monkeypatch.setattr(identity, "home", lambda: str(tmp_path / "home"))
-    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "others")])
-    return tmp_path
+    made_up(tmp_path / "one", monkeypatch)
+    return tmp_path / "one"
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "home/buildtool/planner.py",
-        "home/buildtool/target/recorded/core.toml",  # what code takes decides what is emitted
-        "home/plugins/buildtool_plugins/boards/one.toml",
-        "home/kernels/family/packing.py",
-        "others/theirs_package/script.ld.in",  # code of others may read any file that lies beside it
-        "others/theirs_package/new.json",
-    ],
-)
+def test_where_the_code_is_has_no_part_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert home() == str(ROOT)
+    before = code_digest()
+    monkeypatch.undo()
+    made_up(tmp_path / "two", monkeypatch)
+    assert code_digest() == before
+
+
+@pytest.mark.parametrize("name", [*DECIDING, "others/theirs_package/new.json"])
 def test_an_edit_of_any_of_them_changes_it(name: str, checkout: Path) -> None:
     before = code_digest()
     assert code_digest() == before
@@ -51,9 +64,10 @@ def test_an_edit_of_any_of_them_changes_it(name: str, checkout: Path) -> None:
     assert code_digest() != before
 
 
-@pytest.mark.parametrize("name", ["home/kernels/family/add.c", "others/theirs_package/code.pyc"])
+@pytest.mark.parametrize("name", OF_NO_ACCOUNT)
 def test_an_edit_of_what_decides_no_answer_does_not(name: str, checkout: Path) -> None:
     before = code_digest()
+    (checkout / name).parent.mkdir(exist_ok=True)
     (checkout / name).write_text("another")
     assert code_digest() == before
 

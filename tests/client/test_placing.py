@@ -39,11 +39,11 @@ net_room:
 
 
 @functools.cache
-def program(machine: str) -> bytes:
+def program(machine: str, text: str = SOURCE) -> bytes:
     """An ELF file for the machine."""
     with tempfile.TemporaryDirectory() as name:
         source, made = Path(name, "room.s"), Path(name, "room.o")
-        source.write_text(SOURCE.replace("%", "@") if "arm" not in machine else SOURCE)
+        source.write_text(text.replace("%", "@") if "arm" not in machine else text)
         command = [needs_tool("clang"), f"--target={machine}", "-c", str(source), "-o", str(made)]
         subprocess.run(command, check=True)
         return made.read_bytes()
@@ -92,20 +92,12 @@ def test_damaged_images_are_refused_or_keep_their_length(machine: str) -> None:
 
 def test_a_static_variable_of_the_same_name_is_left_alone() -> None:
     """Symbols that no other file sees come first in a table; a program that has nothing else is refused."""
-    with tempfile.TemporaryDirectory() as name:
-        source, made = Path(name, "room.s"), Path(name, "room.o")
-        mine = '.section .mine, "a", %progbits\nnet_weights:\n.space 16\n.size net_weights, 16\n'
-        other = '.section .yours, "a", %progbits\nother:\n.space 16\n.size other, 16\n'
-        clang = needs_tool("clang")
-
-        def compiled(text: str) -> bytes:
-            source.write_text(text)
-            subprocess.run([clang, "--target=arm-none-eabi", "-c", source, "-o", made], check=True)
-            return made.read_bytes()
-
-        # an assembler keeps one symbol of a name, a linker any number: the name is put over another
-        linked = bytearray(compiled(SOURCE.replace("net_weights", "net_weightz") + mine + other))
-        table = ELFFile(io.BytesIO(bytes(linked))).get_section_by_name(".symtab")
+    mine = '.section .mine, "a", %progbits\nnet_weights:\n.space 16\n.size net_weights, 16\n'
+    other = '.section .yours, "a", %progbits\nother:\n.space 16\n.size other, 16\n'
+    # an assembler keeps one symbol of a name, a linker any number: the name is put over another
+    text = SOURCE.replace("net_weights", "net_weightz") + mine + other
+    linked = bytearray(program("arm-none-eabi", text))
+    table = ELFFile(io.BytesIO(bytes(linked))).get_section_by_name(".symtab")
     named = {symbol.name: number for number, symbol in enumerate(table.iter_symbols())}
     start, each = table["sh_offset"], table["sh_entsize"]
     words = {name: start + each * named[name] for name in ("net_weights", "net_weightz", "other")}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from buildtool.base import errors, wire
-from buildtool.base.errors import BuildtoolError, ToolError, from_data
+from buildtool.base.errors import BuildtoolError, ToolError, from_data, to_data
 
 VALUES = st.recursive(
     st.none()
@@ -98,7 +98,7 @@ CLASSES = [c for c in vars(errors).values() if isinstance(c, type) and issubclas
 @pytest.mark.parametrize("cls", CLASSES)
 def test_errors_cross_with_their_class_and_every_field(cls: type[BuildtoolError]) -> None:
     fields = {"path": "m.tflite", "operator": "#3 ADD", "tensor": "sum", "hint": "do this"}
-    error = from_data(wire.error_message(cls("wrong", **fields))["error"])
+    error = from_data(to_data(cls("wrong", **fields)))
     assert type(error) is cls
     assert str(error) == str(cls("wrong", **fields))
 

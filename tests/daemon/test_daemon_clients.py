@@ -8,7 +8,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from daemons import BOARDS, eventually, is_running, running
+from daemons import BOARDS, Clock, eventually, is_running, running
 
 from buildtool.base import wire
 from buildtool.base.errors import ToolError
@@ -50,20 +50,11 @@ def heard(ours, is_last):
     return found
 
 
-class Fake:
-    """A clock that goes when it is told to."""
-
-    now = 100.0
-
-    def __call__(self):
-        return self.now
-
-
 class Pairs:
     """Connections without a daemon; `clock` is theirs."""
 
     def __init__(self, stack):
-        self.clock, self._stack = Fake(), stack
+        self.clock, self._stack = Clock(), stack
         self.clients = Clients()
 
     def one(self):

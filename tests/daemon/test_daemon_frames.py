@@ -56,6 +56,8 @@ def test_a_slow_sender_is_waited_for_and_a_stuck_one_is_not(tmp_path, monkeypatc
     ours, theirs = socket.socketpair()
     with ours, theirs:
         found = connection.Connection(theirs)
+        assert not found.is_stuck(found._begun + connection.FRAME_SECONDS - 1)
+        assert found.is_stuck(found._begun + connection.FRAME_SECONDS + 1)  # it has not said hello
         ours.sendall(HELLO)
         assert found.read() and found.take() and not found.is_stuck(1e12)
         ours.sendall(request[:7])

@@ -6,24 +6,14 @@ from pathlib import Path
 
 import msgpack
 import pytest
-from daemons import BOARDS, PLENTY, eventually, is_running, running
-from zeronet import Net
+from daemons import BOARDS, PLENTY, Clock, eventually, is_running, running
+from zeronet import small
 
 from buildtool import api as service
 from buildtool.client.files import Located
 from buildtool.daemon import preparing
 from buildtool.daemon.pool import Job
 from buildtool.daemon.preparing import Budget, Preparer
-from buildtool.graph.tflite.writer import write_model
-
-
-class Fake:
-    """A clock that goes when it is told to."""
-
-    now = 50.0
-
-    def __call__(self):
-        return self.now
 
 
 class Process:
@@ -63,7 +53,7 @@ class Bench:
     """A preparer with a tenth of a core, and its clock."""
 
     def __init__(self, share=0.1):
-        self.clock, self.pool = Fake(), Processes()
+        self.clock, self.pool = Clock(), Processes()
         self.preparer = Preparer(self.pool, share, self.clock)
 
     def add(self, model="net.tflite", digest="1", *, ahead=False, **more):
@@ -91,7 +81,7 @@ def bench(monkeypatch):
 
 
 def test_the_budget_is_a_share_of_the_time_since_the_last_request():
-    clock = Fake()
+    clock = Clock()
     budget = Budget(0.25, clock)
     assert budget.left() == 0
     clock.now += 8
@@ -196,9 +186,7 @@ def request_of(tmp_path):
     """A request about a network of so many channels, which is saved."""
 
     def located(channels=8, **more):
-        net = Net((1, 8, 8, 3))
-        graph = net.graph(net.dense(net.mean(net.conv(net.inputs[0], channels, (3, 3))), 4))
-        (tmp_path / "net.tflite").write_bytes(write_model(graph))
+        (tmp_path / "net.tflite").write_bytes(small(channels))
         request = {"kind": "plan", "model": "net.tflite", "board": "cortex-m4", **more}
         return Located(request, str(tmp_path)).request
 
@@ -268,13 +256,3 @@ def test_a_process_that_prepares_and_is_killed_costs_nobody_anything(tmp_path, r
         assert msgpack.packb(daemon.ask(request)) == msgpack.packb(service.handle(request))
         assert daemon.counts()["faults"] == 0
         assert eventually(lambda: prepares(daemon)) != low
-
-
-@pytest.mark.slow
-def test_without_a_share_no_process_prepares(tmp_path, request_of):
-    with running(tmp_path, BUILDTOOL_DAEMON_AHEAD=0) as daemon:
-        daemon.ask(request_of())
-        seen = daemon.status()["watched"]["changes"]
-        request_of(16)
-        eventually(lambda: daemon.status()["watched"]["changes"] > seen)
-        assert not prepares(daemon) and daemon.status()["preparing"]["waiting"] == 0

@@ -6,21 +6,15 @@ import time
 import msgpack
 import pytest
 from daemons import PLENTY, eventually, running
-from zeronet import Net
+from zeronet import small
 
 from buildtool.api import handle
 from buildtool.base.digests import sha256
-from buildtool.client import events
 from buildtool.client.files import Located
+from buildtool.daemon import events
 from buildtool.daemon import watcher as watching
 from buildtool.daemon.memory import FileDigests
 from buildtool.daemon.watcher import MOST_REQUESTS, Watcher
-from buildtool.graph.tflite.writer import write_model
-
-
-def model(channels):
-    net = Net((1, 8, 8, 3))
-    return write_model(net.graph(net.dense(net.mean(net.conv(net.inputs[0], channels, (3, 3))), 4)))
 
 
 def located(folder, **more):
@@ -32,7 +26,7 @@ def located(folder, **more):
 def project(tmp_path):
     folder = tmp_path / "project"
     folder.mkdir()
-    (folder / "net.tflite").write_bytes(model(8))
+    (folder / "net.tflite").write_bytes(small(8))
     (folder / "mine.toml").write_text('extends = "base.toml"\n')
     (folder / "base.toml").write_text('extends = "cortex-m4"\n[memory.sram]\nsize = 65536\n')
     return folder
@@ -71,10 +65,10 @@ def test_a_saved_files_next_answer_is_prepared_and_comes_from_memory(tmp_path, p
             return prepared["prepared"] - before["prepared"], after["from_memory"] - before["from_memory"]
 
         def replaced():
-            (project / "part").write_bytes(model(24))
+            (project / "part").write_bytes(small(24))
             (project / "part").replace(project / "net.tflite")
 
-        assert saved(lambda: (project / "net.tflite").write_bytes(model(16))) == (1, 1)
+        assert saved(lambda: (project / "net.tflite").write_bytes(small(16))) == (1, 1)
         assert saved(replaced) == (1, 1)
         base = 'extends = "cortex-m4"\n[memory.sram]\nsize = 49152\n'
         assert saved(lambda: (project / "base.toml").write_text(base)) == (1, 1)
@@ -90,8 +84,15 @@ def test_a_saved_files_next_answer_is_prepared_and_comes_from_memory(tmp_path, p
         (project / "net.tflite").unlink()
         (project / "net.tflite").write_bytes(b"not a model")
         eventually(lambda: changes(daemon) > seen)
-        (project / "net.tflite").write_bytes(model(8))  # the error that was prepared is nobody's answer
+        (project / "net.tflite").write_bytes(small(8))  # the error that was prepared is nobody's answer
         assert daemon.ask(located(project))["model"] == "net"
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Every look is one at sizes and times, and nothing is waited for."""
+    monkeypatch.setattr(watching, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(watching, "SETTLE_SECONDS", 0.0)
 
 
 def hinted(watcher, seconds=5):
@@ -104,43 +105,36 @@ def watcher_of(project, **more):
     return found
 
 
-def test_without_events_a_look_finds_the_change_and_it_is_said_once(project, monkeypatch, capsys):
-    monkeypatch.setattr(watching, "file_system", lambda folder: "nfs4")
-    monkeypatch.setattr(watching, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(watching, "SETTLE_SECONDS", 0.0)
+def test_without_events_a_look_finds_the_change_and_it_is_said_once(project, at_once, monkeypatch, capsys):
+    monkeypatch.setattr(events, "file_system", lambda folder: "nfs4")
     found = watcher_of(project)
     for channels in (16, 24):
-        (project / "net.tflite").write_bytes(model(channels))
+        (project / "net.tflite").write_bytes(small(channels))
         found.poll(0.0)
         ((request, _),) = found.changed()
         assert request == located(project)
-    assert found._observer is None
+    assert not found._events.watches
     assert found.status()["without_events"] == {str(project): "its file system (nfs4) sends no events"}
     assert capsys.readouterr().out.count("no events for") == 1
 
 
-def test_a_system_without_watches_left_is_looked_at(project, monkeypatch, capsys):
-    def refuse(self, folder):
+def test_a_system_without_watches_left_is_looked_at(project, at_once, monkeypatch, capsys):
+    def refuse(*about):
         raise OSError(28, "inotify watch limit reached")
 
-    monkeypatch.setattr(Watcher, "_schedule", refuse)
-    monkeypatch.setattr(watching, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(watching, "SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr(events.Events, "_schedule", refuse)
     found = watcher_of(project)
-    (project / "net.tflite").write_bytes(model(16))
+    (project / "net.tflite").write_bytes(small(16))
     found.poll(0.0)
     assert [request for request, _ in found.changed()] == [located(project)]
     assert "inotify watch limit reached" in capsys.readouterr().out
 
 
-def test_an_event_that_was_lost_is_made_good_by_a_look_and_said_once(project, monkeypatch, capsys):
-    monkeypatch.setattr(watching, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(watching, "SETTLE_SECONDS", 0.0)
-    monkeypatch.setattr(watching, "file_system", lambda folder: "")
-    monkeypatch.setattr(Watcher, "_schedule", lambda self, folder: None)  # events go astray
+def test_an_event_that_was_lost_is_made_good_by_a_look_and_said_once(project, at_once, monkeypatch, capsys):
+    monkeypatch.setattr(events.Events, "listen", lambda *about: "")  # events go astray
     found = watcher_of(project)
     for channels in (16, 24):
-        (project / "net.tflite").write_bytes(model(channels))
+        (project / "net.tflite").write_bytes(small(channels))
         for _ in range(2):
             found.poll(0.0)
         assert [request for request, _ in found.changed()] == [located(project)]
@@ -151,10 +145,10 @@ def test_an_event_that_was_lost_is_made_good_by_a_look_and_said_once(project, mo
 
 def test_a_file_that_is_being_written_is_waited_for(project, monkeypatch):
     found = watcher_of(project)
-    (project / "net.tflite").write_bytes(model(16)[:100])
+    (project / "net.tflite").write_bytes(small(16)[:100])
     eventually(lambda: found.is_hinted)
     assert not list(found.changed())  # too soon
-    (project / "net.tflite").write_bytes(model(16))
+    (project / "net.tflite").write_bytes(small(16))
     ((request, _),) = hinted(found)
     assert request == located(project)
     found.stop()
@@ -168,7 +162,7 @@ def test_what_is_watched_is_bounded_by_the_requests_that_are_remembered(tmp_path
         (folder / "net.tflite").write_bytes(b"%d" % number)
         found.remember(located(folder, board="host"), {})
     assert len(found.status()["files"]) == MOST_REQUESTS
-    assert len(found._folders) == len(found._watches) == len(found._stamps) == MOST_REQUESTS
+    assert len(found._folders) == len(found._events.watches) == len(found._stamps) == MOST_REQUESTS
     found.stop()
 
 
@@ -185,9 +179,7 @@ def test_a_file_that_changes_while_it_is_read_has_no_digest(tmp_path, monkeypatc
     assert FileDigests().of(str(path)) == ""
 
 
-def test_a_pipe_in_place_of_a_file_is_not_waited_for(project, monkeypatch):
-    monkeypatch.setattr(watching, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(watching, "SETTLE_SECONDS", 0.0)
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(project, at_once):
     found = watcher_of(project)
     (project / "net.tflite").unlink()
     os.mkfifo(project / "net.tflite")

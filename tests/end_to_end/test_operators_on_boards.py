@@ -15,7 +15,7 @@ from needs import needs_shared
 
 from buildtool.api import handle
 from buildtool.graph.rewrite import rewrite
-from buildtool.graph.tflite import operators
+from buildtool.graph.tflite import support
 from buildtool.graph.tflite.flat import BUILTIN_NAMES
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
@@ -73,7 +73,7 @@ def test_the_network_of_int16_has_every_operator_of_int16():
     graph = read_model(write_model(widenets.every_wide_operator()))
     of_int16 = {str(op.kind) for op in graph.ops if DType.INT16 in _types(graph, op)}
     edges = {"DEQUANTIZE", "RESHAPE"}
-    assert of_int16 >= {BUILTIN_NAMES[code] for code in operators.INT16} - edges - {"PADV2"}
+    assert of_int16 >= {BUILTIN_NAMES[code] for code in support.INT16} - edges - {"PADV2"}
 
 
 def _types(graph, op):

@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from graphs import inputs_for
 from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
 from onnxnets import Qdq, compared, kinds, read
 
 from buildtool.base.errors import UnsupportedError
+from buildtool.graph.reference import execute
 from buildtool.graph.types import Activation, MeanAttrs, OpKind, Pad
 
 
@@ -139,6 +142,82 @@ def test_float_slopes_are_rounded_to_int8():
     y = net.node("PRelu", [net.x, net.const(net.rng.uniform(-0.2, 0.5, (6, 1, 1)), np.float32)])
     graph = check(net, [net.q(y, 0.05, -60)], equal=0.8)
     assert kinds(graph) == ["PRELU"]
+
+
+# ---- functions of one tensor and of several --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "made"), [("Max", "MAXIMUM"), ("Min", "MINIMUM")])
+def test_the_larger_or_smaller_of_several_tensors_and_numbers(kind, made):
+    net = Qdq((1, 4, 5, 6))
+    other = net.q(net.conv(net.x, 4, 4), 0.08, 11)
+    row = net.const(np.linspace(-2, 2, 4).reshape(4, 1, 1), np.float32)
+    y = net.node(kind, [net.x, other, row, net.const(0.7, np.float32)])
+    assert kinds(check(net, [net.q(y, 0.07, -5)])).count(made) == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "made", "scale", "zero"),
+    [
+        ("Neg", "MUL", 0.05, 3),
+        ("Sqrt", "SQRT", 0.02, -128),
+        ("Elu", "ELU", 0.05, -90),
+        ("LogSoftmax", "LOG_SOFTMAX", 1 / 16, 127),
+        ("Reciprocal", "DIV", 0.1, -128),
+    ],
+)
+def test_a_function_of_one_tensor(kind, made, scale, zero):
+    net = Qdq((1, 4, 5, 6))
+    x = net.x
+    if kind in ("Sqrt", "Reciprocal"):  # of numbers above 0 alone
+        x = net.q(net.node("Max", [x, net.const(0.2, np.float32)]), 0.05, -128)
+    y = net.node(kind, [x], **({"axis": 1} if kind == "LogSoftmax" else {}))
+    assert made in kinds(check(net, [net.q(y, scale, zero)], equal=0))
+
+
+def test_a_quotient_of_two_tensors():
+    net = Qdq((1, 4, 5, 6))
+    divisor = net.q(net.node("Exp", [net.q(net.conv(net.x, 4, 4), 0.03, 0)]), 0.1, -128)
+    divisor = net.q(net.node("Max", [divisor, net.const(0.5, np.float32)]), 0.1, -128)
+    graph = check(net, [net.q(net.node("Div", [net.x, divisor]), 0.06, -2)], equal=0)
+    assert kinds(graph)[-1] == "DIV"
+
+
+def test_a_sum_of_two_tensors():
+    net = Qdq((1, 4, 5, 6))
+    other = net.q(net.conv(net.x, 4, 4), 0.08, 11)
+    assert "ADD" in kinds(check(net, [net.q(net.node("Sum", [net.x, other]), 0.1, 2)], equal=0))
+
+
+def test_an_expand_repeats():
+    net = Qdq((1, 3, 4, 5), scale=0.125)
+    y = net.node("Expand", [net.x, net.const([2, 1, 3, 4, 5])])
+    graph = check(net, [net.node("Identity", [net.node("Expand", [y, net.const([1])])])], equal=1)
+    assert "TILE" in kinds(graph)
+
+
+def test_a_product_with_an_asymmetric_constant_is_one_of_two_operands():
+    net = Qdq((1, 7, 5), scale=0.125, zero=0)
+    w = net.dq(net.const(np.arange(-128, -108, dtype=np.int8).reshape(5, 4)), 0.125, 100)
+    graph = check(net, [net.q(net.node("MatMul", [net.x, w]), 50.0)])
+    assert kinds(graph) == ["BATCH_MATMUL"]
+
+
+@pytest.mark.parametrize("kind", ["ArgMax", "ArgMin"])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("keep", [0, 1])
+def test_places_of_extremes_end_a_network(kind, axis, keep):
+    net = Qdq((1, 3, 4, 5), scale=0.125, zero=0)
+    model = net.model([net.node(kind, [net.x], axis=axis, keepdims=keep)], "int64")
+    graph = read(model)
+    (values,) = inputs_for(graph, 0)
+    real = values.transpose(0, 3, 1, 2).astype(np.float32) * 0.125
+    (theirs,), made = ReferenceEvaluator(model).run(None, {"image": real}), execute(graph, [values])
+    theirs = theirs.transpose(0, 2, 3, 1) if theirs.ndim == 4 else theirs
+    ours = made[graph.outputs[0]]
+    np.testing.assert_array_equal(ours, theirs.reshape(ours.shape), strict=True)
+    classes = axis == 1  # the dimension that lies last
+    assert kinds(graph).count("TRANSPOSE") == (0 if classes or keep else 1)
 
 
 # ---- where the quantisation stands ----------------------------------------------------------------------
@@ -412,6 +491,14 @@ def test_a_pool_over_everything_in_another_scale_is_a_mean():
     assert graph.ops[0].attrs == MeanAttrs((1, 2), True)
 
 
+def test_a_pool_of_the_image_s_size_over_padding_that_counts_is_no_mean():
+    net = Qdq((1, 3, 6, 6))
+    y = net.node(
+        "AveragePool", [net.x], kernel_shape=[6, 6], strides=[2, 2], pads=[1, 1, 0, 0], count_include_pad=1
+    )
+    assert kinds(check(net, [net.q(y, 0.05, 3)])) == ["PAD", "AVERAGE_POOL_2D"]
+
+
 def test_a_global_maximum():
     net = Qdq((1, 3, 6, 5))
     assert kinds(check(net, [net.node("GlobalMaxPool", [net.x])])) == ["MAX_POOL_2D"]
@@ -615,11 +702,13 @@ def test_clipped_integers_of_weights_and_of_activations():
     net = Qdq((1, 12))
     w = net.node("QuantizeLinear", [net.const(net.rng.normal(size=(12, 5)), np.float32), *_params(net)])
     w = net.node("Clip", [w, net.const(-127, np.int8), net.const(127, np.int8)])
+    w = net.node("Clip", [w, "", net.const(100, np.int8)])
     x = net.node("Clip", [net.quantize(net.x, 0.05, 0), net.const(-128, np.int8), net.const(127, np.int8)])
     y = net.node("MatMul", [net.dq(x, 0.05, 0), net.node("DequantizeLinear", [w, *_params(net)])])
     graph = check(net, [net.q(y)])
     assert kinds(graph) == ["QUANTIZE", "FULLY_CONNECTED"]
-    assert graph.tensors[graph.ops[1].inputs[1]].data.min() >= -127
+    data = graph.tensors[graph.ops[1].inputs[1]].data
+    assert (data.min(), data.max()) == (-127, 100)
 
 
 def _params(net):

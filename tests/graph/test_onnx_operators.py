@@ -25,8 +25,7 @@ from buildtool.zoo.drawn import NetBuilder, quant
 
 # Of float inputs and outputs, which every network here has; of CAST the ONNX reader knows no quantised form.
 EDGES = {OpKind.QUANTIZE, OpKind.DEQUANTIZE, OpKind.CAST}
-PLACES = {OpKind.ARG_MAX, OpKind.ARG_MIN}  # are not quantised: see test_onnx_arranging.py
-# of the others see test_onnx_pairs.py
+PLACES = {OpKind.ARG_MAX, OpKind.ARG_MIN}  # are not quantised: see test_onnx_habits.py
 KINDS = [kind for kind in OpKind if kind in KIND_GROUPS and kind in WRITTEN and kind not in EDGES | PLACES]
 # onnx.reference makes the least int32 of infinite values and of none, in place of the nearest byte.
 WITHOUT_VALUES = (OpKind.EXP, OpKind.LOG)

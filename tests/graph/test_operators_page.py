@@ -8,7 +8,7 @@ from samplefiles import Sheet, Tensor, constant
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.fronts.texts import boards as lists
-from buildtool.graph.tflite import operators
+from buildtool.graph.tflite import support
 from buildtool.graph.tflite.flat import BUILTIN_NAMES
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.support import page, table
@@ -20,10 +20,10 @@ def test_the_page_is_current():
 
 
 def test_the_command_prints_what_the_page_has():
-    rows = [{"operator": row.name, "refused": row.refused} for row in table()]
+    rows = [{"operator": name, "refused": refused} for name, refused in table().items()]
     printed = lists.ops({"boards": [], "operators": [], "tflite": rows})
     assert all(name[:7] in printed for name in BUILTIN_NAMES.values())
-    for types in zip(*(row.refused.values() for row in table()), strict=True):
+    for types in zip(*(refused.values() for refused in table().values()), strict=True):
         assert {reason.split()[0] for reason in types if reason} <= set(printed.split())
     assert lists.ops({"boards": [], "operators": [], "tflite": []}) not in ("", printed)
 
@@ -34,20 +34,20 @@ def test_every_operator_of_the_schema_has_one_row():
 
 
 def test_no_operator_is_in_two_tables():
-    sets = [operators.CONTROL_FLOW, operators.STATEFUL, operators.VARIABLES]
-    tables = [operators.SPELLINGS.keys(), *sets, operators.NO_INT8.keys()]
+    sets = [support.CONTROL_FLOW, support.STATEFUL, support.VARIABLES]
+    tables = [support.SPELLINGS.keys(), *sets, support.NO_INT8.keys()]
     assert len(set().union(*tables)) == sum(map(len, tables))
 
 
-@pytest.mark.parametrize("code", operators.NO_INT8)
+@pytest.mark.parametrize("code", support.NO_INT8)
 def test_a_refusal_gives_the_reason_of_the_page(code):
     sheet = Sheet()
     x = sheet.add(Tensor((8,)))
     y = sheet.apply(BUILTIN_NAMES[code], [x], (8,))
     with pytest.raises(UnsupportedError) as refused:
         read_model(sheet.bytes([x], [y]))
-    assert operators.NO_INT8[code] in str(refused.value)
-    assert f"| {BUILTIN_NAMES[code]} | refused: {operators.NO_INT8[code]} |" in page()
+    assert support.NO_INT8[code] in str(refused.value)
+    assert f"| {BUILTIN_NAMES[code]} | refused: {support.NO_INT8[code]} |" in page()
 
 
 def test_an_operator_of_another_data_type_is_refused_for_the_reason_of_the_page():
@@ -91,5 +91,4 @@ def test_what_the_page_says_of_litert_and_int16_is_so(kind):
         reason = "no kernel here"
     except (RuntimeError, ValueError):
         reason = "LiteRT's kernel takes no int16"
-    (row,) = (row for row in table() if row.name == kind)
-    assert row.refused["int16"] == reason
+    assert table()[kind]["int16"] == reason

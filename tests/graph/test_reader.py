@@ -16,14 +16,7 @@ from buildtool.graph.consistency import check_graph
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.types import (
-    DepthwiseAttrs,
-    DType,
-    Graph,
-    OpKind,
-    Pad,
-    SliceAttrs,
-)
+from buildtool.graph.types import DepthwiseAttrs, DType, Graph, OpKind, Pad, SliceAttrs
 
 EXAMPLES = settings(derandomize=True, deadline=None, max_examples=25)
 
@@ -349,9 +342,34 @@ def chain(kind: str, **kwargs) -> bytes:
     return write(tensors, [FileOperator(kind, [0], [1])], [0], [1])
 
 
+def fused(code: int = 0, **second) -> bytes:
+    """An ADD with a fused activation, whose second operand is another tensor."""
+    tensors = [FileTensor((1, 4)), FileTensor((1, 4), **second), FileTensor((1, 4))]
+    add = FileOperator("ADD", [0, 1], [2], "AddOptions", {"FusedActivationFunction": code})
+    return write(tensors, [add], [0] if second else [0, 1], [2])
+
+
+def custom(name: str) -> bytes:
+    operators = [FileOperator("CUSTOM", [0], [1], custom=name)]
+    return write([FileTensor((1, 4)), FileTensor((1, 4))], operators, [0], [1])
+
+
+def hybrid() -> bytes:
+    s, real = Sheet(), {"dtype": "float32", "scale": None}
+    x = s.add(FileTensor((1, 6), **real))
+    y = s.apply("FULLY_CONNECTED", [x, s.weights(5, 6)], (1, 5), "FullyConnectedOptions", **real)
+    return s.bytes([x], [y])
+
+
 @pytest.mark.parametrize(
     ("data", "place", "words", "hint"),
     [
+        (custom("FlexErf"), "#0 CUSTOM(FlexErf)", "TensorFlow .flex. operator", "SELECT_TF_OPS"),
+        (custom("XC_conv2d"), "#0 CUSTOM(XC_conv2d)", "custom operator", "built-in operators"),
+        (hybrid(), "#0 FULLY_CONNECTED", "hybrid", "int8"),
+        (fused(4), "#0 ADD", "fused activation TANH", "operator of its own"),
+        (fused(5), "#0 ADD", "fused activation SIGN_BIT", "operator of its own"),
+        (fused(buffer_offset=4096), "#0 ADD", "outside the flatbuffer", "experimental_use_buffer_offset"),
         (chain("HARD_SWISH", dtype="int16"), "#0 HARD_SWISH", "16x8", "TFLITE_BUILTINS_INT8 in place of"),
         (chain("RELU", dtype="float16", scale=None), "#0 RELU", "float16", "int8"),
         (chain("ATAN2"), "#0 ATAN2", "not supported", "CONV_2D"),
@@ -368,41 +386,6 @@ def test_what_is_not_supported_is_refused_by_name(data: bytes, place: str, words
         read_model(data)
     assert caught.value.operator == place
     assert hint in caught.value.hint
-
-
-@pytest.mark.parametrize(
-    ("custom", "words"), [("FlexErf", "TensorFlow .flex. operator"), ("XC_conv2d", "custom operator")]
-)
-def test_custom_operators_are_refused_by_name(custom: str, words: str) -> None:
-    tensors = [FileTensor((1, 4)), FileTensor((1, 4))]
-    data = write(tensors, [FileOperator("CUSTOM", [0], [1], custom=custom)], [0], [1])
-    with pytest.raises(UnsupportedError, match=words) as caught:
-        read_model(data)
-    assert custom in caught.value.operator
-
-
-def test_hybrid_networks_are_refused() -> None:
-    s = Sheet()
-    x = s.add(FileTensor((1, 6), "float32", scale=None))
-    y = s.apply(
-        "FULLY_CONNECTED", [x, s.weights(5, 6)], (1, 5), "FullyConnectedOptions", dtype="float32", scale=None
-    )
-    with pytest.raises(UnsupportedError, match="hybrid"):
-        read_model(s.bytes([x], [y]))
-
-
-@pytest.mark.parametrize("code", [4, 5])
-def test_tanh_and_sign_bit_as_fused_activations_are_refused(code: int) -> None:
-    tensors = [FileTensor((1, 4)), FileTensor((1, 4)), FileTensor((1, 4))]
-    add = FileOperator("ADD", [0, 1], [2], "AddOptions", {"FusedActivationFunction": code})
-    with pytest.raises(UnsupportedError, match="fused activation"):
-        read_model(write(tensors, [add], [0, 1], [2]))
-
-
-def test_values_outside_the_flatbuffer_are_refused() -> None:
-    tensors = [FileTensor((1, 4)), FileTensor((1, 4), buffer_offset=4096), FileTensor((1, 4))]
-    with pytest.raises(UnsupportedError, match="outside the flatbuffer"):
-        read_model(write(tensors, [FileOperator("ADD", [0, 1], [2], "AddOptions")], [0], [2]))
 
 
 def dense_with(filter_tensor: FileTensor, bias: FileTensor | None = None, out=(1, 5)) -> bytes:

@@ -1,6 +1,5 @@
 """The SCons tool and SConstruct: what is built, what is not built again, and what mistakes say."""
 
-import ast
 import json
 import os
 import re
@@ -18,9 +17,6 @@ from programs import SCONS, scons, with_tools
 
 from buildtool import zoo
 from buildtool.api import handle
-
-TOOLS = ROOT / "site_scons/site_tools"
-
 
 HOLDS_THE_TURN = """
 import sys
@@ -300,18 +296,6 @@ env.UseBoard("host")
 env.Command("net.tflite", "trained.bin", Copy("$TARGET", "$SOURCE"))
 env.NeuralNetwork("net.tflite")
 """
-
-
-def test_the_tools_import_nothing_of_buildtool_but_the_client() -> None:
-    for path in [*TOOLS.glob("*.py"), ROOT / "SConstruct"]:
-        for node in ast.walk(ast.parse(path.read_text())):
-            names = []
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                names = [node.module or ""]
-            for name in names:
-                assert not name.startswith("buildtool") or name == "buildtool.client", f"{path.name}: {name}"
 
 
 @pytest.mark.slow

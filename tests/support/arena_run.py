@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from plan_nets import plan_steps
 
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import ConvAttrs, PoolAttrs
-from buildtool.plan.schedule.schedule import plan_steps
 from buildtool.plan.types import BufferKind
 from buildtool.target.catalogue import scratch_bytes
 from buildtool.target.types import Contract

@@ -38,6 +38,15 @@ def eventually(is_true: Callable[[], Any], seconds: float = 20.0) -> Any:
     raise AssertionError("it did not come true in time")
 
 
+class Clock:
+    """A clock that goes when it is told to."""
+
+    now = 50.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 def is_running(pid: int) -> bool:
     """Whether a process is there and is no zombie."""
     try:
@@ -61,11 +70,8 @@ class Daemon:
         self, request: Mapping[str, Any], cache: str = "on", listen: client.Listener | None = None
     ) -> Any:
         """The daemon's answer; raises what the client raises."""
-        link = self.link()
-        try:
+        with contextlib.closing(self.link()) as link:
             message = link.request(request, cache, listen)
-        finally:
-            link.close()
         if "error" in message:
             raise from_data(message["error"])
         return message["answer"]
@@ -76,11 +82,8 @@ class Daemon:
 
     def status(self) -> Any:
         """What it says of itself."""
-        link = self.link(start=False)
-        try:
+        with contextlib.closing(self.link(start=False)) as link:
             return link.control("status")
-        finally:
-            link.close()
 
     def counts(self) -> dict[str, int]:
         """What it has counted."""

@@ -1,28 +1,50 @@
-"""The planner's C, compiled for the tests with all warnings as errors, and a placement by brute force."""
+"""What judges placements of small problems: the lowest one by brute force, the search in Python beside C."""
 
-import subprocess
-from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Iterator
+from itertools import islice, permutations
 
-from buildtool.plan.place import native
-from buildtool.plan.place.arena import Problem
+from allowed_twin import as_sets
+from hypothesis import strategies as st
+from search_twin import PythonSearch
 
-SOURCE = Path(native.__file__).with_name("search.c")
-FLAGS = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror", "-shared", "-fPIC"]
-
-
-@cache
-def compiled(source: Path = SOURCE) -> Path:
-    """A shared library made of a C file as it is now; it stays until the process ends."""
-    folder = TemporaryDirectory(prefix="exact-")
-    _kept.append(folder)
-    path = Path(folder.name) / f"{source.stem}.so"
-    subprocess.run(["gcc", *FLAGS, str(source), "-o", str(path)], check=True)
-    return path
+from buildtool.plan.place.arena import Item, Permission, Problem
+from buildtool.plan.place.instance import compile_problem
+from buildtool.plan.place.orders import runs
+from buildtool.plan.place.search import Outcome, Search
 
 
-_kept: list[TemporaryDirectory[str]] = []
+def same_runs(
+    problem: Problem, capacity: int, *, count: int, limit: int, sets: list[int] | None = None
+) -> Iterator[Outcome]:
+    """The first runs at a capacity (in units), of which both searches tell the same.
+
+    `sets`: the offsets that are allowed, as the twin has them.
+    """
+    instance = compile_problem(problem)
+    one = PythonSearch(instance, capacity, 10, sets)
+    other = Search(instance, capacity, 10, None if sets is None else as_sets(sets, capacity))
+    for number, run in enumerate(islice(runs(problem, instance), count)):
+        for crowded in (False, True):
+            found = other.run(run.order, limit + 3 * number, crowded)
+            assert found == one.run(run.order, limit + 3 * number, crowded)
+            yield found
+
+
+@st.composite
+def small_problems(draw: st.DrawFn, alignments: tuple[int, ...] = (1,)) -> Problem:
+    """Up to five items of up to six bytes, of which some that live together may overlap."""
+    items = []
+    for _ in range(draw(st.integers(1, 5))):
+        lower = draw(st.integers(0, 4))
+        upper = lower + draw(st.integers(1, 3))
+        items.append(Item(lower, upper, draw(st.integers(0, 6)), draw(st.sampled_from(alignments))))
+    pairs = [
+        (a, b)
+        for a, b in permutations(range(len(items)), 2)
+        if items[a].lower < items[b].upper and items[b].lower < items[a].upper
+    ]
+    chosen = draw(st.lists(st.sampled_from(pairs), max_size=3, unique_by=frozenset)) if pairs else []
+    return Problem(tuple(items), tuple(Permission(a, b, draw(st.integers(0, 6))) for a, b in chosen))
 
 
 def lowest(problem: Problem, top: int) -> int | None:

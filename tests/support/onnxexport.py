@@ -296,40 +296,38 @@ def _prelu(e: _Exporter, op: Op) -> None:
     e.quantized(op.outputs[0], e.node("PRelu", [e.floats[op.inputs[0]], e.value(op.inputs[1], rank)]))
 
 
-def _unary(kind: str, **attributes):
+def _direct(kind: str, attributes=lambda e, op: {}):
+    """An operator on the first input as the file has it."""
+
     def rule(e: _Exporter, op: Op) -> None:
-        more = {"alpha": op.attrs.alpha} if op.kind is OpKind.LEAKY_RELU else attributes
-        e.quantized(op.outputs[0], e.node(kind, [e.floats[op.inputs[0]]], **more))
+        name = e.node(kind, [e.floats[op.inputs[0]]], **attributes(e, op))
+        e.quantized(op.outputs[0], e.activated(name, getattr(op.attrs, "activation", Activation.NONE)))
 
     return rule
 
 
-def _gelu(e: _Exporter, op: Op) -> None:
+def _gelu(e: _Exporter, op: Op) -> dict:
     if e.style.opset < 20:
         raise NotExpressible("Gelu is an operator from opset 20 on")
-    way = "tanh" if op.attrs.approximate else "none"
-    e.quantized(op.outputs[0], e.node("Gelu", [e.floats[op.inputs[0]]], approximate=way))
+    return {"approximate": "tanh" if op.attrs.approximate else "none"}
 
 
 def _relu6(e: _Exporter, op: Op) -> None:
     e.quantized(op.outputs[0], e.activated(e.floats[op.inputs[0]], Activation.RELU6))
 
 
-def _softmax(e: _Exporter, op: Op) -> None:
+def _softmax(e: _Exporter, op: Op) -> dict:
     if op.attrs.beta != 1:
         raise NotExpressible
-    rank = len(e.tensor(op.inputs[0]).shape)
-    e.quantized(
-        op.outputs[0], e.node("Softmax", [e.floats[op.inputs[0]]], axis=e.dim(op.inputs[0], rank - 1))
-    )
+    return {"axis": e.dim(op.inputs[0], len(e.tensor(op.inputs[0]).shape) - 1)}
 
 
-def _pool(kind: str):
-    def rule(e: _Exporter, op: Op) -> None:
-        name = e.node(kind, [e.floats[op.inputs[0]]], kernel_shape=op.attrs.kernel, **_window(op.attrs))
-        e.quantized(op.outputs[0], e.activated(name, op.attrs.activation))
+def _pool(_e: _Exporter, op: Op) -> dict:
+    return {"kernel_shape": op.attrs.kernel, **_window(op.attrs)}
 
-    return rule
+
+def _block(_e: _Exporter, op: Op) -> dict:
+    return {"blocksize": op.attrs.block}
 
 
 def _mean(e: _Exporter, op: Op) -> None:
@@ -372,10 +370,6 @@ def _reshape(e: _Exporter, op: Op) -> None:
         e.quantized(out, e.node("Flatten", [e.floats[x]]))
         return
     e.from_logical(out, e.node("Reshape", [e.logical(x), e.ints(after)]))
-
-
-def _transpose(e: _Exporter, op: Op) -> None:
-    e.from_logical(op.outputs[0], e.node("Transpose", [e.logical(op.inputs[0])], perm=op.attrs.perm))
 
 
 def _concat(e: _Exporter, op: Op) -> None:
@@ -446,15 +440,6 @@ def _reduced(e: _Exporter, op: Op):
     return ([op.attrs.axes], keep) if e.style.opset >= 18 else ([], {"axes": op.attrs.axes, **keep})
 
 
-def _squares(kind: str):
-    """DepthToSpace, SpaceToDepth: of images as the file has them."""
-
-    def rule(e: _Exporter, op: Op) -> None:
-        e.quantized(op.outputs[0], e.node(kind, [e.floats[op.inputs[0]]], blocksize=op.attrs.block))
-
-    return rule
-
-
 def _matmul(e: _Exporter, op: Op) -> None:
     sides = []
     for t, turned in zip(op.inputs, (op.attrs.adj_x, op.attrs.adj_y), strict=True):
@@ -473,43 +458,35 @@ _RULES = {
     OpKind.GATHER: _logical("Gather", lambda e, op: ([op.attrs.indices], {"axis": op.attrs.axis})),
     OpKind.REDUCE_MAX: _logical("ReduceMax", _reduced),
     OpKind.REDUCE_MIN: _logical("ReduceMin", _reduced),
-    OpKind.DEPTH_TO_SPACE: _squares("DepthToSpace"),
-    OpKind.SPACE_TO_DEPTH: _squares("SpaceToDepth"),
+    OpKind.DEPTH_TO_SPACE: _direct("DepthToSpace", _block),
+    OpKind.SPACE_TO_DEPTH: _direct("SpaceToDepth", _block),
     OpKind.BATCH_MATMUL: _matmul,
-    OpKind.CONV_2D: _conv,
-    OpKind.DEPTHWISE_CONV_2D: _conv,
+    **dict.fromkeys((OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D), _conv),
     OpKind.TRANSPOSE_CONV: _transpose_conv,
     OpKind.FULLY_CONNECTED: _dense,
-    OpKind.ADD: _elementwise,
-    OpKind.SUB: _elementwise,
-    OpKind.MUL: _elementwise,
+    **dict.fromkeys((OpKind.ADD, OpKind.SUB, OpKind.MUL), _elementwise),
     OpKind.PRELU: _prelu,
-    OpKind.PAD: _pad,
-    OpKind.MIRROR_PAD: _pad,
-    OpKind.AVERAGE_POOL_2D: _pool("AveragePool"),
-    OpKind.MAX_POOL_2D: _pool("MaxPool"),
+    **dict.fromkeys((OpKind.PAD, OpKind.MIRROR_PAD), _pad),
+    OpKind.AVERAGE_POOL_2D: _direct("AveragePool", _pool),
+    OpKind.MAX_POOL_2D: _direct("MaxPool", _pool),
     OpKind.MEAN: _mean,
-    OpKind.SOFTMAX: _softmax,
-    OpKind.LOGISTIC: _unary("Sigmoid"),
-    OpKind.TANH: _unary("Tanh"),
-    OpKind.HARD_SWISH: _unary("HardSwish"),
-    OpKind.RELU: _unary("Relu"),
+    OpKind.SOFTMAX: _direct("Softmax", _softmax),
+    OpKind.LOGISTIC: _direct("Sigmoid"),
+    OpKind.TANH: _direct("Tanh"),
+    OpKind.HARD_SWISH: _direct("HardSwish"),
+    OpKind.RELU: _direct("Relu"),
     OpKind.RELU6: _relu6,
-    OpKind.LEAKY_RELU: _unary("LeakyRelu"),
-    OpKind.ABS: _unary("Abs"),
-    OpKind.EXP: _unary("Exp"),
-    OpKind.LOG: _unary("Log"),
-    OpKind.GELU: _gelu,
-    OpKind.RESHAPE: _reshape,
-    OpKind.SQUEEZE: _reshape,
-    OpKind.EXPAND_DIMS: _reshape,
-    OpKind.TRANSPOSE: _transpose,
+    OpKind.LEAKY_RELU: _direct("LeakyRelu", lambda e, op: {"alpha": op.attrs.alpha}),
+    OpKind.ABS: _direct("Abs"),
+    OpKind.EXP: _direct("Exp"),
+    OpKind.LOG: _direct("Log"),
+    OpKind.GELU: _direct("Gelu", _gelu),
+    **dict.fromkeys((OpKind.RESHAPE, OpKind.SQUEEZE, OpKind.EXPAND_DIMS), _reshape),
+    OpKind.TRANSPOSE: _logical("Transpose", lambda e, op: ([], {"perm": op.attrs.perm})),
     OpKind.CONCATENATION: _concat,
     OpKind.SPLIT: _split,
-    OpKind.STRIDED_SLICE: _slice,
-    OpKind.SLICE: _slice,
-    OpKind.RESIZE_NEAREST_NEIGHBOR: _resize,
-    OpKind.RESIZE_BILINEAR: _resize,
+    **dict.fromkeys((OpKind.STRIDED_SLICE, OpKind.SLICE), _slice),
+    **dict.fromkeys((OpKind.RESIZE_NEAREST_NEIGHBOR, OpKind.RESIZE_BILINEAR), _resize),
     OpKind.QUANTIZE: _quantize,
     OpKind.DEQUANTIZE: _dequantize,
 }

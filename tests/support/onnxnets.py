@@ -17,7 +17,12 @@ from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import Graph
 
-TYPES = {"float32": TensorProto.FLOAT, "int8": TensorProto.INT8, "uint8": TensorProto.UINT8}
+TYPES = {
+    "float32": TensorProto.FLOAT,
+    "int8": TensorProto.INT8,
+    "uint8": TensorProto.UINT8,
+    "int64": TensorProto.INT64,
+}
 
 
 class Qdq:

@@ -17,7 +17,7 @@ from kernelcases import Case
 
 from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, OpKind, PoolAttrs, ResizeAttrs
 from buildtool.plan.schedule.overlap import distance
-from buildtool.plan.schedule.resizing import uneven_axes
+from buildtool.plan.schedule.receptive import axes
 from buildtool.target.types import Contract
 
 GUARD = 64  # bytes before and after
@@ -112,7 +112,7 @@ def needed(case: Case, axis: int, size: int) -> Callable[[int, int], tuple[int, 
     """From outputs [first, end) to the inputs they read, along rows (axis 0) or columns (1)."""
     attrs, op = case.op.attrs, case.op
     if isinstance(attrs, ResizeAttrs):
-        table = uneven_axes(case.graph, op)[axis]  # that it suffices is shown by what the kernels compute
+        table = axes(case.graph, op)[axis]  # that it suffices is shown by what the kernels compute
         return lambda f, e: (table.low(f), table.high(e))
     if isinstance(attrs, PoolAttrs):
         pad = (attrs.pad.top, attrs.pad.left)[axis]

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 from zeronet import Net
 
 from buildtool.graph.types import DType, OpKind, Pad
+from buildtool.plan.schedule.timeline import Timeline
+from buildtool.plan.types import Step
 from buildtool.target.hardware import Core, Memory, MemoryKind
 from buildtool.target.types import BYTES, Board, Contract, Costs, KernelVariant, Target
 
@@ -22,6 +24,11 @@ _CASTS = ((DType.INT8, DType.INT16), (DType.INT16, DType.INT8))
 _TYPES = {OpKind.ARG_MAX: _PLACES, OpKind.ARG_MIN: _PLACES, OpKind.CAST: _CASTS}
 
 COST = "20 + 10 * outputs + macs + 4 * oh * (ow % 4 > 0) + columns_met - columns_inside"
+
+
+def plan_steps(regions, graph, image="overwritable"):
+    """The steps of regions that run one after the other."""
+    return tuple(Step(*line) for line in Timeline.of(graph, regions, image).steps.tolist())
 
 
 def make_target(*, scratch="0", ram=1 << 24, reserved=0, alignment=16, cost=COST):

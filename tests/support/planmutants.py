@@ -10,6 +10,12 @@ from buildtool.plan.types import Buffer, Group, Plan
 KINDS = ("offset", "ring", "columns", "size", "swapped", "places", "move", "moves", "rows", "pixels", "gone")
 
 
+def with_buffer(plan: Plan, index: int, **changes: object) -> Plan:
+    """The plan with one buffer changed."""
+    changed = replace(plan.buffers[index], **changes)
+    return replace(plan, buffers=(*plan.buffers[:index], changed, *plan.buffers[index + 1 :]))
+
+
 def mutant(plan: Plan, kind: str, rng: random.Random) -> Plan | None:
     """The plan with one damage; None where it has nothing of the kind. Its arena is high enough."""
     if kind in ("move", "moves"):
@@ -34,17 +40,15 @@ def mutant(plan: Plan, kind: str, rng: random.Random) -> Plan | None:
         if not rings:
             return None
         index = rng.choice(rings)
-        buffers[index] = shorter(buffers[index], kind)
+        buffers[index] = replace(buffers[index], **shorter(buffers[index], kind))
     top = max((b.offset + b.size for b in buffers), default=0)
     height = max(plan.arena_bytes, -(-top // plan.alignment) * plan.alignment)
     return replace(plan, buffers=tuple(buffers), arena_bytes=height)
 
 
-def shorter(buffer: Buffer, kind: str) -> Buffer:
-    """A ring with a row less, or with a column less; as many bytes as before."""
-    if kind == "ring":
-        return replace(buffer, rows=buffer.rows - 1)
-    return replace(buffer, columns=buffer.columns - 1)
+def shorter(buffer: Buffer, kind: str) -> dict[str, int]:
+    """What changes of a ring with a row less, or with a column less; it has as many bytes as before."""
+    return {"rows": buffer.rows - 1} if kind == "ring" else {"columns": buffer.columns - 1}
 
 
 def _moves(plan: Plan, kind: str, rng: random.Random) -> Plan | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -95,3 +96,28 @@ PICTURES = {
     "network": Picture("mobilenetv2", "#network", "#network", most=640),
     "phone": Picture("mcunet_vww5", ".top", "#picture", width=390),
 }
+
+
+def unpacked(symbols: Sequence[Sequence[int]], sequence: Sequence[int]) -> list[tuple[int, ...]]:
+    """The steps again: operator, rows from and to, columns from and to."""
+    before: dict[int, tuple[int, int]] = {}
+    found: list[tuple[int, ...]] = []
+    for number in expanded(sequence):
+        op, dy, rows, dx, columns = symbols[number]
+        y0, x0 = before.get(op, (0, 0))
+        before[op] = y0, x0 = y0 + dy, x0 + dx
+        found.append((op, y0, y0 + rows, x0, x0 + columns))
+    return found
+
+
+def expanded(sequence: Sequence[int]) -> list[int]:
+    """The numbers that `repeated` has packed."""
+    found: list[int] = []
+    tokens = iter(sequence)
+    for token in tokens:
+        if token >= 0:
+            found.append(token)
+            continue
+        for _ in range(next(tokens)):
+            found.append(found[token])
+    return found

@@ -7,16 +7,14 @@ from flatfiles import FileOperator as Operator
 from flatfiles import FileTensor as Tensor
 from flatfiles import constant, write
 
-_RNG_SEED = 7
-
 
 class Sheet:
     """Collects tensors and operators; a method a line of the network."""
 
-    def __init__(self) -> None:
+    def __init__(self, seed: int = 7) -> None:
         self.tensors: list[Tensor] = []
         self.operators: list[Operator] = []
-        self.rng = np.random.default_rng(_RNG_SEED)
+        self.rng = np.random.default_rng(seed)
 
     def add(self, tensor: Tensor) -> int:
         self.tensors.append(tensor)

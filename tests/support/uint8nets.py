@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from flatfiles import FileOperator, FileTensor, constant, write
+import samplefiles
+from flatfiles import FileTensor, constant
 
 
-class Sheet:
-    """Collects a network of uint8; a method a line of it."""
-
-    def __init__(self, seed: int = 0) -> None:
-        self.tensors: list[FileTensor] = []
-        self.operators: list[FileOperator] = []
-        self.rng = np.random.default_rng(seed)
-
-    def add(self, tensor: FileTensor) -> int:
-        self.tensors.append(tensor)
-        return len(self.tensors) - 1
+class Sheet(samplefiles.Sheet):
+    """Collects a network of uint8."""
 
     def tensor(self, shape, scale=0.5, zero=131, data=None) -> int:
         return self.add(FileTensor(shape, "uint8", data, scale, zero))
-
-    def ints(self, *values) -> int:
-        return self.add(constant(np.array(values, np.int32)))
 
     def weights(self, shape, zero=128, low=1, high=256, scale=0.0071) -> int:
         return self.tensor(shape, scale, zero, self.rng.integers(low, high, shape).astype(np.uint8))
@@ -33,12 +22,11 @@ class Sheet:
         return self.add(constant(values, scale=scale, zero=0))
 
     def apply(self, kind, inputs, shape, cls="", options=None, version=1, **quant) -> int:
-        out = self.tensor(shape, **quant)
-        self.operators.append(FileOperator(kind, inputs, [out], cls, options or {}, version=version))
+        out = super().apply(
+            kind, inputs, shape, cls, options, **{"dtype": "uint8", "scale": 0.5, "zero": 131, **quant}
+        )
+        self.operators[-1].version = version
         return out
-
-    def bytes(self, inputs, outputs) -> bytes:
-        return write(self.tensors, self.operators, inputs, outputs)
 
 
 def small_classifier(seed: int = 3) -> bytes:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from buildtool.graph.builder import NO_PAD, GraphBuilder
+from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import (
     Attrs,
     AxisAttrs,
@@ -139,3 +140,9 @@ def joined(branches: int, size: int = 16, *, as_a_tree: bool = False) -> Graph:
         first, second, *rest = waiting
         waiting = [*rest, net.add(first, second)] if as_a_tree else [net.add(first, second), *rest]
     return net.graph(waiting[0])
+
+
+def small(channels: int = 8) -> bytes:
+    """A convolution of so many channels, a mean and a dense layer, as a file."""
+    net = Net((1, 8, 8, 3))
+    return write_model(net.graph(net.dense(net.mean(net.conv(net.inputs[0], channels, (3, 3))), 4)))

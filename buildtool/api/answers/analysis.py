@@ -20,7 +20,7 @@ from buildtool.graph.macs import total_macs
 from buildtool.options.values import TargetChoice
 from buildtool.plan.choose.cost_units import estimated_ms
 from buildtool.plan.models import Network, load_network
-from buildtool.plan.summary.binding import binding
+from buildtool.plan.summary.summary import binding
 from buildtool.target.choice import load_target
 from buildtool.target.registry import board_names, load_board
 
@@ -32,11 +32,9 @@ if TYPE_CHECKING:
         AnalysisAnswer,
         Cure,
         Interface,
-        Left,
         NeedAnswer,
         NetworkFacts,
         NoPlan,
-        StackNeed,
         Verdict,
     )
 
@@ -46,15 +44,7 @@ DETAILED = 2  # boards at most for which it is planned what would help, or what 
 def analysis(request: Analyze, session: Session) -> AnalysisAnswer:
     """The answer to an `analyze` request: the network, then a verdict for each board."""
     boards = request.boards or tuple(board_names())
-    asked = TargetChoice(
-        "",
-        cmsis_nn=request.cmsis_nn,
-        threads=request.threads,
-        weights_in=request.weights_in,
-        requantise=request.requantise,
-        arena_in=request.arena_in,
-    )
-    choices = [replace(asked, board=board) for board in boards]
+    choices = [replace(request.target, board=board) for board in boards]
     for choice in choices:
         load_target(choice, session)  # what is wrong with a board is said before anything is read
     network = load_network(request.model, session)
@@ -127,7 +117,9 @@ def verdict_of(found: Fitting, told: Sequence[Cured], smaller: tuple[Settings, F
         "title": target.board.title,
         "fits": found.fits,
         "needs": [_need(need) for need in found.needs],
-        "stack": _stack(found),
+        "stack": None
+        if found.count.stack is None
+        else {"required": found.count.stack, "available": target.board.stack_bytes},
         "counted": {
             "how": found.count.how,
             "compiler": found.count.footprint.compiler if found.count.footprint else "",
@@ -151,12 +143,6 @@ def verdict_of(found: Fitting, told: Sequence[Cured], smaller: tuple[Settings, F
     }
 
 
-def _stack(found: Fitting) -> StackNeed | None:
-    if found.count.stack is None:
-        return None
-    return {"required": found.count.stack, "available": found.prepared.target.board.stack_bytes}
-
-
 def _cure(settings: Settings, cured: Fitting, asked: Fitting) -> Cure:
     """A plan that fits, with its price beside the plan that was asked for."""
     plan = cured.plan
@@ -170,13 +156,13 @@ def _cure(settings: Settings, cured: Fitting, asked: Fitting) -> Cure:
         "cost_unit": plan.cost_unit,
         "cost_ratio": cured.cost / asked.cost if same and asked.cost else None,
         "estimated_ms": cured.estimated_ms,
-        "left": [_left(need) for need in cured.needs if need.what in ("RAM", "flash")],
+        "left": [
+            {"what": need.what, "memory": need.memory, "bytes": need.available - need.required}
+            for need in cured.needs
+            if need.what in ("RAM", "flash")
+        ],
         "image": plan.image,
     }
-
-
-def _left(need: Need) -> Left:
-    return {"what": need.what, "memory": need.memory, "bytes": need.available - need.required}
 
 
 def _need(need: Need) -> NeedAnswer:

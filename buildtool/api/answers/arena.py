@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.base.errors import BuildtoolError
 from buildtool.plan.place.csvfile import MOST_BYTES, read_problem, write_solution
-from buildtool.plan.place.known import solved
+from buildtool.plan.place.solver import solved
 
 if TYPE_CHECKING:
     from buildtool.api.requests.kinds import Arena, Tflm

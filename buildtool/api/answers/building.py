@@ -10,80 +10,73 @@ from buildtool.base.files import File
 from buildtool.base.scratch import scratch
 
 if TYPE_CHECKING:
-    from buildtool.api.requests.kinds import Build, Emit, Sizes
+    from buildtool.api.requests.kinds import Build, Bundle, Emit, Sizes
     from buildtool.api.requests.parts import Flashing
     from buildtool.base.session import Session
+    from buildtool.emit.sources import Sources
     from buildtool.firmware.flashing.signing import Signing
+    from buildtool.firmware.planned import Planned
     from buildtool.schema.builds import BuildAnswer, EmitAnswer, SizesAnswer
 
 _MOST_KEY_BYTES = 1 << 16
+
+
+def sources_of(request: Emit | Build | Bundle, session: Session) -> tuple[Planned, Sources, dict[str, bytes]]:
+    """A plan, what is emitted for it, and all files: sources, the arena's map, the plan.
+
+    Refuses a plan that does not fit.
+    """
+    from buildtool.firmware.emitted import emitted
+    from buildtool.firmware.firmware import arena_map
+    from buildtool.firmware.needs import refuse_unless_fits
+    from buildtool.firmware.planned import planned_or_given
+    from buildtool.plan.codec import to_bytes
+
+    made = planned_or_given(request.model, request.target, request.options, request.lock, session)
+    name = request.name or made.model.name
+    found = emitted(made, name)
+    refuse_unless_fits(made, len(found.image.data))
+    arena = arena_map(found.net, name, made.plan, made.graph, session)
+    return made, found, {**found.files, **arena, f"{found.net}.plan": to_bytes(made.plan)}
 
 
 def emit(request: Emit, session: Session) -> EmitAnswer:
     """The sources of a network for a board, and what else has to be compiled with them."""
     from buildtool.emit.sources import kernel_sources
     from buildtool.firmware.depends import Origins
-    from buildtool.firmware.emitted import emitted
-    from buildtool.firmware.firmware import arena_map
-    from buildtool.firmware.needs import notes, refuse_unless_fits
-    from buildtool.firmware.planned import planned_or_given
-    from buildtool.plan.codec import to_bytes
+    from buildtool.firmware.needs import notes
     from buildtool.target.kernels import include_folder, kernel_includes
 
-    made = planned_or_given(request.model, request.target, request.options, request.lock, session)
-    name = request.name or made.model.name
-    sources = emitted(made, name)
-    refuse_unless_fits(made, len(sources.image.data))
+    made, sources, files = sources_of(request, session)
+    named = (request.model, request.lock.file if request.lock else None)
+    given = [file.path for file in named if isinstance(file, File) and file.data is None]
     return {
         "net": sources.net,
-        "files": {
-            **sources.files,
-            **arena_map(sources.net, name, made.plan, made.graph, session),
-            f"{sources.net}.plan": to_bytes(made.plan),
-        },
+        "files": files,
         "c_files": list(sources.c_files),
         "kernel_sources": [str(path) for path in kernel_sources(made.plan, made.target)],
         "include": str(include_folder()),
         "kernel_includes": [str(path) for path in kernel_includes(made.target)],
-        "depends": [*_given(request), *map(str, Origins.of(request.target, made.target).files())],
+        "depends": [*given, *map(str, Origins.of(request.target, made.target).files())],
         "notes": notes(made),
     }
-
-
-def _given(request: Emit) -> list[str]:
-    """The paths of the files that a request names."""
-    named = (request.model, request.lock.file if request.lock else None)
-    return [file.path for file in named if isinstance(file, File) and file.data is None]
 
 
 def build(request: Build, session: Session) -> BuildAnswer:
     """The test firmware of a network: sources, image, files for flash, size report."""
     from buildtool.api.answers.estimate import facts
-    from buildtool.firmware.emitted import emitted
-    from buildtool.firmware.firmware import (
-        arena_map,
-        build_firmware,
-        compiled_by_maker,
-        for_other_tools,
-        map_of,
-    )
+    from buildtool.firmware.firmware import build_firmware, compiled_by_maker, for_other_tools, map_of
     from buildtool.firmware.flashing.files import check
     from buildtool.firmware.flashing.files import files as flashed
     from buildtool.firmware.linkmap import portable
-    from buildtool.firmware.needs import refuse_unless_fits
     from buildtool.firmware.parts import parts
-    from buildtool.firmware.planned import planned_or_given
     from buildtool.firmware.run.levels import built, named
     from buildtool.firmware.sizes import size_report
     from buildtool.firmware.stack.report import refuse_unless_enough, stack_report
     from buildtool.firmware.tools import toolchain
-    from buildtool.plan.codec import to_bytes
     from buildtool.target.registry import plugin
 
-    made = planned_or_given(request.model, request.target, request.options, request.lock, session)
-    name = request.name or made.model.name
-    sources = emitted(made, name)
-    refuse_unless_fits(made, len(sources.image.data))
+    made, sources, files = sources_of(request, session)
     board = made.target.board
     family = plugin(board)
     signing = _signing(request.flashing)
@@ -96,10 +89,7 @@ def build(request: Build, session: Session) -> BuildAnswer:
     report, stacks = size_report(elf, board), stack_report(elf, board, [sources.net])
     if not made.choice.debug:  # a debug build only says it: it may be looked at for that
         refuse_unless_enough(elf, board, sources.net)
-    files = {
-        **sources.files,
-        **arena_map(sources.net, name, made.plan, made.graph, session),
-        f"{sources.net}.plan": to_bytes(made.plan),
+    files |= {
         f"{sources.net}.elf": elf,
         f"{sources.net}.map": table,
         **flashed(elf, board, sources.net, request.flashing.formats, signing),

@@ -9,13 +9,13 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from buildtool.api.answers.fitting import Fitting, fitted
 from buildtool.base.errors import BuildtoolError, Value
-from buildtool.base.modes import Image, InPlace, Objective, Order, Strategy
+from buildtool.base.modes import Image, Objective, Order
 from buildtool.firmware.planned import prepare
 from buildtool.options.values import PlanOptions, TargetChoice
 from buildtool.plan.models import Network
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 SHOWN = 3  # cures that are told
 MOST_TRIES = 12  # settings that are planned
 MOST_BOARDS = 3  # other boards that are planned
+RESTRICTIONS = ("strategy", "segments", "in_place", "hand_off", "image", "max_f", "max_cost", "max_ms")
 
 Settings = dict[str, Value]  # options with their values; None: the option is left out
 
@@ -88,18 +89,16 @@ def _applied(
     asked: TargetChoice, options: PlanOptions, settings: Settings
 ) -> tuple[TargetChoice, PlanOptions]:
     """What is asked for, with the settings; of an option that is left out its default."""
-    planning = {field.name: field.default for field in fields(PlanOptions)}
     of_plan: dict[str, Any] = {}
     of_target: dict[str, Any] = {}
     for name, value in settings.items():
-        if name in planning:
-            default = planning[name]
-            if isinstance(default, enum.StrEnum) and value is not None:
-                of_plan[name] = type(default)(str(value))
-            else:
-                of_plan[name] = default if value is None else value
-        else:
+        default = getattr(PlanOptions, name, None)
+        if not hasattr(PlanOptions, name):
             of_target[name] = value
+        elif isinstance(default, enum.StrEnum) and value is not None:
+            of_plan[name] = type(default)(str(value))
+        else:
+            of_plan[name] = default if value is None else value
     return dataclasses.replace(asked, **of_target), dataclasses.replace(options, **of_plan)
 
 
@@ -137,20 +136,8 @@ def _settings(lacking: Fitting) -> Iterator[Settings]:
 
 def _lifted(options: PlanOptions, lacking: Fitting) -> Iterator[Settings]:
     """Restrictions that were asked for, one by one and all of them."""
-    named: Settings = {}
-    if options.strategy != Strategy.BEST:
-        named["strategy"] = None
-    if options.segments:
-        named["segments"] = None
-    if options.in_place != InPlace.ROWS:
-        named["in_place"] = None
-    if options.hand_off is not None:
-        named["hand_off"] = None
-    if options.image == Image.RESIDENT:
-        named["image"] = None
-    for limit in ("max_f", "max_cost", "max_ms"):
-        if getattr(options, limit) is not None:
-            named[limit] = None
+    asked = [name for name in RESTRICTIONS if getattr(options, name) != getattr(PlanOptions, name)]
+    named = Settings({name: None for name in asked if options.image != Image.STREAM or name != "image"})
     yield from (Settings({name: None}) for name in named if name != "segments")
     if options.ram is not None and lacking.plan.arena_bytes > options.ram:
         yield {"ram": lacking.plan.arena_bytes}

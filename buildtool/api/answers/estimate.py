@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from buildtool.firmware.needs import notes
-from buildtool.plan.assemble.totals import executed_macs
+from buildtool.plan.schedule.schedule import executed_macs
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.schedule.turns import brought
 from buildtool.plan.summary.summary import peak
@@ -28,37 +28,32 @@ def facts(made: Planned) -> BoardFacts:
         "note": made.target.board.note,
         "notes": notes(made),
         "estimate": _estimate(made.plan, timeline, made.target.board),
-        "loading": _loads(made),
+        "loading": _loads(made, timeline),
     }
 
 
-def _loads(made: Planned) -> Loading | None:
+def _loads(made: Planned, timeline: Timeline) -> Loading | None:
     """How constants come into the arena, and whether their buffers make it larger."""
     plan = made.plan
     if not plan.loads:
         return None
     bare = peak(plan, made.graph, weights=False, session=made.session)
     without = bare.bytes if bare else 0
-    timeline = Timeline.of(made.graph, plan.regions, plan.image, made.session)
     starts = _region_starts(timeline)
     brings = brought(timeline, plan.loads, plan.buffers)
     again = {op for op, times in Counter(load.op for _, load in brings).items() if times > 1}
+    once = {load.op: load.size for load in plan.loads}
     return {
         "bytes": sum(load.size for _, load in brings),
-        "operators": len({load.op for load in plan.loads}),
+        "operators": len(once),
         "again": len(again),
-        "again_bytes": sum(load.size for _, load in brings) - _once(plan.loads),
+        "again_bytes": sum(load.size for _, load in brings) - sum(once.values()),
         "in_slices": sum(load.channels > 0 for load in plan.loads),
         "ahead": sum(plan.buffers[load.buffer].first < starts[load.op] for load in plan.loads),
         "fullest_without": without,
         "bind": without < plan.arena_bytes - plan.alignment,
         "largest": max(plan.buffers[load.buffer].size for load in plan.loads),
     }
-
-
-def _once(loads: Sequence[Load]) -> int:
-    """Bytes of the constants of all operators."""
-    return sum({load.op: load.size for load in loads}.values())
 
 
 def _region_starts(timeline: Timeline) -> dict[int, int]:
@@ -95,7 +90,7 @@ def _estimate(plan: Plan, timeline: Timeline, board: Board) -> Estimate | None:
                 clock.begin(load, graph)
             clock.stop(inside[number])
             later = []
-        clock.run(sum(executed_macs(graph, run.steps).values()), here, later, graph)
+        clock.run(executed_macs(graph, run), here, later, graph)
     loaded = sum(load.size for _, load in brings)
     return {
         "compute_seconds": plan.macs / rate,
@@ -113,15 +108,13 @@ class _Clock:
     def __init__(self, rate: int, bandwidth: int) -> None:
         self.rate, self.bandwidth = rate, bandwidth
         self.now = self.flash = 0.0
-        self.there: dict[int, float] = {}
 
     def begin(self, load: Load, graph: Graph) -> None:
         """Starts to load all of an operator's constants, or the first slice of them."""
-        self._bring(load.op, load.size / _parts(load, graph))
+        self._bring(load.size / _parts(load, graph))
 
-    def _bring(self, op: int, size: float) -> None:
+    def _bring(self, size: float) -> None:
         self.flash = max(self.flash, self.now) + size / self.bandwidth
-        self.there[op] = self.flash
 
     def wait(self, loads: Sequence[Load]) -> None:
         """Waits until all that was begun is loaded, if any of it is needed."""
@@ -131,7 +124,7 @@ class _Clock:
     def stop(self, loads: Sequence[Load]) -> None:
         """Constants that come inside of a region, which waits for each of them."""
         if loads:
-            self.flash = max(self.flash, self.now) + sum(load.size for load in loads) / self.bandwidth
+            self._bring(sum(load.size for load in loads))
             self.now = self.flash
 
     def run(self, macs: int, here: Sequence[Load], later: Sequence[Load], graph: Graph) -> None:
@@ -143,13 +136,13 @@ class _Clock:
             if cut is not None and part:
                 self.wait([cut])
             if cut is not None and more and cut.slots == 2:
-                self._bring(cut.op, cut.size / parts)
+                self._bring(cut.size / parts)
             if not more:
                 for load in later:
                     self.begin(load, graph)
             self.now += macs / parts / self.rate
             if cut is not None and more and cut.slots == 1:
-                self._bring(cut.op, cut.size / parts)
+                self._bring(cut.size / parts)
 
 
 def _parts(load: Load, graph: Graph) -> int:

@@ -9,24 +9,25 @@ import msgpack
 
 from buildtool.base.errors import BuildtoolError, PlanError
 from buildtool.base.modes import Image, Objective, Strategy
+from buildtool.base.plain import from_plain
 from buildtool.base.session import Level
 from buildtool.emit.image import image_layout
 from buildtool.firmware.needs import refuse_weights
 from buildtool.firmware.planned import prepare
 from buildtool.plan.choose.choose import chosen, front, settled
 from buildtool.plan.choose.cost_units import estimated_ms
-from buildtool.plan.choose.fronts import front_factor, settings
+from buildtool.plan.choose.fronts import front_factor
 from buildtool.plan.choose.kept import parts
-from buildtool.plan.choose.problem import Prepared
+from buildtool.plan.choose.problem import Prepared, settings
 from buildtool.plan.models import load_network
-from buildtool.schema.fronts import Figures, Point
+from buildtool.schema.fronts import Point
 from buildtool.target.choice import load_target
 
 if TYPE_CHECKING:
     from buildtool.api.requests.kinds import Front
     from buildtool.base.session import Session
     from buildtool.plan.types import Plan
-    from buildtool.schema.fronts import FrontAnswer, Peer, Refusal
+    from buildtool.schema.fronts import Figures, FrontAnswer, Peer, Refusal
 
 
 def front_of(request: Front, session: Session) -> FrontAnswer:
@@ -44,7 +45,7 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
     found = prepared.session.keep(FRONTS, parts(prepared), lambda: _found(prepared))
     if not found["points"]:
         raise _refused(prepared)
-    searched = settings(graph, prepared)
+    searched = settings(prepared)
     return {
         "model": network.model.name,
         "board": target.board.name,
@@ -93,22 +94,8 @@ def _found(prepared: Prepared) -> Found:
 
 
 def _unpacked(data: bytes) -> Found:
-    found: Found = msgpack.unpackb(data)
-    kinds = {"strategy": str, "f": float, "cost": float, "estimated_ms": type(None)}
-    right = (
-        found.keys() == Found.__annotations__.keys()
-        and type(found["placing_ended"]) is bool
-        and all(
-            point.keys() == _FIGURES and all(type(v) is kinds.get(name, int) for name, v in point.items())
-            for point in found["points"]
-        )
-    )
-    if not right:
-        raise ValueError("not the figures of a front")
+    found: Found = from_plain(msgpack.unpackb(data), Found, "front")
     return found
-
-
-_FIGURES = {"live_bytes", "strategy", *Figures.__annotations__}
 
 
 FRONTS: Level[Found] = Level("fronts", msgpack.packb, _unpacked)

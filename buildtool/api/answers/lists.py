@@ -51,7 +51,7 @@ def ops(request: Ops, session: Session) -> OpsAnswer:
         table.append({"operator": str(kind), "count": count, "kernels": kernels})
     listed: list[TfliteOperator] = []
     if request.model is None:
-        listed = [{"operator": row.name, "refused": row.refused} for row in support.table()]
+        listed = [{"operator": name, "refused": refused} for name, refused in support.table().items()]
     return {"boards": [t.board.name for t in targets], "operators": table, "tflite": listed}
 
 

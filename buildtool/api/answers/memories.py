@@ -72,27 +72,21 @@ def _alone(made: Planned, name: str) -> AloneView:
     board = dataclasses.replace(made.target.board, arena=name, second="")
     target = dataclasses.replace(made.target, board=board)
     once = without_views(without_second_passes(made.graph))
+    found: AloneView = {
+        "memory": name,
+        "missing_bytes": None,
+        "arena_bytes": None,
+        "f": None,
+        "cost": 0.0,
+        "wait_cycles": 0.0,
+        "estimated_ms": None,
+        "error": "",
+    }
     try:
         _, plan = nearest(Prepared("", (once,), target, made.options, session=made.session))
     except BuildtoolError as error:
-        return {
-            "memory": name,
-            "missing_bytes": None,
-            "arena_bytes": None,
-            "f": None,
-            "cost": 0.0,
-            "wait_cycles": 0.0,
-            "estimated_ms": None,
-            "error": error.text,
-        }
+        return {**found, "error": error.text}
     (touched,), (wait,) = _touched(plan, made, board), waits(board)
-    return {
-        "memory": name,
-        "missing_bytes": excess_bytes(board, plan),
-        "arena_bytes": plan.arena_bytes,
-        "f": plan.f,
-        "cost": plan.cost,
-        "wait_cycles": touched * wait,
-        "estimated_ms": estimated_ms(plan.cost + touched * wait, target),
-        "error": "",
-    }
+    found |= {"missing_bytes": excess_bytes(board, plan), "arena_bytes": plan.arena_bytes, "f": plan.f}
+    found |= {"cost": plan.cost, "wait_cycles": touched * wait}
+    return {**found, "estimated_ms": estimated_ms(plan.cost + touched * wait, target)}

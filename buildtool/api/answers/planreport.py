@@ -240,15 +240,12 @@ def _within(made: Planned, options: PlanOptions, f: float) -> Beside:
     return _other(made, replace(options, max_f=most), f"F <= {most:.3f}")
 
 
-def _plain(made: Planned, options: PlanOptions) -> Graph:
-    """The plan's network; for other strategies without fusions in slices, a form that is there for `best`."""
-    sliced = fusions(made.graph) and options.strategy != Strategy.BEST
-    return rewrite(made.source) if sliced else made.graph
-
-
 def _other(made: Planned, options: PlanOptions, setting: str) -> Beside:
+    # fusions in slices are a form that is there for `best` alone
+    sliced = fusions(made.graph) and options.strategy != Strategy.BEST
+    graph = rewrite(made.source) if sliced else made.graph
     try:
-        plan = make_plan(_plain(made, options), made.target, options, made.session, every_kind=True)
+        plan = make_plan(graph, made.target, options, made.session, every_kind=True)
     except BuildtoolError as error:
         return {
             "strategy": options.strategy,

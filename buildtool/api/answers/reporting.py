@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,6 @@ from buildtool.api.answers.estimate import facts
 from buildtool.api.answers.fitting import fitted_plan
 from buildtool.api.answers.fronts import figures, peers_of
 from buildtool.api.answers.memories import memories_of
-from buildtool.api.answers.packedsteps import packed
 from buildtool.api.answers.planreport import described, form, work_view
 from buildtool.base.errors import BuildtoolError, PlanError, to_data
 from buildtool.base.modes import Objective, Strategy
@@ -25,8 +24,10 @@ from buildtool.graph.types import Graph
 from buildtool.plan.choose.choose import front, nearest
 from buildtool.plan.choose.cost_units import estimated_ms
 from buildtool.plan.choose.fronts import Point, front_factor
-from buildtool.plan.choose.problem import Prepared, own_firmware
+from buildtool.plan.choose.prepare import own_firmware
+from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.models import Network, load_network
+from buildtool.plan.schedule.schedule import Steps
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.summary.memory import ArenaUse
 from buildtool.plan.summary.summary import Summary, summarize
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
         ReportLayer,
         ReportPoint,
     )
+
+_LEAST = 4  # steps of a repetition; a shorter one takes no less than its symbols
 
 
 def report_of(request: Report, session: Session) -> ReportAnswer:
@@ -189,6 +192,44 @@ def _steps(made: Planned) -> list[RegionSteps]:
             for op in (SOURCE, *run.region.ops)
         }
         found.append({"region": number, "symbols": symbols, "sequence": sequence, "turns": turns})
+    return found
+
+
+def packed(steps: Steps) -> tuple[list[list[int]], list[int]]:
+    """(symbols, sequence), as `RegionSteps` has them: a streamed region repeats itself, often very often."""
+    numbers: dict[tuple[int, ...], int] = {}
+    before: dict[int, tuple[int, int]] = {}
+    sequence = []
+    for op, y0, y1, x0, x1 in steps.tolist():
+        row, column = before.get(op, (0, 0))
+        before[op] = y0, x0
+        symbol = (op, y0 - row, y1 - y0, x0 - column, x1 - x0)
+        sequence.append(numbers.setdefault(symbol, len(numbers)))
+    return [list(symbol) for symbol in numbers], repeated(sequence)
+
+
+def repeated(numbers: Sequence[int]) -> list[int]:
+    """Numbers from 0 on, with what repeats itself as -d, n: the last d of them go on for n more.
+
+    A place is compared with the last one at which the same numbers followed.
+    """
+    found: list[int] = []
+    seen: dict[tuple[int, ...], int] = {}
+    at = 0
+    while at < len(numbers):
+        key = tuple(numbers[at : at + _LEAST])
+        start = seen.get(key)
+        length = 0
+        if start is not None and len(key) == _LEAST:
+            while at + length < len(numbers) and numbers[start + length] == numbers[at + length]:
+                length += 1
+            found += [start - at, length]
+        else:
+            length = 1
+            found.append(numbers[at])
+        for place in range(at, at + length):
+            seen[tuple(numbers[place : place + _LEAST])] = place
+        at += length
     return found
 
 

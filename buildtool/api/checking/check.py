@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from buildtool.api.requests.kinds import Target as Asked
     from buildtool.base.session import Session
     from buildtool.schema.checks import CheckAnswer, CheckedKernel, FailedCase
-    from buildtool.target.plugin import TargetPlugin
     from buildtool.target.types import KernelVariant, Target
 
 TRIES = 400  # networks that are drawn for a kernel before it counts as not reached
@@ -66,7 +65,9 @@ def check(request: Asked, session: Session) -> CheckAnswer:
     boards = _boards(request)
     for board in boards:
         target = registry.make_target(load_board(board))
-        wanted = _families(plugin, target)
+        offers = getattr(plugin, "kernel_families", None)
+        offered = {folder.path.name for folder in offers()} if offers else set()
+        wanted = (offered & {family.name for family in target.families}) or set(target.board.core.families)
         registry.toolchain(target, request.toolchain)  # without one nothing is said of any kernel
         for kernel in target.kernels:
             if kernel.sources[0].partition("/")[0] in wanted:
@@ -103,14 +104,6 @@ def _boards(request: Asked) -> list[Named]:
             hint="a board's file says in [emulator] what runs its images",
         )
     return found
-
-
-def _families(plugin: TargetPlugin, target: Target) -> set[str]:
-    """The kernel families that are checked on a board."""
-    offers = getattr(plugin, "kernel_families", None)
-    offered = {folder.path.name for folder in offers()} if offers else set()
-    named = set(target.board.core.families)
-    return (offered & {family.name for family in target.families}) or named
 
 
 def _checked(

@@ -26,7 +26,7 @@ from buildtool.api.requests.parts import (
     Values,
 )
 from buildtool.base.errors import UsageError, suggest
-from buildtool.base.modes import Reference, Requantise
+from buildtool.base.modes import Reference
 from buildtool.options import OPTIONS, Group
 from buildtool.options.table import DATA
 
@@ -38,20 +38,19 @@ NETWORKS = (".onnx", ".cfg")  # what is counted without a board
 
 
 class Analyze(Request):
-    """Whether a model fits each board (none: every known one), what binds and what would help."""
+    """Whether a model fits each board (none: every known one), what binds and what would help.
 
-    takes: ClassVar = (*PLANNING, *COUNTING)
+    `target`: what goes with each board, without one.
+    """
+
+    takes: ClassVar = (*TARGET, *PLANNING, *COUNTING)
     handler: ClassVar = "buildtool.api.answers.analysis:analysis"
     needs: ClassVar = Needs.COMPILERS
     prepared: ClassVar = True
     model: Named
     boards: tuple[Named, ...] = ()
-    cmsis_nn: str = ""
-    threads: int | None = None
-    weights_in: str | None = None
-    requantise: Requantise = Requantise.EXACT
+    target: TargetChoice
     options: PlanOptions
-    arena_in: str | None = None
 
     @classmethod
     def read(cls, values: Values) -> Request:
@@ -130,7 +129,7 @@ class Describe(Request):
     @classmethod
     def read(cls, values: Values) -> Request:
         """The request; a name is of a model."""
-        if values.get("name", "") and "model" not in values.given:
+        if values.given.get("name", "") and "model" not in values.given:
             raise table.idle("name", "it has no effect without a model")
         return super().read(values)
 
@@ -288,7 +287,7 @@ class Zoo(Request):
     @classmethod
     def read(cls, values: Values) -> Request:
         """The request; a file is nothing that can be made."""
-        model = values.get("model", "")
+        model = values.given.get("model", "")
         if not isinstance(model, str):
             raise UsageError("it must be the name of a network", option="model")
         return cls(model=model)

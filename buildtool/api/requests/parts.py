@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, dataclass_transform
 
 from buildtool import options as table
 from buildtool.base.errors import UsageError, suggest
-from buildtool.base.modes import Format, On, Requantise, Resize
+from buildtool.base.modes import Format, On
 from buildtool.options import NESTED, Group, Option
 from buildtool.options.table import DATA
 
@@ -197,9 +197,9 @@ class Values:
             raise UsageError(f"a request of kind '{self.kind}' needs '{name}'", option=name)
         return self.given[name]
 
-    def get(self, name: str, default: Any) -> Any:
-        """The value of a key, or `default`."""
-        return self.given.get(name, default)
+    def some(self, *names: str) -> dict[str, Any]:
+        """Those of some keys that are given, for what has defaults of its own."""
+        return {name: self.given[name] for name in names if name in self.given}
 
     def field(self, of: type[Request], name: str) -> Any:
         """What a field of a type of request holds: a part, or the value of the option of that name."""
@@ -222,39 +222,35 @@ class Values:
         return to_file(value, option.suffixes)
 
     def target(self) -> TargetChoice:
-        """The board, and what goes with it."""
+        """The board, and what goes with it; of several boards ("") that alone."""
         from buildtool.options.values import TargetChoice
 
         return TargetChoice(
-            self.value("board"),
-            self.get("toolchain", ""),
-            self.value("cmsis_nn", ""),
-            self.kind == "debug" or self.get("debug", False),
-            self.wire(),
-            self.get("threads", None),
-            self.get("weights_in", None),
-            self.get("requantise", Requantise.EXACT),
-            self.get("arena_in", None),
+            board="" if self.kind == "analyze" else self.value("board"),
+            cmsis_nn=self.value("cmsis_nn", ""),
+            debug=self.kind == "debug" or self.given.get("debug", False),
+            wire=self.wire(),
+            **self.some("toolchain", "threads", "weights_in", "requantise", "arena_in"),
         )
 
     def wire(self) -> str:
         """How test firmware answers: "" for by files, through an emulator; ANY_WIRE: as the board can."""
         from buildtool.options.values import ANY_WIRE
 
-        kind, _ = self.get("wire", ("", ""))
-        on_desk = self.kind == "flash" or self.get("on", On.EMULATOR) == On.BOARD
+        kind, _ = self.given.get("wire", ("", ""))
+        on_desk = self.kind == "flash" or self.given.get("on", On.EMULATOR) == On.BOARD
         return kind or (ANY_WIRE if on_desk else "")
 
     def desk(self) -> OnDesk | None:
         """How a run reaches a board; UsageError for what has no effect."""
-        kind, port = self.get("wire", ("", ""))
-        if self.get("on", On.EMULATOR) == On.BOARD:
-            flashed = self.get("flashed", False)
-            if flashed and self.get("tensors", False):
+        kind, port = self.given.get("wire", ("", ""))
+        if self.given.get("on", On.EMULATOR) == On.BOARD:
+            flashed = self.given.get("flashed", False)
+            if flashed and self.given.get("tensors", False):
                 raise table.idle(
                     "flashed", "of every tensor an image of its own is built, which has to be flashed"
                 )
-            return OnDesk(port, False, flashed, self.get("tool", ""))
+            return OnDesk(port, False, flashed, self.given.get("tool", ""))
         for name in ("flashed", "tool"):
             if self.given.get(name):
                 raise UsageError("it has no effect in an emulator", option=name, hint=suggest(on="board"))
@@ -277,8 +273,8 @@ class Values:
         sign = self.value("sign", None)
         if "image_version" in self.given and sign is None:
             raise table.idle("image_version", "it has no effect without 'sign'")
-        formats = tuple(dict.fromkeys(self.get("formats", ()))) or (Format.BIN,)
-        return Flashing(formats, sign, self.get("image_version", "0.0.0" if sign else ""))
+        formats = tuple(dict.fromkeys(self.given.get("formats", ()))) or (Format.BIN,)
+        return Flashing(formats, sign, self.given.get("image_version", "0.0.0" if sign else ""))
 
     def lock(self) -> Lock | None:
         """The plan that is given without an image; what decides how one is made must not stand beside it."""
@@ -302,7 +298,7 @@ class Values:
         idle = list(self.options)
         if "sanitize" in self.given:
             idle.append("sanitize")
-        if not self.get("tensors", False):  # of every tensor an image of its own is built
+        if not self.given.get("tensors", False):  # of every tensor an image of its own is built
             idle += [name for name in ("toolchain", "debug") if name in self.given]
         for name in idle:
             raise table.idle(name, "it has no effect, because the image and its plan are given")
@@ -316,7 +312,7 @@ class Values:
                 if name in given:
                     raise table.idle(name, "the input comes from a file, so that there are no random ones")
             return Inputs(self.value("input"))
-        return Inputs(None, self.get("inputs", 0), self.get("seed", 0))
+        return Inputs(None, self.given.get("inputs", 0), self.given.get("seed", 0))
 
     def data(self) -> Data | None:
         """A data set; UsageError for what has no effect on one, or without one."""
@@ -329,7 +325,7 @@ class Values:
         for name in ("input", "inputs", "tensors"):
             if given.get(name):
                 raise table.idle(name, "it has no effect on a data set")
-        alone = self.get("reference_only", False)
+        alone = self.given.get("reference_only", False)
         for name in ("through_firmware", "elf", "sanitize", "flashed", "tool", "wire"):
             if alone and given.get(name):
                 text = "it has no effect, because the reference alone is run"
@@ -338,25 +334,12 @@ class Values:
             raise table.idle("seed", "it has no effect without a limit: the whole data set is run")
         from buildtool.options.values import Wanted
 
-        wanted = Wanted(
-            self.value("data"),
-            self.value("labels", None),
-            self.get("limit", None),
-            self.get("seed", 0),
-            self.get("resize", Resize.CROP),
-            self.get("normalise", None),
-        )
-        through = 0 if alone else self.get("through_firmware", None)
-        return Data(wanted, through, self.get("scores", ""))
+        own = self.some("limit", "seed", "resize", "normalise")
+        wanted = Wanted(self.value("data"), self.value("labels", None), **own)
+        through = 0 if alone else self.given.get("through_firmware", None)
+        return Data(wanted, through, self.given.get("scores", ""))
 
 
 # The fields of requests that are made of several options.
-_PARTS: dict[str, Callable[[Values], Any]] = {
-    "target": Values.target,
-    "lock": Values.lock,
-    "options": Values.planning,
-    "flashing": Values.flashing,
-    "made": Values.made,
-    "inputs": Values.inputs,
-    "desk": Values.desk,
-}
+_PARTS: dict[str, Callable[[Values], Any]] = {"options": Values.planning}
+_PARTS |= {name: getattr(Values, name) for name in ("target", "lock", "flashing", "made", "inputs", "desk")}

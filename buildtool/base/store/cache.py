@@ -167,7 +167,7 @@ class Cache:
         """Notes, for `explain`, what this request asked of each level, and which parts of keys are new."""
         for level, (parts, hit) in asked.items():
             now = {"code": self.code, **parts}
-            shown = {name: [_digest(value), _short(value)] for name, value in sorted(now.items())}
+            shown = {name: _shown(value) for name, value in sorted(now.items())}
             changed = [] if hit else _changes(before.get(level), shown)
             report = {"hit": hit, "counts": dict(found.get(level, {})), "parts": shown, "changed": changed}
             packed = msgpack.packb(report, unicode_errors="backslashreplace")
@@ -187,8 +187,9 @@ def _changes(before: bytes | None, now: Mapping[str, list[str]]) -> list[list[st
     if before is None:
         return []
     try:
-        old = {str(name): [str(digest), str(text)] for name, (digest, text) in _parts(before).items()}
-    except (ValueError, TypeError):  # damaged
+        parts = msgpack.unpackb(before)["parts"]
+        old = {str(name): [str(digest), str(text)] for name, (digest, text) in parts.items()}
+    except Exception:  # msgpack raises a dozen kinds of damaged bytes, and their values may be any
         return []
     names = sorted(old.keys() | now.keys())
     nothing = ["", "(none)"]
@@ -196,22 +197,8 @@ def _changes(before: bytes | None, now: Mapping[str, list[str]]) -> list[list[st
     return [[name, was[1], is_[1]] for name, was, is_ in pairs if was[0] != is_[0]]
 
 
-def _parts(report: bytes) -> Mapping[str, Any]:
-    """The parts of keys in a report; ValueError where there are none."""
-    try:
-        found = msgpack.unpackb(report)["parts"]
-    except Exception as error:  # msgpack raises a dozen kinds
-        raise ValueError("not a report") from error
-    if not isinstance(found, dict):
-        raise ValueError("not a report")
-    return found
-
-
-def _digest(value: Any) -> str:
-    data = msgpack.packb(value, unicode_errors="backslashreplace")
-    return hashlib.sha256(data).hexdigest()[:16]
-
-
-def _short(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+def _shown(value: Any) -> list[str]:
+    """What tells a part of a key from another one, and what people see of it."""
+    data, text = msgpack.packb(value, unicode_errors="backslashreplace"), str(value)
+    short = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+    return [hashlib.sha256(data).hexdigest()[:16], short]

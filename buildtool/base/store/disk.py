@@ -38,7 +38,7 @@ from buildtool.base.locks import locked
 if TYPE_CHECKING:
     from buildtool.base.store.index import Index
 
-FORMAT = 1
+FORMAT = 2
 MOST_BYTES = 16 << 20  # of an entry: no larger file is written or read
 ASIDE = "aside"  # the folder of entries that were bad
 MOST_ASIDE = 20  # bad entries that are kept for whoever looks for the cause

@@ -5,19 +5,20 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Mapping
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from buildtool.client import Client, options, options_of
 from buildtool.fronts.bazel import labels
-from buildtool.fronts.bazel.compilers import builtin_folders, names_as_given
-from buildtool.fronts.bazel.starlark import Code, call, load, value
+from buildtool.fronts.bazel.labels import Code, call, load, value
 
 if TYPE_CHECKING:
     from buildtool.client import answers
 
 NET = "any_network_name"  # stands for a network's name in the question, and {net} for it in what is written
+_BEGIN, _END = "#include <...> search starts here:", "End of search list."
 FILES = "board_files"  # where the files of boards that are not buildtool's own are linked to
 
 
@@ -138,7 +139,10 @@ class Boards:
 
     def _group(self, name: str, group: answers.SourceGroup, answer: answers.DescribeAnswer) -> list[str]:
         """A group as a library; sources that need an emitted header are listed beside one of headers."""
-        sources = [self._label(answer, source["file"]) for source in group["sources"]]
+        sources = [
+            self._code + labels.needed(self._path(answer, source["file"]), self._folders)
+            for source in group["sources"]
+        ]
         own = [place for place in group["includes"] if place["root"] in answer["roots"]]
         includes = [
             f"{labels.CODE}/{labels.needed(self._path(answer, place), self._folders)}" for place in own
@@ -229,3 +233,36 @@ def _templates(names: Iterable[str]) -> list[str]:
 def _word(word: str | answers.Slot) -> str:
     """A word of a command; {slot} is what the build puts in."""
     return word if isinstance(word, str) else f"{{{word['slot']}}}"
+
+
+# ---- compilers: where their headers are, and how one is kept from following links ---------------------
+
+
+def builtin_folders(cc: str, flags: Sequence[str], but: Iterable[str]) -> list[str]:
+    """The folders that `cc` with these flags looks into; those below the folders `but` are left out."""
+    done = _run([cc, *flags, "-E", "-v", "-xc", "/dev/null", "-o", "/dev/null"])
+    listed = done.stderr.partition(_BEGIN)[2].partition(_END)[0].splitlines()
+    ours = tuple(f"{folder}/" for folder in but)
+    found = [line.strip() for line in listed if line.strip() and not line.strip().startswith(ours)]
+    # Bazel wants no "..", and compilers name a file also behind its links.
+    return list(
+        dict.fromkeys(way(folder) for folder in found for way in (os.path.normpath, os.path.realpath))
+    )
+
+
+def names_as_given(cc: str) -> list[str]:
+    """The flag by which `cc` names headers as it was told to: Bazel knows links, not what is behind them."""
+    flag = "-fno-canonical-system-headers"
+    done = _run([cc, flag, "-Werror", "-fsyntax-only", "-xc", "/dev/null"])
+    return [] if done.returncode else [flag]
+
+
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="surrogateescape",
+        check=False,
+    )

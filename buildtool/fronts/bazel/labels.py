@@ -1,11 +1,14 @@
-"""The tool's own files as Bazel sees them: links to the folders of its code, and labels below them."""
+"""What BUILD files are made of: labels of the tool's own files, by links, and text as Starlark has it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from buildtool.client import BuildtoolError, code_files, code_folders
 
+RULES = Path(__file__).resolve().parent / "rules"  # the .bzl files that come with the package
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 CODE = "{code}"  # in a path: the folder of the repository of the code, which only Bazel knows
 KERNELS = "buildtool_kernels"  # as it is imported: in a checkout its folder has another name
 
@@ -22,8 +25,7 @@ def packages() -> dict[str, Path]:
 def watched() -> list[str]:
     """The files below the links that decide what the tool says, and the rules themselves."""
     folders = packages()
-    rules = (folders["buildtool"] / "fronts/bazel/rules").glob("*.bzl")
-    files = [*map(Path, code_files()), *rules]
+    files = [*map(Path, code_files()), *RULES.glob("*.bzl")]
     return sorted(found for path in files if (found := linked(path, folders)))
 
 
@@ -46,3 +48,36 @@ def needed(path: Path, folders: dict[str, Path]) -> str:
         path=str(path),
         hint="make it part of a package that offers boards",
     )
+
+
+# ---- text ----------------------------------------------------------------------------------------------
+
+
+class Code(str):
+    """An expression that stands as it is."""
+
+    __slots__ = ()
+
+
+def value(found: object) -> str:
+    """A value as Starlark writes it: text, whole numbers, None, lists and maps of them."""
+    if isinstance(found, Code):
+        return found
+    if isinstance(found, str):
+        return '"' + "".join(_ESCAPES.get(letter, letter) for letter in found) + '"'
+    if isinstance(found, Mapping):
+        return "{" + ", ".join(f"{value(key)}: {value(item)}" for key, item in found.items()) + "}"
+    if isinstance(found, list | tuple):
+        return "[" + ", ".join(map(value, found)) + "]"
+    return repr(found)
+
+
+def call(rule: str, **attributes: object) -> str:
+    """A rule's call, an attribute a line; those that are None are left out."""
+    lines = [f"    {name} = {value(item)},\n" for name, item in attributes.items() if item is not None]
+    return f"{rule}(\n{''.join(lines)})\n"
+
+
+def load(label: str, *names: str) -> str:
+    """A load statement."""
+    return f"load({', '.join(map(value, (label, *names)))})\n"

@@ -7,6 +7,7 @@ the tool's own files.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from importlib.metadata import distribution
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 
 from buildtool import DISTRIBUTION
 from buildtool.client import BuildtoolError
-from buildtool.fronts.bazel import boards, labels, starlark
+from buildtool.fronts.bazel import boards, labels
 
 _RULES = ("defs.bzl", "library.bzl", "network.bzl", "tool.bzl", "toolchain.bzl", "validation.bzl")
 _PUBLIC = 'package(default_visibility = ["//visibility:public"])\n'
@@ -40,14 +41,14 @@ def _code() -> None:
         Path(name).symlink_to(folder)
     _write("files.txt", "".join(f"{name}\n" for name in labels.watched()))
     _write("environment.txt", "".join(f"{line}\n" for line in _environment()))
-    files = starlark.Code('glob(["**"], exclude = ["**/__pycache__/**", "question.json"])')
-    headers = starlark.Code('glob(["**/*.h"])')
+    files = labels.Code('glob(["**"], exclude = ["**/__pycache__/**", "question.json"])')
+    headers = labels.Code('glob(["**/*.h"])')
     _write(
         "BUILD.bazel",
         _PUBLIC
         + "exports_files(glob(['**']))\n"
-        + starlark.call("filegroup", name="code", srcs=files)
-        + starlark.call("filegroup", name="headers", srcs=headers),
+        + labels.call("filegroup", name="code", srcs=files)
+        + labels.call("filegroup", name="headers", srcs=headers),
     )
 
 
@@ -55,14 +56,8 @@ def _environment() -> list[str]:
     """Python and the packages that the tool imports, by version: each action depends on these words."""
     found = distribution(DISTRIBUTION)
     needs = [need for need in found.requires or () if ";" not in need]
-    names = sorted({"".join(_name(need)) for need in needs})
+    names = sorted({re.match(r"[\w.-]*", need)[0] for need in needs})  # type: ignore[index]
     return [f"python {sys.version}", *(f"{name} {distribution(name).version}" for name in names)]
-
-
-def _name(need: str) -> str:
-    """The name in a requirement such as numpy>=1.26."""
-    end = next((at for at, letter in enumerate(need) if not (letter.isalnum() or letter in "-_.")), len(need))
-    return need[:end]
 
 
 def _boards(question: dict[str, Any]) -> None:
@@ -71,7 +66,7 @@ def _boards(question: dict[str, Any]) -> None:
     for board in question["boards"]:
         found.add(board["asked"], board["path"], question["toolchain"])
     for name in _RULES:
-        Path(name).symlink_to(starlark.RULES / name)
+        Path(name).symlink_to(labels.RULES / name)
     _write("BUILD.bazel", _top(question))
     _write("options.bzl", found.options())
     _write("boards/BUILD.bazel", _PUBLIC + found.build())
@@ -83,10 +78,10 @@ def _top(question: dict[str, Any]) -> str:
     return "".join(
         [
             _PUBLIC,
-            starlark.load(":tool.bzl", "buildtool_tool", "worker_flag"),
+            labels.load(":tool.bzl", "buildtool_tool", "worker_flag"),
             'exports_files(glob(["**"]))\n',
-            starlark.call("worker_flag", name="worker", build_setting_default=False),
-            starlark.call("buildtool_tool", name="tool", python=question["python"], code=f"{code}:code"),
+            labels.call("worker_flag", name="worker", build_setting_default=False),
+            labels.call("buildtool_tool", name="tool", python=question["python"], code=f"{code}:code"),
         ]
     )
 

@@ -203,12 +203,8 @@ def _answer(path: str, content: Mapping[str, Any]) -> Figures:
         units[name] = "bytes"
     if not totals:
         raise KeyError("no figure")
-    profiled, planned = tuple(_profiled(content)), tuple(_planned(content))
-    reported = tuple(_reported(content))
-    regions = tuple(_regions(content))
-    rows_of = "report" if reported else "profile" if profiled else "plan" if planned else ""
-    layers = reported or profiled or planned
-    return Figures(path, _about(content), totals, units, layers, regions, rows_of, parts)
+    rows_of, layers = _layers(content)
+    return Figures(path, _about(content), totals, units, layers, tuple(_regions(content)), rows_of, parts)
 
 
 def _with_run(content: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -282,28 +278,32 @@ def _numbers(row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Number]:
     return {name: _number(row[name]) for name in names if row.get(name) is not None}
 
 
-def _profiled(content: Mapping[str, Any]) -> Iterator[Row]:
-    """The layers of a profile."""
-    for layer in content.get("per_operator") or ():
-        numbers = _numbers(layer, ("ram_alive", "macs", "calls", "instructions", "cycles", "estimated_ms"))
-        yield Row(str(layer["name"]), numbers, {"kernel": str(layer["kernel"])})
+# Where an answer has its layers; the first of these counts: the key, whose answer it is, numbers and words.
+_LAYERS = (
+    (
+        *("layers", "report"),
+        ("ram_alive", "weight_bytes", "macs", "calls", "cost", "instructions", "cycles"),
+        ("kernel", "form"),
+    ),
+    (
+        *("per_operator", "profile"),
+        ("ram_alive", "macs", "calls", "instructions", "cycles", "estimated_ms"),
+        ("kernel",),
+    ),
+    ("operators", "plan", (), ("kernel", "form")),  # the regions that they are in have the figures
+)
 
 
-def _planned(content: Mapping[str, Any]) -> Iterator[Row]:
-    """The operators of a plan: the regions that they are in have the figures."""
-    if "regions" not in content:
-        return
-    for operator in content.get("operators") or ():
-        words = {name: str(operator[name]) for name in ("kernel", "form")}
-        yield Row(str(operator["name"]), {}, words)
-
-
-def _reported(content: Mapping[str, Any]) -> Iterator[Row]:
-    """The layers of a report: all figures that it has of them."""
-    for layer in content.get("layers") or ():
-        names = ("ram_alive", "weight_bytes", "macs", "calls", "cost", "instructions", "cycles")
-        words = {name: str(layer[name]) for name in ("kernel", "form")}
-        yield Row(str(layer["name"]), _numbers(layer, names), words)
+def _layers(content: Mapping[str, Any]) -> tuple[str, tuple[Row, ...]]:
+    """Whose layers an answer has ("": there are none), and these."""
+    for key, rows_of, numbers, words in _LAYERS:
+        layers = content.get(key)
+        if layers and (rows_of != "plan" or "regions" in content):
+            return rows_of, tuple(
+                Row(str(one["name"]), _numbers(one, numbers), {name: str(one[name]) for name in words})
+                for one in layers
+            )
+    return "", ()
 
 
 def _regions(content: Mapping[str, Any]) -> Iterator[Row]:

@@ -44,17 +44,16 @@ def parse(text: str) -> Limit | Floor:
     """The limit that a text says; UsageError for other texts and unknown figures."""
     if "<" in text:
         return floor(text)
+    known = [metric.name for metric in METRICS]
     match = _RULE.fullmatch(text)
     if match is None:
-        raise UsageError(f"'{text}' is no limit", option="fail_if", hint=_HELP)
+        raise _wrong(f"'{text}' is no limit", _HELP)
     name, number, unit = match.groups()
-    known = [metric.name for metric in METRICS]
     if name not in known and not name.startswith(MEMORY):
-        hint = did_you_mean(name, [*known, f"{MEMORY}NAME"])
-        raise UsageError(f"'{text}': there is no figure '{name}'", option="fail_if", hint=hint)
+        raise _wrong(f"'{text}': there is no figure '{name}'", did_you_mean(name, [*known, f"{MEMORY}NAME"]))
     if name in HIGHER_IS_BETTER:
         hint = f"{name}<70%" if name in SHARES else "elements_different+0"
-        raise UsageError(f"'{text}': more of '{name}' is no worse", option="fail_if", hint=hint)
+        raise _wrong(f"'{text}': more of '{name}' is no worse", hint)
     is_percent = unit == "%"
     return Limit(text, name, float(number) * (1 if is_percent else _UNITS[unit]), is_percent)
 
@@ -63,16 +62,19 @@ def floor(text: str) -> Floor:
     """The floor that a text says; UsageError for other texts and unknown figures."""
     match = _FLOOR.fullmatch(text)
     if match is None:
-        raise UsageError(f"'{text}' is no limit", option="fail_if", hint=_FLOOR_HELP)
+        raise _wrong(f"'{text}' is no limit", _FLOOR_HELP)
     name, number, unit = match.groups()
     if name not in SHARES:
-        hint = did_you_mean(name, SHARES)
-        raise UsageError(f"'{text}': there is no figure '{name}'", option="fail_if", hint=hint)
+        raise _wrong(f"'{text}': there is no figure '{name}'", did_you_mean(name, SHARES))
     least = float(number) / (100 if unit else 1)
     if least > 1:
-        what = f"'{text}': nothing is above 1, which is 100%"
-        raise UsageError(what, option="fail_if", hint=f"{name}<{number}%" if not unit else _FLOOR_HELP)
+        hint = _FLOOR_HELP if unit else f"{name}<{number}%"
+        raise _wrong(f"'{text}': nothing is above 1, which is 100%", hint)
     return Floor(text, name, least)
+
+
+def _wrong(what: str, hint: str) -> UsageError:
+    return UsageError(what, option="fail_if", hint=hint)
 
 
 def undercut(floors: Sequence[Floor], answer: DatasetAnswer) -> list[str]:
@@ -81,8 +83,7 @@ def undercut(floors: Sequence[Floor], answer: DatasetAnswer) -> list[str]:
         return []
     found = answer["accuracy"]
     if found is None:
-        text = f"there is no accuracy: {answer['no_accuracy']}"
-        raise UsageError(text, option="fail_if", hint="give labels")
+        raise _wrong(f"there is no accuracy: {answer['no_accuracy']}", "give labels")
     least = shares(found)
     return [floor.text for floor in floors if least[floor.name] < floor.least]
 
@@ -94,26 +95,17 @@ def exceeded(limits: Sequence[Limit | Floor], totals: Sequence[Change]) -> list[
     for limit in limits:
         change = by_name.get(limit.name)
         if isinstance(limit, Floor):
-            if _is_below(limit, change):
-                found.append(limit.text)
-            continue
-        if change is None or change.growth is None:
-            have = [name for name, one in by_name.items() if one.growth is not None]
-            hint = "both have: " + ", ".join(have) if have else "the files are of different commands"
-            what = f"'{limit.text}': not both files have '{limit.name}'"
-            raise UsageError(what, option="fail_if", hint=hint)
-        assert change.before is not None
-        most = limit.most * change.before / 100 if limit.is_percent else limit.most
-        if change.growth > most:
+            if change is None or change.after is None:
+                hint = "buildtool validate MODEL --board B --data FILE --json, with labels"
+                raise _wrong(f"'{limit.text}': the second file has no '{limit.name}'", hint)
+            beyond = change.after / 100 < limit.least
+        else:
+            if change is None or change.growth is None or change.before is None:
+                have = [name for name, one in by_name.items() if one.growth is not None]
+                hint = "both have: " + ", ".join(have) if have else "the files are of different commands"
+                raise _wrong(f"'{limit.text}': not both files have '{limit.name}'", hint)
+            most = limit.most * change.before / 100 if limit.is_percent else limit.most
+            beyond = change.growth > most
+        if beyond:
             found.append(limit.text)
     return found
-
-
-def _is_below(floor: Floor, change: Change | None) -> bool:
-    """Whether the second file's share is below what it must reach; UsageError where it has none."""
-    if change is None or change.after is None:
-        hint = "buildtool validate MODEL --board B --data FILE --json, with labels"
-        raise UsageError(
-            f"'{floor.text}': the second file has no '{floor.name}'", option="fail_if", hint=hint
-        )
-    return change.after / 100 < floor.least

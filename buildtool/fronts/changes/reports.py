@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,11 +27,6 @@ if TYPE_CHECKING:
 _HINT = "what `buildtool profile MODEL --board B --json` printed, for the same network and options"
 
 
-def read(path: str) -> Figures:
-    """The figures of an earlier report (.html or .json), answer or locked plan."""
-    return figures.read(path)
-
-
 def compared(answer: ReportAnswer, earlier: Figures) -> ReportAnswer:
     """The report with what differs from an earlier one."""
     found = changes(earlier, figures.of_answer("", answer))
@@ -39,8 +34,8 @@ def compared(answer: ReportAnswer, earlier: Figures) -> ReportAnswer:
     differences: Differences = {
         "about": about,
         "totals": [_figure(change) for change in found.totals],
-        "regions": [row for row in map(_row, found.regions) if row["numbers"] or row["words"]],
-        "layers": [row for row in map(_row, found.layers) if row["numbers"] or row["words"]],
+        "regions": _rows(found.regions),
+        "layers": _rows(found.layers),
     }
     return {**answer, "against": differences}
 
@@ -49,18 +44,14 @@ def _figure(change: Change) -> FigureChange:
     return {"name": change.name, "unit": change.unit, "before": change.before, "after": change.after}
 
 
-def _is_in_both(change: Change) -> bool:
-    """What only one of them has counted is no difference."""
-    return change.growth is not None
-
-
-def _row(row: RowChange) -> RowDifference:
-    return {
-        "name": row.name,
-        "how": row.how,
-        "numbers": [_figure(change) for change in row.numbers if row.how != "changed" or _is_in_both(change)],
-        "words": list(row.words),
-    }
+def _rows(rows: Sequence[RowChange]) -> list[RowDifference]:
+    """Those that differ in something; what only one of the two has counted is no difference."""
+    found: list[RowDifference] = []
+    for row in rows:
+        numbers = [_figure(c) for c in row.numbers if row.how != "changed" or c.growth is not None]
+        if numbers or row.words:
+            found.append({"name": row.name, "how": row.how, "numbers": numbers, "words": list(row.words)})
+    return found
 
 
 # ---- counted layers ------------------------------------------------------------------------------------
@@ -87,9 +78,10 @@ def with_counts(answer: ReportAnswer, profile: Mapping[str, Any], path: str = ""
         same = [(str(row["name"]), str(row["kernel"]), int(row["macs"])) for row in rows] == [
             (layer["name"], layer["kernel"], layer["macs"]) for layer in answer["layers"]
         ]
-        layers = (
-            [_counted(layer, row) for layer, row in zip(answer["layers"], rows, strict=True)] if same else []
-        )
+        layers: list[ReportLayer] = [
+            {**layer, "instructions": _whole(row["instructions"]), "cycles": _whole(row["cycles"])}
+            for layer, row in zip(answer["layers"], rows if same else (), strict=same)
+        ]
         run: ReportRun = {
             "how": f"{profile['level_text']}, {profile['compiler']}",
             "instructions": _whole(profile["instructions"]),
@@ -108,14 +100,6 @@ def with_image(answer: ReportAnswer, made: BuildAnswer) -> ReportAnswer:
     """The report with what the linked firmware of its plan is made of."""
     image: ReportImage = {"compiler": made["compiler"], "sizes": made["sizes"], "parts": made["parts"]}
     return {**answer, "linked": image}
-
-
-def _counted(layer: ReportLayer, row: Mapping[str, Any]) -> ReportLayer:
-    return {
-        **layer,
-        "instructions": _whole(row["instructions"]),
-        "cycles": _whole(row["cycles"]),
-    }
 
 
 def _milliseconds(profile: Mapping[str, Any]) -> float | None:

@@ -129,17 +129,14 @@ def _fill(sub: argparse.ArgumentParser, command: Command) -> None:
         if option.name in command.positional:
             _add_positional(sub, option, option.name in command.optional)
             continue
+        required = option.name in _REQUIRED and option.name not in command.optional
         if option.group not in groups:
             groups[option.group] = sub.add_argument_group(_TITLES[option.group])
-        _add(groups[option.group], option, required=_is_required(command, option))
+        _add(groups[option.group], option, required=required)
     keeping = (_DAEMON, _NO_CACHE, _RECACHE, _HASH_INPUTS) if command.plans else ()
     for own in (*command.own, *keeping, _JSON, _SARIF):
         if own not in own_words:
             _add_own(sub, own)
-
-
-def _is_required(command: Command, option: Option) -> bool:
-    return option.name in _REQUIRED and option.name not in command.optional
 
 
 def _add_positional(parser: argparse.ArgumentParser, option: Option, optional: bool) -> None:

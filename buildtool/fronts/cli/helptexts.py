@@ -49,7 +49,9 @@ def examples(command: str) -> tuple[Pair, ...]:
 
 def text(command: str, width: int) -> str:
     """What stands below the options of a command ("": of all), in lines of `width` characters at most."""
-    parts = [("examples", _block([line for pair in examples(command) for line in _example(pair, width)]))]
+    parts = [
+        ("examples", "\n".join(f"  {line}" for pair in examples(command) for line in _example(pair, width)))
+    ]
     parts.append(("exit status", _table(STATUS, width)))
     if not command:
         parts += [("environment", _table(ENVIRONMENT, width)), ("files", _table(FILES, width))]
@@ -63,10 +65,6 @@ def text(command: str, width: int) -> str:
 def _example(pair: Pair, width: int) -> Iterable[str]:
     yield f"$ {pair[0]}"
     yield from (f"    {line}" for line in textwrap.wrap(pair[1], max(width - 6, 20)))
-
-
-def _block(lines: Iterable[str]) -> str:
-    return "\n".join(f"  {line}" for line in lines)
 
 
 def _table(pairs: tuple[Pair, ...], width: int) -> str:

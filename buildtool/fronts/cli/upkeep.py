@@ -33,13 +33,10 @@ def daemon_command(action: str, *, every: bool = False) -> tuple[Mapping[str, An
 
 def _start() -> tuple[Mapping[str, Any], str, int]:
     try:
-        link = daemon.reach(start=True)
+        with contextlib.closing(daemon.reach(start=True)) as link:
+            pid = link.hello.get("pid")
     except endpoint.AbsentError as error:
         raise ToolError(f"the daemon cannot be started: {error.args[0]}") from None
-    try:
-        pid = link.hello.get("pid")
-    finally:
-        link.close()
     return {"running": True, "pid": pid}, f"the daemon runs (process {pid})", 0
 
 
@@ -88,11 +85,8 @@ def _stopped(at: Endpoint) -> int:
 
 def _tell(at: Endpoint, word: str) -> None:
     """Says a word of control to a daemon that runs; AbsentError where none answers."""
-    link = daemon.reach(at, start=False)
-    try:
+    with contextlib.closing(daemon.reach(at, start=False)) as link:
         link.control(word)
-    finally:
-        link.close()
 
 
 def _lives(at: Endpoint, pid: int, start: str) -> bool:

@@ -7,7 +7,6 @@ from those of the last one; with --json, each is a line of JSON.
 from __future__ import annotations
 
 import json
-import logging
 import os
 import threading
 import time
@@ -19,7 +18,7 @@ from buildtool.base.digests import digest_of
 from buildtool.base.errors import BuildtoolError, from_exception, to_data
 from buildtool.client.daemon import Link, reach
 from buildtool.client.endpoint import AbsentError
-from buildtool.client.events import FOREIGN, file_system
+from buildtool.daemon.events import Events
 from buildtool.fronts.cli import console
 from buildtool.options import spelled, spelled_name
 
@@ -40,7 +39,7 @@ class Files:
         self._paths = paths
         self._event = threading.Event()
         self._folders: set[str] = set()
-        self._observer: Any = None
+        self._events = Events()
         self.without_events: dict[str, str] = {}  # folder -> why
         self._stamps = self._look()
         self._digests = {path: digest_of(path) for path in self._stamps}
@@ -55,8 +54,7 @@ class Files:
 
     def close(self) -> None:
         """Asks for no more events."""
-        if self._observer is not None:
-            self._observer.stop()
+        self._events.stop()
 
     def _is_changed(self) -> bool:
         now = self._look()
@@ -76,34 +74,9 @@ class Files:
         paths = self._paths()
         for folder in {str(Path(path).parent) for path in paths} - self._folders:
             self._folders.add(folder)
-            self._listen(folder)
+            if why := self._events.listen(folder, lambda paths: self._event.set()):
+                self.without_events[folder] = why  # its files are looked at once a second
         return {path: _stamp(path) for path in paths}
-
-    def _listen(self, folder: str) -> None:
-        """Asks for a folder's events; without them its files are looked at once a second."""
-        kind = file_system(folder)
-        if kind in FOREIGN:
-            self.without_events[folder] = f"its file system ({kind}) sends no events"
-            return
-        try:
-            from watchdog.events import FileSystemEvent, FileSystemEventHandler
-            from watchdog.observers import Observer
-
-            wake = self._event
-
-            class Handler(FileSystemEventHandler):
-                def on_any_event(self, event: FileSystemEvent) -> None:
-                    if event.event_type not in ("opened", "closed_no_write"):
-                        wake.set()
-
-            if self._observer is None:
-                logging.getLogger("watchdog").setLevel(logging.ERROR)
-                self._observer = Observer()
-                self._observer.daemon = True
-                self._observer.start()
-            self._observer.schedule(Handler(), folder, recursive=False)
-        except Exception as error:  # no watch left, no such folder
-            self.without_events[folder] = str(error) or type(error).__name__
 
 
 class Lease:

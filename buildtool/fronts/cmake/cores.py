@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from buildtool.client import UsageError
-from buildtool.fronts.cmake.context import Context
+from buildtool.fronts.cmake.requests import Context
 
 if TYPE_CHECKING:
     from buildtool.client import answers

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from buildtool.client import BuildtoolError, Client, Digests, code_digest, code_files, described
-from buildtool.fronts.cmake.context import Context
+from buildtool.fronts.cmake.requests import Context
 
 if TYPE_CHECKING:
     from buildtool.client import answers

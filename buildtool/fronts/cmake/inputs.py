@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from buildtool.client import Digests, code_digest, hashing_always, identify
-from buildtool.fronts.cmake.context import Context
 from buildtool.fronts.cmake.folder import write_whole
+from buildtool.fronts.cmake.requests import Context
 
 if TYPE_CHECKING:
     from buildtool.client import answers

@@ -63,8 +63,3 @@ def set_lines(name: str, values: Iterable[str]) -> str:
 def shell(words: Iterable[str]) -> str:
     """Words as one item of a list of options: kept together, in this order, none of them left out."""
     return "SHELL:" + shlex.join(words).replace("$<", "'$'<")
-
-
-def flags(words: Iterable[str]) -> str:
-    """Words of a variable such as CMAKE_C_FLAGS, which a shell reads."""
-    return shlex.join(words)

@@ -1,21 +1,74 @@
-"""The arguments of buildtool_add_network: the options of `emit` in capitals, each with a value."""
+"""What the CMake package says on standard input, and the arguments of buildtool_add_network in it.
+
+A fact is a line, its name before the first blank. Arguments are the options of `emit` in capitals, each with
+a value.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from buildtool.client import UsageError, did_you_mean, options_of
 from buildtool.client import options as table
 from buildtool.fronts.cmake import quoting
-from buildtool.fronts.cmake.context import Context
 
 _MORE = "DEPENDS"  # files and targets that the rule waits for, as add_custom_command has it
 DESK = ("on", "wire")  # how test firmware answers: of its compilation, and of its runs
 _OPTIONS = {option.name.upper(): option for option in options_of("emit") if option.name != "name"}
 _OPTIONS |= {name.upper(): table.BY_NAME[name] for name in DESK}
+_LISTS = ("argument", "option", "generated", "format")
+
+
+@dataclass
+class Context:
+    """A call of one of the package's functions, and the project it is made in.
+
+    `values`: by name, the network's or board's name, folders, the compiler with its flags; `argument`: those
+    of the function; `option`: compile options of the folder; `generated`: files that the project makes;
+    `format`: of the files for flash.
+    """
+
+    values: dict[str, str] = field(default_factory=dict)
+    argument: list[str] = field(default_factory=list)
+    option: list[str] = field(default_factory=list)
+    generated: list[str] = field(default_factory=list)
+    format: list[str] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, lines: Iterable[str]) -> Context:
+        """From the lines of a request."""
+        found = cls()
+        for line in lines:
+            name, _, value = line.rstrip("\n").partition(" ")
+            if name in _LISTS:
+                getattr(found, name).append(value)
+            elif name:
+                found.values[name] = value
+        return found
+
+    def __getitem__(self, name: str) -> str:
+        return self.values.get(name, "")
+
+    @property
+    def compiler(self) -> list[str]:
+        """The compiler as a command line begins with it."""
+        target = self["target"] if "clang" in self["compiler_id"].lower() else ""
+        return [self["compiler"], *shlex.split(self["arg1"]), *([f"--target={target}"] if target else [])]
+
+    @property
+    def flags(self) -> list[str]:
+        """The flags that every C file of the folder gets, as far as they are plain words."""
+        words = shlex.split(self["flags"])
+        for option in self.option:
+            if "$<" not in option:
+                words += (
+                    shlex.split(option.removeprefix("SHELL:")) if option.startswith("SHELL:") else [option]
+                )
+        return words
 
 
 @dataclass
@@ -63,15 +116,15 @@ def wanted(context: Context) -> Wanted:
     for name in DESK:
         if name in found.given:
             table.parse(name, found.given[name])
-    nested = {o.name: found.given[o.name] for o in _OPTIONS.values() if o.name in found.given and _plans(o)}
+    nested = {
+        o.name: found.given[o.name]
+        for o in _OPTIONS.values()
+        if o.name in found.given and o.group is table.Group.PLANNING
+    }
     table.planning({name: table.from_text(table.BY_NAME[name], text) for name, text in nested.items()})
     if "plan" in found.given:
         table.beside_plan(nested)
     return found
-
-
-def _plans(option: table.Option) -> bool:
-    return option.group is table.Group.PLANNING
 
 
 def _split(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:

@@ -12,9 +12,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 if sys.argv[1:2] == ["ask"]:
-    from buildtool.fronts.cmake import asked
+    from buildtool.fronts.cmake import answering
 
-    sys.exit(asked.main(sys.argv[2:]))
+    sys.exit(answering.main(sys.argv[2:]))
 if sys.argv[1:2] == ["check"]:
     from buildtool.fronts.cmake import inputs
 

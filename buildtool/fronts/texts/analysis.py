@@ -26,10 +26,10 @@ def text(answer: AnalysisAnswer, spelling: Spelling = in_requests, name: Callabl
 
 def _network(answer: AnalysisAnswer) -> list[str]:
     network = answer["network"]
-    kinds = ", ".join(f"{number} {kind}" for kind, number in _most_first(network["kinds"]))
+    operators = f"{network['operators']} ({answer['operators_in_file']} in the file)"
     lines = [
         f"{answer['model']}: {count(answer['file_bytes'], 'byte')} on disk",
-        f"  operators         {network['operators']} ({answer['operators_in_file']} in the file): {kinds}",
+        f"  operators         {operators}: {_kinds(network['kinds'])}",
         *(f"  input             {_interface(tensor)}" for tensor in network["inputs"]),
         *(f"  output            {_interface(tensor)}" for tensor in network["outputs"]),
         f"  work              {count(network['macs'], 'multiply-accumulate')}",
@@ -46,8 +46,9 @@ def _network(answer: AnalysisAnswer) -> list[str]:
     return lines
 
 
-def _most_first(kinds: Mapping[str, int]) -> list[tuple[str, int]]:
-    return sorted(kinds.items(), key=lambda item: (-item[1], item[0]))
+def _kinds(kinds: Mapping[str, int]) -> str:
+    """Operators by kind, the most first."""
+    return ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _interface(tensor: Interface) -> str:
@@ -238,7 +239,6 @@ _OPERATORS = {
 
 def network_text(answer: NetworkAnswer) -> str:
     """What the network takes if nothing is shared, what must be live at once, what a placement takes."""
-    kinds = sorted(answer["kinds"].items(), key=lambda item: (-item[1], item[0]))
     order = "the file's order"
     if answer["order_status"]:
         proven = "no order needs less" if answer["order_status"] == "optimal" else "the best found in bounds"
@@ -247,7 +247,7 @@ def network_text(answer: NetworkAnswer) -> str:
     if answer["planned_bytes"] is not None:
         planned = f"{count(answer['planned_bytes'], 'byte')} {_share_of_all(answer['planned_bytes'], answer)}"
     lines = [
-        f"{answer['model']}: {answer['operators']} operators: {', '.join(f'{n} {k}' for k, n in kinds)}",
+        f"{answer['model']}: {answer['operators']} operators: {_kinds(answer['kinds'])}",
         *(f"  input             {layer(t['name'], PLACE_WIDTH)}: {count(t['bytes'], 'byte')}"
           for t in answer["inputs"]),
         *(f"  output            {layer(t['name'], PLACE_WIDTH)}: {count(t['bytes'], 'byte')}"

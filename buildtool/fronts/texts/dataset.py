@@ -13,7 +13,7 @@ from buildtool.fronts.texts.validation import bound_lines, judged
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from buildtool.schema.datasets import Accuracy, DatasetAnswer, Share, Top1
+    from buildtool.schema.datasets import Accuracy, DatasetAnswer, Share
 
 MOST_CLASSES = 20  # in a table; of more classes the worst ones
 MOST_PAIRS = 10  # of confused classes
@@ -84,11 +84,8 @@ def _top1(found: Accuracy) -> Iterator[str]:
     both = (("firmware", found["firmware"]), ("reference", found["reference"]))
     for name, top1 in both:
         if top1 is not None:
-            yield f"top-1 of the {name}: {_share_of(top1)}"
-
-
-def _share_of(top1: Top1) -> str:
-    return f"{100 * top1['top1']:.2f} % ({top1['correct']:,} of {top1['inputs']:,})"
+            share = f"{100 * top1['top1']:.2f} % ({top1['correct']:,} of {top1['inputs']:,})"
+            yield f"top-1 of the {name}: {share}"
 
 
 def _classes(found: Accuracy) -> str:

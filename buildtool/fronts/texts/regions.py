@@ -190,7 +190,13 @@ def _memory(answer: PlanAnswer) -> str:
         chosen.append((run, max(members, key=lambda i: (answer["regions"][i]["live_bytes"], -i))))
     used = [u for u in USES if any(u in answer["regions"][i]["parts"] for _, i in chosen)]
     shares = any(answer["regions"][i]["shared_bytes"] for _, i in chosen)
-    titles = ["region", "live", "of it", *(_title(use) for use in used), *(["shared"] if shares else [])]
+    titles = [
+        "region",
+        "live",
+        "of it",
+        *("sums" if use == "accumulators" else use for use in used),
+        *(["shared"] if shares else []),
+    ]
     rows: list[list[Cell]] = []
     for run, i in chosen:
         region = answer["regions"][i]
@@ -199,10 +205,6 @@ def _memory(answer: PlanAnswer) -> str:
         row += [region["parts"].get(use) for use in used]
         rows.append(row + ([-region["shared_bytes"] or None] if shares else []))
     return "\n".join(["Bytes live in each region's fullest step:", table(titles, rows)])
-
-
-def _title(use: str) -> str:
-    return "sums" if use == "accumulators" else use
 
 
 def _share(part: int, whole: int) -> str:

@@ -40,7 +40,7 @@ def log(
     if answer is not None and answer.get("within_bounds") is False:
         results.append(_difference(answer))
     named = sorted({result["ruleId"] for result in results})
-    rules = [_rule(name) for name in named]
+    rules = [{"id": name, "shortDescription": {"text": RULES.get(name, name)}} for name in named]
     for result in results:
         result["ruleIndex"] = named.index(result["ruleId"])
     run = {
@@ -50,10 +50,6 @@ def log(
         "results": results,
     }
     return json.dumps({"$schema": SCHEMA, "version": VERSION, "runs": [run]}, indent=2, sort_keys=True) + "\n"
-
-
-def _rule(name: str) -> dict[str, Any]:
-    return {"id": name, "shortDescription": {"text": RULES.get(name, name)}}
 
 
 def _result(error: BuildtoolError) -> dict[str, Any]:

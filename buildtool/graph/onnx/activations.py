@@ -70,8 +70,18 @@ def _limits(ctx: Context, node: Node) -> Clamp:
 
 
 def unary(ctx: Context, node: Node) -> list[Value]:
-    """An operator that keeps the shape: Sigmoid, Tanh, HardSwish."""
-    return [_table(ctx, ONNX[node.kind].kind, ctx.held(node))]
+    """An operator that keeps the shape: Sigmoid, Tanh, HardSwish, LeakyRelu, Gelu, Elu."""
+    attrs: Attrs | None = None
+    if node.kind == "LeakyRelu":
+        attrs = LeakyReluAttrs(float(np.float32(node.number("alpha", 0.01))))
+    elif node.kind == "Gelu":
+        way = node.text("approximate", "none")
+        if way not in ("none", "tanh"):
+            raise ModelError(f"a Gelu approximated by '{way}'")
+        attrs = GeluAttrs(way == "tanh")
+    elif node.kind == "Elu" and (alpha := node.number("alpha", 1.0)) != 1:  # LiteRT's has no factor
+        raise UnsupportedError(f"an Elu with alpha {alpha:g}", hint="alpha must be 1")
+    return [_table(ctx, ONNX[node.kind].kind, ctx.held(node), attrs)]
 
 
 def hard_sigmoid(ctx: Context, node: Node) -> list[Value]:
@@ -83,7 +93,7 @@ def hard_sigmoid(ctx: Context, node: Node) -> list[Value]:
     if not (alpha > 0 and math.isfinite(1 / alpha) and math.isfinite(beta / alpha)):
         raise UnsupportedError(f"a HardSigmoid with alpha {alpha:g}", hint="alpha must be positive")
     middle = Quantization((float(np.float32(1 / (255 * alpha))),), (-128,))
-    offset, factor = (scales.exact_scalar(np.float32(v), "") for v in (beta / alpha, alpha))
+    offset, factor = (scales.exact_scalar(np.float32(v)) for v in (beta / alpha, alpha))
 
     def make(out: Quantization, _activation: Activation, name: str) -> Held:
         total = sum_or_product(ctx, OpKind.ADD, x, offset).make(middle, Activation.NONE, f"{name}/sum")
@@ -113,28 +123,6 @@ def _hard_swish(ctx: Context, node: Node) -> Pending | None:
         if same and usual:
             return _table(ctx, OpKind.HARD_SWISH, x)
     return None
-
-
-def leaky_relu(ctx: Context, node: Node) -> list[Value]:
-    """LeakyRelu."""
-    alpha = float(np.float32(node.number("alpha", 0.01)))
-    return [_table(ctx, OpKind.LEAKY_RELU, ctx.held(node), LeakyReluAttrs(alpha))]
-
-
-def gelu(ctx: Context, node: Node) -> list[Value]:
-    """Gelu, by the error function or by a hyperbolic tangent."""
-    way = node.text("approximate", "none")
-    if way not in ("none", "tanh"):
-        raise ModelError(f"a Gelu approximated by '{way}'")
-    return [_table(ctx, OpKind.GELU, ctx.held(node), GeluAttrs(way == "tanh"))]
-
-
-def elu(ctx: Context, node: Node) -> list[Value]:
-    """Elu; LiteRT's has no factor."""
-    alpha = node.number("alpha", 1.0)
-    if alpha != 1:
-        raise UnsupportedError(f"an Elu with alpha {alpha:g}", hint="alpha must be 1")
-    return [_table(ctx, OpKind.ELU, ctx.held(node))]
 
 
 def prelu(ctx: Context, node: Node) -> list[Value]:
@@ -171,9 +159,8 @@ def softmax(ctx: Context, node: Node) -> list[Value]:
     axis = axis_of(node, len(x.shape), 1 if old else -1)
     if old and math.prod(x.shape[axis + 1 :]) != 1:  # it ran over all of these together
         text = f"a {node.kind} of an opset before 13 over several dimensions"
-        raise UnsupportedError(
-            text, hint="convert the model: onnx.version_converter.convert_version(model, 17)"
-        )
+        hint = "convert the model: onnx.version_converter.convert_version(model, 17)"
+        raise UnsupportedError(text, hint=hint)
     _, order = ctx.build.natural(x)
     order = (*(d for d in order if d != axis), axis)
     tensor = ctx.build.ordered(x, order)

@@ -1,33 +1,21 @@
-"""Gather, Tile, Expand; ReduceMax, ReduceMin, ArgMax, ArgMin; MatMul of two activations."""
+"""Gather, Tile, Expand; ArgMax, ArgMin."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.geometry import GeometryError, broadcast
-from buildtool.graph.onnx import weighted
 from buildtool.graph.onnx.context import Context
 from buildtool.graph.onnx.file import Node
-from buildtool.graph.onnx.folding import axis_of
-from buildtool.graph.onnx.layout import lying, order_of
-from buildtool.graph.onnx.pools import reduced_axes
-from buildtool.graph.onnx.values import Held, Pending, Places, Quantized, Value
+from buildtool.graph.onnx.folding import axis_of, broadcast_of
+from buildtool.graph.onnx.layout import order_of
+from buildtool.graph.onnx.values import Held, Places, Value
+from buildtool.graph.onnx.windows import NHWC
 from buildtool.graph.ops import ONNX
 from buildtool.graph.picking import picking
-from buildtool.graph.types import (
-    AxisAttrs,
-    MatmulAttrs,
-    MeanAttrs,
-    OpKind,
-    TileAttrs,
-)
+from buildtool.graph.types import AxisAttrs, OpKind, TileAttrs
 
 _MOST = 4096  # elements gathered
-_TO_NHWC = (0, 2, 3, 1)
 
 
 def gather(ctx: Context, node: Node) -> list[Value]:
@@ -60,17 +48,9 @@ def expand(ctx: Context, node: Node) -> list[Value]:
     x, asked = ctx.held(node, integers=True), ctx.ints(node, 1, "the shape")
     if len(asked) > 16 or min(asked, default=1) < 1:
         raise ModelError(f"the shape {list(asked[:16])}")
-    shape = _broadcast(x.shape, asked)
+    shape = broadcast_of(x.shape, asked)
     wide = replace(x, shape=(1,) * (len(shape) - len(x.shape)) + x.shape)
     return [_tiled(ctx, node, wide, tuple(n // m for n, m in zip(shape, wide.shape, strict=True)))]
-
-
-def _broadcast(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
-    """The shape of both together; ModelError where there is none."""
-    try:
-        return broadcast(tuple(a), tuple(b))
-    except GeometryError as error:
-        raise ModelError(str(error)) from None
 
 
 def _tiled(ctx: Context, node: Node, x: Held, repeats: tuple[int, ...]) -> Held:
@@ -78,22 +58,6 @@ def _tiled(ctx: Context, node: Node, x: Held, repeats: tuple[int, ...]) -> Held:
     sizes = [n * m for n, m in zip(x.shape, repeats, strict=True)]
     attrs = TileAttrs(tuple(repeats[d] for d in order))
     return ctx.build.moved(OpKind.TILE, x, tensor, order, node.outputs[0], sizes, attrs)
-
-
-def extreme(ctx: Context, node: Node) -> list[Value]:
-    """ReduceMax or ReduceMin; axes as an attribute or as an operand."""
-    kind = ONNX[node.kind].kind
-    x = ctx.held(node, integers=True)
-    gone = reduced_axes(ctx, node, len(x.shape))
-    if gone is None:
-        return [x]
-    tensor, order = ctx.build.natural(x)
-    places = tuple(sorted(order.index(a) for a in gone))
-    kept = [1 if d in gone else n for d, n in enumerate(x.shape)]
-    held = ctx.build.moved(kind, x, tensor, order, node.outputs[0], kept, MeanAttrs(places, True))
-    if not node.integer("keepdims", 1):
-        held = replace(held, shape=tuple(n for d, n in enumerate(x.shape) if d not in gone))
-    return [held]
 
 
 def arg_extreme(ctx: Context, node: Node) -> list[Value]:
@@ -107,45 +71,12 @@ def arg_extreme(ctx: Context, node: Node) -> list[Value]:
     axis = axis_of(node, rank)
     left = [d for d in range(rank) if d != axis]
     if node.integer("keepdims", 1) and rank == 4:
-        left = [d for d in _TO_NHWC if d != axis]
+        left = [d for d in NHWC if d != axis]
     elif len(left) == 4:
-        left = [left[d] for d in _TO_NHWC]
+        left = [left[d] for d in NHWC]
     own = order_of(x.shape, x.layout)
     order = own if own is not None and [d for d in own if d != axis] == left else (*left, axis)
     tensor = ctx.build.ordered(x, order)
     made = ctx.build.places(node.outputs[0], [x.shape[d] for d in left])
     ctx.build.op(kind, [tensor], [made], AxisAttrs(tuple(order).index(axis)))
     return [Places(made, tuple(x.shape[d] for d in left))]
-
-
-def matmul(ctx: Context, node: Node) -> list[Value]:
-    """MatMul: of an activation and a constant matrix a dense layer, of any others BATCH_MATMUL."""
-    second = ctx.value(node.input(1))
-    first = ctx.value(node.input(0))
-    computed = (Held, Pending)
-    if isinstance(first, computed) and not isinstance(second, computed) and _is_dense(second):
-        return weighted.matmul(ctx, node)
-    x, y = (ctx.operand(node, i) for i in range(2))
-    shapes = [v.data.shape if isinstance(v, Quantized) else v.shape for v in (x, y)]
-    if min(map(len, shapes)) < 2 or shapes[0][-1] != shapes[1][-2]:
-        raise UnsupportedError(
-            f"a MatMul of {list(shapes[0])} and {list(shapes[1])}", hint="reshape vectors to matrices"
-        )
-    shape = (*_broadcast(shapes[0][:-2], shapes[1][:-2]), shapes[0][-2], shapes[1][-1])
-    if isinstance(x, Quantized) and isinstance(y, Quantized):
-        raise UnsupportedError("a product of two constants", hint="fold constants before exporting")
-    tensors = []
-    for i, (v, own) in enumerate(zip((x, y), shapes, strict=True)):
-        if isinstance(v, Quantized):
-            tensors.append(ctx.build.constant(f"{node.outputs[0]}/constant{i}", v.data, v.quant))
-        else:
-            tensors.append(ctx.build.ordered(v, range(len(own))))
-    return [ctx.pending(OpKind.BATCH_MATMUL, tensors, shape, *lying(shape, range(len(shape))), MatmulAttrs())]
-
-
-def _is_dense(weights: Value) -> bool:
-    """Whether a dense layer takes the constant: a matrix whose zero points are 0, or can be made so."""
-    if not isinstance(weights, Quantized) or len(weights.quant.scales) > 1:
-        return True
-    data = weights.data.astype(np.int64) - weights.quant.zero_point
-    return data.ndim <= 2 and -128 <= data.min(initial=0) <= data.max(initial=0) <= 127

@@ -26,7 +26,6 @@ from buildtool.graph.types import (
     TransposeAttrs,
 )
 
-_DTYPES = {"int8": DType.INT8, "int32": DType.INT32}
 MOST_BYTES = 1 << 30  # of constants made here: a small file may ask for many
 _LARGEST = (1 << 31) - 1  # bytes; of one tensor, as the kernels count
 
@@ -39,11 +38,8 @@ def _label(name: str) -> str:
 
 def _covers(wide: Quantization, narrow: Quantization) -> bool:
     """Whether all that `narrow` can say lies within a step of what `wide` can."""
-    for end in (-128, 127):
-        value = (end - narrow.zero_point) * narrow.scale / wide.scale + wide.zero_point
-        if not -129 <= value <= 128:
-            return False
-    return True
+    ends = ((end - narrow.zero_point) * narrow.scale / wide.scale + wide.zero_point for end in (-128, 127))
+    return all(-129 <= end <= 128 for end in ends)
 
 
 class Builder:
@@ -91,7 +87,7 @@ class Builder:
         self.spend(data.nbytes)
         data = np.ascontiguousarray(data)
         data.setflags(write=False)
-        self.tensors.append(Tensor(_label(name), data.shape, _DTYPES[data.dtype.name], quant, data))
+        self.tensors.append(Tensor(_label(name), data.shape, DType(data.dtype.name), quant, data))
         return len(self.tensors) - 1
 
     def rename(self, tensor: int, name: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import NoReturn
 
@@ -14,16 +14,7 @@ from buildtool.graph.onnx import scales
 from buildtool.graph.onnx.build import Builder
 from buildtool.graph.onnx.file import DTYPES, Array, Node, OnnxFile, shown
 from buildtool.graph.onnx.layout import Layout
-from buildtool.graph.onnx.values import (
-    NO_CLAMP,
-    Clamp,
-    Constant,
-    Held,
-    Pending,
-    Places,
-    Quantized,
-    Value,
-)
+from buildtool.graph.onnx.values import NO_CLAMP, Clamp, Constant, Held, Pending, Places, Quantized, Value
 from buildtool.graph.ops import DEFS
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.types import Activation, Attrs, ElementwiseAttrs, OpKind, Quantization
@@ -141,11 +132,9 @@ class Context:
         value = self.value(name)
         if isinstance(value, Quantized):
             if value.data.dtype != np.int8 or len(value.quant.scales) != 1:
-                raise UnsupportedError(
-                    "a constant operand that is not int8, per tensor",
-                    tensor=shown(name),
-                    hint="quantise it as an activation, with one scale",
-                )
+                text = "a constant operand that is not int8, per tensor"
+                hint = "quantise it as an activation, with one scale"
+                raise UnsupportedError(text, tensor=shown(name), hint=hint)
             return value
         if isinstance(value, Constant):
             return scales.exact_scalar(value.data, name)
@@ -194,11 +183,9 @@ class Context:
         quant, dtype = self.parameters(node)
         dtype = dtype or self._integers(node)
         if len(quant.scales) != 1:
-            raise UnsupportedError(
-                "an activation quantised per channel",
-                tensor=shown(node.input(0)),
-                hint="quantise activations per tensor (weights may be per channel)",
-            )
+            text = "an activation quantised per channel"
+            hint = "quantise activations per tensor (weights may be per channel)"
+            raise UnsupportedError(text, tensor=shown(node.input(0)), hint=hint)
         if quant.scale <= 0:
             raise ModelError("a scale is not positive", tensor=shown(node.input(1)))
         if dtype not in _SHIFT:
@@ -218,20 +205,24 @@ class Context:
 
     # ---- quantisation that is found ahead ------------------------------------------------------------
 
-    def ahead(self, name: str) -> Quantization | None:
-        """How `name` is quantised later on, looking through what quantisation commutes with."""
-        seen = {name}
-        queue = [name]
+    def following(self, name: str, through: Collection[str]) -> Iterator[tuple[str, Node]]:
+        """(what is read, who reads it) from a tensor on, also behind those kinds of operators."""
+        seen, queue = {name}, [name]
         for current in queue:
             if len(seen) > MOST_AHEAD:
-                break
+                return
             for node in self.readers.get(current, ()):
-                if node.kind in ("QuantizeLinear", "DequantizeLinear") and node.input(0) == current:
-                    return self.quantization(node)
-                if node.kind in COMMUTES:
+                yield current, node
+                if node.kind in through:
                     new = [n for n in node.outputs if n not in seen]
                     seen.update(new)
                     queue += new
+
+    def ahead(self, name: str) -> Quantization | None:
+        """How `name` is quantised later on, looking through what quantisation commutes with."""
+        for current, node in self.following(name, COMMUTES):
+            if node.kind in ("QuantizeLinear", "DequantizeLinear") and node.input(0) == current:
+                return self.quantization(node)
         return None
 
     def island(self, name: str) -> NoReturn:
@@ -287,34 +278,32 @@ class Context:
         return made
 
     def cut(self, x: Held, clamp: Clamp, quant: Quantization, name: str) -> Held:
-        """`x` in another quantisation, cut to `clamp`: as an activation, or as MAXIMUM and MINIMUM."""
+        """`x` in another quantisation, cut to `clamp`.
+
+        That is RELU or RELU6, a sum with 0 that cuts to -1..1, or MAXIMUM and MINIMUM.
+        """
+        build, shape = self.build, self.build.tensors[x.tensor].shape
         activation = scales.activation(clamp, quant)
+        if activation is Activation.NONE:
+            return build.requantized(x, quant, name)
+        if activation in _UNARY:
+            out = build.make(_UNARY[activation], [x.tensor], name, shape, quant)
+            return Held(out, x.shape, x.layout, quant)
         if activation is not None:
-            return self.clamped(x, activation, quant, name)
+            zero = build.constant(f"{name}/zero", np.zeros(1, np.int8), replace(quant, zero_points=(0,)))
+            attrs = ElementwiseAttrs(activation)
+            out = build.make(OpKind.ADD, [x.tensor, zero], name, shape, quant, attrs)
+            return Held(out, x.shape, x.layout, quant)
         low, high = scales.clamp_limits(clamp, quant)
         bounds = [(OpKind.MAXIMUM, low)] if low > -128 else []
         bounds += [(OpKind.MINIMUM, high)] if high < 127 else []
-        made = self.build.requantized(x, quant, f"{name}/uncut")
-        shape = self.build.tensors[x.tensor].shape
+        made = build.requantized(x, quant, f"{name}/uncut")
         for i, (kind, bound) in enumerate(bounds):
             inner = name if i == len(bounds) - 1 else f"{name}/half"
-            limit = self.build.constant(f"{inner}/limit", np.full(1, bound, np.int8), quant)
-            out = self.build.make(kind, [made.tensor, limit], inner, shape, quant)
+            limit = build.constant(f"{inner}/limit", np.full(1, bound, np.int8), quant)
+            out = build.make(kind, [made.tensor, limit], inner, shape, quant)
             made = Held(out, x.shape, x.layout, quant)
         return made
-
-    def clamped(self, x: Held, activation: Activation, quant: Quantization, name: str) -> Held:
-        """An activation of its own: RELU or RELU6, or a sum with 0 that cuts to -1..1."""
-        shape = self.build.tensors[x.tensor].shape
-        if activation is Activation.NONE:
-            return self.build.requantized(x, quant, name)
-        if activation in _UNARY:
-            out = self.build.make(_UNARY[activation], [x.tensor], name, shape, quant)
-        else:
-            zero = self.build.constant(f"{name}/zero", np.zeros(1, np.int8), replace(quant, zero_points=(0,)))
-            attrs = ElementwiseAttrs(activation)
-            out = self.build.make(OpKind.ADD, [x.tensor, zero], name, shape, quant, attrs)
-        return Held(out, x.shape, x.layout, quant)
 
 
 def _near(out: Quantization, own: Quantization) -> bool:

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnx import scales
 from buildtool.graph.onnx.context import Context
-from buildtool.graph.onnx.file import Node
+from buildtool.graph.onnx.file import Array, Node
 from buildtool.graph.onnx.layout import lying
 from buildtool.graph.onnx.values import NO_CLAMP, Constant, Held, Pending, Quantized, Value
 from buildtool.graph.ops import ONNX
@@ -71,19 +70,28 @@ def sum_or_product(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Qu
     return pair_of(ctx, kind, *(ctx.build.unrounded(x) if isinstance(x, Held) else x for x in (a, b)))
 
 
-def pair_of(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized) -> Pending:
-    """An operator of two operands, taken as they are."""
-    shapes = [x.shape if isinstance(x, Held) else x.data.shape for x in (a, b)]
+def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape of all together; ModelError where there is none."""
     try:
-        shape = tuple(int(n) for n in np.broadcast_shapes(*shapes))
+        return tuple(int(n) for n in np.broadcast_shapes(*shapes))
     except ValueError:
         raise ModelError(f"shapes {[list(s) for s in shapes]} do not broadcast") from None
+
+
+def pair_of(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized) -> Pending:
+    """An operator of two operands, taken as they are."""
+    shape = _broadcast([x.shape if isinstance(x, Held) else x.data.shape for x in (a, b)])
     leader = max((x for x in (a, b) if isinstance(x, Held)), key=lambda x: math.prod(x.shape), default=None)
     if leader is None:
         raise UnsupportedError("a sum or product of constants", hint="fold constants before exporting")
     if all(_same(x, leader) for x in (a, b)):
         memory: Sequence[int] = ctx.build.tensors[leader.tensor].shape
-        tensors = [_as_it_lies(ctx, x, memory) for x in (a, b)]
+        tensors = [
+            ctx.build.viewed(x.tensor, memory)
+            if isinstance(x, Held)
+            else ctx.build.constant("constant", x.data.reshape(1), x.quant)
+            for x in (a, b)
+        ]
         layout = leader.layout
     else:
         _, order = ctx.build.natural(replace(leader, shape=_long(leader.shape, len(shape))))
@@ -109,20 +117,11 @@ def _same(x: Held | Quantized, leader: Held) -> bool:
     return x.shape == leader.shape and x.layout == leader.layout
 
 
-def _as_it_lies(ctx: Context, x: Held | Quantized, memory: Sequence[int]) -> int:
-    if isinstance(x, Held):
-        return ctx.build.viewed(x.tensor, memory)
-    return ctx.build.constant("constant", x.data.reshape(1), x.quant)
-
-
 def in_order(ctx: Context, x: Held | Quantized, order: Sequence[int]) -> int:
     """An operand's tensor, its dimensions (as many as the result's) in that order."""
     if isinstance(x, Quantized):
         return ctx.build.spread(x, "constant", order)
     return ctx.build.ordered(replace(x, shape=_long(x.shape, len(order))), order)
-
-
-Numbers = npt.NDArray[np.float64]
 
 
 def extreme(ctx: Context, node: Node) -> list[Value]:
@@ -135,10 +134,7 @@ def extreme(ctx: Context, node: Node) -> list[Value]:
     if len(given) == 1:
         return [held[0]]
     rest = [x for x in given if not isinstance(x, Held)]
-    try:
-        shape = np.broadcast_shapes(*(x.shape for x in given))
-    except ValueError:
-        raise ModelError(f"shapes {[list(x.shape) for x in given]} do not broadcast") from None
+    shape = _broadcast([x.shape for x in given])
 
     def make(out: Quantization, _activation: Activation, name: str) -> Held:
         alike = [ctx.build.requantized(x, out, f"{name}/operand{i}") for i, x in enumerate(held)]
@@ -150,10 +146,10 @@ def extreme(ctx: Context, node: Node) -> list[Value]:
             whole = pending.make(out, Activation.NONE, name if last else f"{name}/part{i}")
         return whole
 
-    return [Pending(tuple(int(n) for n in shape), make)]
+    return [Pending(shape, make)]
 
 
-def _operand(ctx: Context, node: Node, position: int) -> Held | Numbers:
+def _operand(ctx: Context, node: Node, position: int) -> Held | Array:
     """An operand: an activation, or a constant's numbers."""
     value = ctx.value(node.input(position))
     if isinstance(value, Constant):
@@ -165,7 +161,7 @@ def _operand(ctx: Context, node: Node, position: int) -> Held | Numbers:
     return ctx.held(node, position)
 
 
-def _quantised(numbers: Numbers, out: Quantization) -> Quantized:
+def _quantised(numbers: Array, out: Quantization) -> Quantized:
     """Numbers in a quantisation, as QuantizeLinear rounds and saturates; infinite ones are its ends."""
     steps = np.clip(np.nan_to_num(numbers / out.scale, posinf=512, neginf=-512), -512, 512)
     data = np.clip(np.round(steps) + out.zero_point, -128, 127).astype(np.int8)
@@ -184,11 +180,9 @@ def summed(ctx: Context, node: Node) -> list[Value]:
 
 def negated(ctx: Context, node: Node) -> list[Value]:
     """Neg: the product with -1."""
-    minus = scales.exact_scalar(np.float32(-1), "")
-    return [sum_or_product(ctx, OpKind.MUL, ctx.held(node), minus)]
+    return [sum_or_product(ctx, OpKind.MUL, ctx.held(node), scales.exact_scalar(np.float32(-1)))]
 
 
 def reciprocal(ctx: Context, node: Node) -> list[Value]:
     """Reciprocal: 1 over it."""
-    one = scales.exact_scalar(np.float32(1), "")
-    return [sum_or_product(ctx, OpKind.DIV, replace(one, data=one.data.reshape(1)), ctx.held(node))]
+    return [sum_or_product(ctx, OpKind.DIV, scales.exact_scalar(np.ones(1, np.float32)), ctx.held(node))]

@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import ModelError, ToolError, UnsupportedError
 
+_T = TypeVar("_T", int, float, str)
 Proto = Any  # messages of the onnx package, whose types mypy does not know
 Array = npt.NDArray[Any]
 Attribute = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Array
@@ -63,26 +64,23 @@ class Node:
         """The name of input `position`, "" if absent."""
         return self.inputs[position] if position < len(self.inputs) else ""
 
+    def _attribute(self, name: str, default: _T, what: str, *types: type[Any]) -> _T:
+        value = self.attributes.get(name, default)
+        if not isinstance(value, types):
+            raise ModelError(f"attribute {name} is not {what}")
+        return cast(_T, value)
+
     def integer(self, name: str, default: int) -> int:
         """An integer attribute."""
-        value = self.attributes.get(name, default)
-        if not isinstance(value, int):
-            raise ModelError(f"attribute {name} is not an integer")
-        return value
+        return self._attribute(name, default, "an integer", int)
 
     def number(self, name: str, default: float) -> float:
         """A float attribute."""
-        value = self.attributes.get(name, default)
-        if not isinstance(value, (int, float)):
-            raise ModelError(f"attribute {name} is not a number")
-        return float(value)
+        return float(self._attribute(name, default, "a number", int, float))
 
     def text(self, name: str, default: str) -> str:
         """A string attribute."""
-        value = self.attributes.get(name, default)
-        if not isinstance(value, str):
-            raise ModelError(f"attribute {name} is not a string")
-        return value
+        return self._attribute(name, default, "a string", str)
 
     def integers(self, name: str) -> tuple[int, ...] | None:
         """A list of integers, None if absent."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
@@ -41,87 +40,129 @@ def read_onnx(
     ToolError where the onnx package is missing.
     """
     try:
-        file = _sized(parsed(data), size)
-        return _Reader(file, file.batch if batch is None else batch).flow()
+        return _Reader(parsed(data), size, batch).flow()
     except BuildtoolError as error:
         raise error.at(path=path) from None
 
 
 class _Reader:
-    """Collects values and operators."""
+    """The main graph, with what is known of each tensor; collects values and operators.
 
-    def __init__(self, file: _Sized, batch: int) -> None:
-        self.file, self.batch = file, batch
-        self.constant = set(file.constants)
+    `size`: rows and columns that image inputs (NCHW) get; `batch`: None for the file's own.
+    """
+
+    def __init__(self, model: Proto, size: tuple[int, int] | None, batch: int | None) -> None:
+        graph = model.graph
+        self.name = shown(graph.name)
+        self.nodes = [_node(node, i) for i, node in enumerate(graph.node)]
+        self.outputs = list(dict.fromkeys(value.name for value in graph.output))
+        self.tensors, small = _constants(graph)
+        self.constant = set(self.tensors)
+        inputs = [value for value in graph.input if value.name not in self.constant]
+        self.inputs = [value.name for value in inputs]
+        for value in inputs:
+            dims = value.type.tensor_type.shape.dim
+            if size is not None and len(dims) == 4:
+                dims[2].dim_value, dims[3].dim_value = size
+            fix_input(value, "give --size ROWSxCOLUMNS, or export with a fixed input shape")
+        self.stored = self._quantised()
+        inferred = _inferred(_without_values(model, small, size is not None)).graph
+        for value in (*inferred.input, *inferred.value_info, *inferred.output):
+            known = _known(value)
+            if known is not None and value.name not in self.constant:
+                self.tensors[value.name] = known
+        batches = {self.tensors[n][0][0] for n in self.inputs if n in self.tensors and self.tensors[n][0]}
+        self.own_batch = batches.pop() if len(batches) == 1 else 1
+        self.batch = self.own_batch if batch is None else batch
         self.same: dict[str, tuple[str, ...]] = {}  # dequantised -> what is read instead of it
+        self.made = set(self.inputs)
         self.places: dict[str, int] = {}
         self.values: list[Value] = []
         self.ops: list[FlowOp] = []
-        self.stored = _quantised(file)
-        self.used = {*file.outputs, *(name for node in file.nodes for name in node.inputs)}
+        self.used = {*self.outputs, *(name for node in self.nodes for name in node.inputs)}
+
+    def _quantised(self) -> dict[str, str]:
+        """Results that are stored quantised at once: name -> the QuantizeLinear's output.
+
+        Those that nothing but one QuantizeLinear reads; a network's input is not among them.
+        """
+        readers: dict[str, list[Node]] = {}
+        for node in self.nodes:
+            for name in node.inputs:
+                readers.setdefault(name, []).append(node)
+        found = {}
+        for name in readers.keys() - {"", *self.outputs, *self.inputs, *self.constant}:
+            node, *others = readers[name]
+            if node.kind == "QuantizeLinear" and node.inputs[0] == name and node.outputs and not others:
+                found[name] = node.outputs[0]
+        return found
 
     def flow(self) -> Flow:
         """Reads all operators."""
-        inputs = tuple(self._value(name) for name in self.file.inputs)
-        made = set(self.file.inputs)
-        for node in self.file.nodes:
+        inputs = tuple(self._value(name) for name in self.inputs)
+        for node in self.nodes:
             try:
-                self._read(node, made)
+                self._read(node)
             except BuildtoolError as error:
                 raise error.at(operator=node.place) from None
         outputs = []
-        for name in self.file.outputs:
+        for name in self.outputs:
             final = self.same.get(name, (self.stored.get(name, name),))[0]
             if final in self.constant:
                 continue
-            if name not in made and name not in self.same:
+            if name not in self.made and name not in self.same:
                 raise ModelError("an output that no operator makes", tensor=shown(name))
             outputs.append(self._value(final))
         if not self.ops:
             raise UnsupportedError("nothing is computed: all operators work on constants")
-        return Flow(
-            self.file.name, tuple(self.values), tuple(self.ops), inputs, tuple(dict.fromkeys(outputs))
-        )
+        return Flow(self.name, tuple(self.values), tuple(self.ops), inputs, tuple(dict.fromkeys(outputs)))
 
-    def _read(self, node: Node, made: set[str]) -> None:
+    def _read(self, node: Node) -> None:
         reads = [name for name in node.inputs if name]
         for name in reads:
-            if name not in made and name not in self.constant and name not in self.same:
+            if name not in self.made and name not in self.constant and name not in self.same:
                 raise ModelError("reads what no earlier operator makes", tensor=shown(name))
         outputs = [name for name in node.outputs if name]
         if not outputs:
             raise ModelError("has no output")
-        if any(name in made or name in self.constant or name in self.same for name in outputs):
+        if any(name in self.made or name in self.constant or name in self.same for name in outputs):
             raise ModelError("makes a tensor that is there already", tensor=shown(outputs[0]))
         if node.kind == "DequantizeLinear":
-            first, *rest = (found for name in reads for found in self.same.get(name, (name,)))
+            first, *rest = self._really(reads)
             self.same[outputs[0]] = (first, *(name for name in rest if name in self.constant))
-        elif node.kind in _SHAPES or all(self._is_constant(name) for name in reads):
+        elif node.kind in _SHAPES or all(
+            n in self.constant for name in reads for n in self.same.get(name, (name,))
+        ):
             self.constant.update(outputs)
         elif node.kind == "QuantizeLinear" and self.stored.get(node.inputs[0]) == outputs[0]:
-            made.add(outputs[0])
+            self.made.add(outputs[0])
         else:
-            self._append(node, reads, outputs, made)
+            self._append(node, reads, outputs)
 
-    def _append(self, node: Node, reads: list[str], outputs: list[str], made: set[str]) -> None:
+    def _append(self, node: Node, reads: list[str], outputs: list[str]) -> None:
         self._check(node, reads, outputs)
         data = reads[:1] if node.kind in _PARAMETERS else reads
-        found = [self.stored.get(n, n) for name in data for n in self.same.get(name, (name,))]
+        found = [self.stored.get(name, name) for name in self._really(data)]
         writes = [self.stored.get(name, name) for name in outputs]
-        made.update(outputs)
+        self.made.update(outputs)
         self.ops.append(
             FlowOp(
                 shown(outputs[0]),
                 node.kind,
                 tuple(dict.fromkeys(self._value(name) for name in found)),
-                tuple(self._value(name) for name in writes if self._counts(name, writes[0])),
+                # results beside the first one count only if they are used (a mask of Dropout is not)
+                tuple(self._value(name) for name in writes if name == writes[0] or name in self.used),
                 node.index,
             )
         )
 
+    def _really(self, names: list[str]) -> list[str]:
+        """What is read in place of dequantised values."""
+        return [found for name in names for found in self.same.get(name, (name,))]
+
     def _check(self, node: Node, reads: list[str], outputs: list[str]) -> None:
         """Shape inference lets these pass, though the network cannot run on such an input."""
-        known = [self.file.tensors.get(name) for name in (*reads[:2], outputs[0])]
+        known = [self.tensors.get(name) for name in (*reads[:2], outputs[0])]
         if node.kind == "Reshape" and known[0] and known[-1]:
             good = math.prod(known[0][0]) == math.prod(known[-1][0])
         elif node.kind == "Gemm" and len(known) == 3 and known[0] and known[1]:
@@ -133,61 +174,7 @@ class _Reader:
             hint = "this network takes no other image size than the file's"
             raise ModelError(f"shapes {shapes} do not fit together", hint=hint)
 
-    def _is_constant(self, name: str) -> bool:
-        return all(found in self.constant for found in self.same.get(name, (name,)))
-
-    def _counts(self, name: str, first: str) -> bool:
-        """Results beside the first one count only if they are used (a mask of Dropout is not)."""
-        return name == first or name in self.used
-
-    def _value(self, name: str) -> int:
-        if name not in self.places:
-            size, weight = self.file.size(name), name in self.constant
-            if not weight:
-                size = -(-size // max(self.file.batch, 1)) * self.batch
-            self.places[name] = len(self.values)
-            self.values.append(Value(shown(name), size, weight))
-        return self.places[name]
-
-
-def _quantised(file: _Sized) -> dict[str, str]:
-    """Results that are stored quantised at once: name -> the QuantizeLinear's output.
-
-    Those that nothing but one QuantizeLinear reads; a network's input is not among them.
-    """
-    readers: dict[str, list[Node]] = {}
-    for node in file.nodes:
-        for name in node.inputs:
-            readers.setdefault(name, []).append(node)
-    kept = {*file.outputs, *file.inputs, *file.constants}
-    return {
-        name: nodes[0].outputs[0]
-        for name, nodes in readers.items()
-        if name
-        and name not in kept
-        and len(nodes) == 1
-        and nodes[0].kind == "QuantizeLinear"
-        and nodes[0].inputs[0] == name
-        and nodes[0].outputs
-    }
-
-
-# ---- the file, with the shape of everything in it ------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Sized:
-    """The main graph: operators, inputs and outputs, constants, and what is known of each tensor."""
-
-    name: str
-    nodes: tuple[Node, ...]
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    constants: frozenset[str]
-    tensors: dict[str, Tensor]
-    batch: int  # of the file's own first input
-
-    def size(self, name: str) -> int:
+    def _size(self, name: str) -> int:
         """Bytes of a tensor (4-bit elements lie two in a byte); UnsupportedError if its shape is open."""
         if name not in self.tensors:
             hint = "give the input's size (--size), or export with fixed shapes"
@@ -195,37 +182,17 @@ class _Sized:
         dims, bits = self.tensors[name]
         return -(-math.prod(dims) * bits // 8)
 
+    def _value(self, name: str) -> int:
+        if name not in self.places:
+            size, weight = self._size(name), name in self.constant
+            if not weight:
+                size = -(-size // max(self.own_batch, 1)) * self.batch
+            self.places[name] = len(self.values)
+            self.values.append(Value(shown(name), size, weight))
+        return self.places[name]
 
-def _sized(model: Proto, size: tuple[int, int] | None) -> _Sized:
-    """The main graph of a model whose image inputs (NCHW) get `size` (rows, columns); old shapes are dropped.
 
-    Raises ModelError, UnsupportedError (subgraphs, open shapes).
-    """
-    graph = model.graph
-    nodes = tuple(_node(node, i) for i, node in enumerate(graph.node))
-    tensors, small = _constants(graph)
-    constants = frozenset(tensors)
-    inputs = [value for value in graph.input if value.name not in constants]
-    for value in inputs:
-        dims = value.type.tensor_type.shape.dim
-        if size is not None and len(dims) == 4:
-            dims[2].dim_value, dims[3].dim_value = size
-        fix_input(value, "give --size ROWSxCOLUMNS, or export with a fixed input shape")
-    inferred = _inferred(_without_values(model, small, size is not None))
-    for value in (*inferred.graph.input, *inferred.graph.value_info, *inferred.graph.output):
-        known = _known(value)
-        if known is not None and value.name not in constants:
-            tensors[value.name] = known
-    batches = {tensors[v.name][0][0] for v in inputs if v.name in tensors and tensors[v.name][0]}
-    return _Sized(
-        shown(graph.name),
-        nodes,
-        tuple(v.name for v in inputs),
-        tuple(dict.fromkeys(v.name for v in graph.output)),
-        constants,
-        tensors,
-        batches.pop() if len(batches) == 1 else 1,
-    )
+# ---- the file ------------------------------------------------------------------------------------
 
 
 def _node(node: Proto, index: int) -> Node:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
+from buildtool.graph.geometry import GeometryError, broadcast
 from buildtool.graph.onnx.file import DTYPES, Array, Node
 from buildtool.graph.onnx.values import Constant, Quantized
 
 MAX_FOLDED = 4096  # elements of a shape calculation
-Rule = Callable[[Node, list[Array]], Array]
+Rule = Callable[[Node, list[Array]], Any]
 
 
 def target_shape(sizes: Sequence[int], wanted: Sequence[int], keep_zero: bool = False) -> tuple[int, ...]:
@@ -44,6 +46,14 @@ def axes_of(given: Sequence[int], rank: int) -> tuple[int, ...]:
 def axis_of(node: Node, rank: int, default: int = 0) -> int:
     """An operator's axis, counted from the front."""
     return axes_of((node.integer("axis", default),), rank)[0]
+
+
+def broadcast_of(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
+    """The shape of both together; ModelError where there is none."""
+    try:
+        return broadcast(tuple(a), tuple(b))
+    except GeometryError as error:
+        raise ModelError(str(error)) from None
 
 
 def squeezed(shape: Sequence[int], axes: Sequence[int] | None) -> tuple[int, ...]:
@@ -107,7 +117,7 @@ def moved(node: Node, shape: Sequence[int], parameters: list[Array]) -> tuple[in
 def move_quantized(node: Node, value: Quantized, parameters: list[Array]) -> Quantized | None:
     """A move of a quantised constant; None if the operator is none."""
     data, quant = value.data, value.quant
-    several = len(quant.scales) > 1
+    several, axis = len(quant.scales) > 1, 0
     if node.kind == "Transpose":
         perm = permutation(node, data.ndim)
         axis = perm.index(quant.axis) if several else 0
@@ -115,7 +125,6 @@ def move_quantized(node: Node, value: Quantized, parameters: list[Array]) -> Qua
     shape = moved(node, data.shape, parameters)
     if shape is None:
         return None
-    axis = 0
     if several:
         axis = _same_axis(data.shape, shape, quant.axis)
     return Quantized(data.reshape(shape), replace(quant, axis=axis))
@@ -127,9 +136,8 @@ def _same_axis(old: Sequence[int], new: Sequence[int], axis: int) -> int:
     for i, n in enumerate(new):
         if n == old[axis] and math.prod(new[:i]) == before:
             return i
-    raise UnsupportedError(
-        "reshapes weights across the dimension they are quantised along", hint="reshape them before exporting"
-    )
+    text = "reshapes weights across the dimension they are quantised along"
+    raise UnsupportedError(text, hint="reshape them before exporting")
 
 
 def fold(node: Node, inputs: list[Array]) -> Constant:
@@ -147,14 +155,6 @@ def fold(node: Node, inputs: list[Array]) -> Constant:
 
 def _ints(x: Array) -> tuple[int, ...]:
     return tuple(int(v) for v in x.reshape(-1))
-
-
-def _gather(node: Node, x: list[Array]) -> Array:
-    return np.asarray(np.take(x[0], x[1], axis=node.integer("axis", 0)))
-
-
-def _concat(node: Node, x: list[Array]) -> Array:
-    return np.concatenate(x, axis=node.integer("axis", 0))
 
 
 def _slice(_node: Node, x: list[Array]) -> Array:
@@ -195,14 +195,14 @@ def _divide(_node: Node, x: list[Array]) -> Array:
     return np.asarray(x[0] / x[1])
 
 
-def _clip(_node: Node, x: list[Array]) -> Array:
-    """Also of quantised weights, whose range some exporters narrow."""
-    low, high = (x[i] if i < len(x) else None for i in (1, 2))
-    return np.asarray(np.clip(x[0], low, high))
+def _clip(node: Node, x: list[Array]) -> Array:
+    """Also of quantised weights, whose range some exporters narrow; either limit may be absent."""
+    limits = dict(zip((i for i in (1, 2) if node.input(i)), x[1:], strict=True))
+    return np.asarray(np.clip(x[0], limits.get(1), limits.get(2)))
 
 
 def _binary(function: np.ufunc) -> Rule:
-    return lambda _node, x: np.asarray(function(x[0], x[1]))
+    return lambda _node, x: function(x[0], x[1])
 
 
 _MOVES = ("Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout")
@@ -210,8 +210,8 @@ _FREE = frozenset({*_MOVES, "Clip"})  # of constants of any size
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(_MOVES, _move),
     "Clip": _clip,
-    "Gather": _gather,
-    "Concat": _concat,
+    "Gather": lambda node, x: np.take(x[0], x[1], axis=node.integer("axis", 0)),
+    "Concat": lambda node, x: np.concatenate(x, axis=node.integer("axis", 0)),
     "Slice": _slice,
     "Cast": _cast,
     "ConstantOfShape": _constant_of_shape,
@@ -222,9 +222,9 @@ _RULES: dict[str, Rule] = {
     "Min": _binary(np.minimum),
     "Max": _binary(np.maximum),
     "Equal": _binary(np.equal),
-    "Floor": lambda _node, x: np.asarray(np.floor(x[0])),
-    "Ceil": lambda _node, x: np.asarray(np.ceil(x[0])),
+    "Floor": lambda _node, x: np.floor(x[0]),
+    "Ceil": lambda _node, x: np.ceil(x[0]),
     "Where": lambda _node, x: np.where(x[0], x[1], x[2]),
-    "ReduceProd": lambda node, x: np.asarray(np.prod(x[0], keepdims=bool(node.integer("keepdims", 1)))),
+    "ReduceProd": lambda node, x: np.prod(x[0], keepdims=bool(node.integer("keepdims", 1))),
 }
 KINDS = frozenset(_RULES)

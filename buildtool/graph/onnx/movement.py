@@ -15,15 +15,7 @@ from buildtool.graph.onnx.layout import canonical, lying, plain, transposed
 from buildtool.graph.onnx.values import Held, Pending, Quantized, Value
 from buildtool.graph.picking import cuts
 from buildtool.graph.quantrules import same_quantization
-from buildtool.graph.types import (
-    Activation,
-    AxisAttrs,
-    OpKind,
-    PadAttrs,
-    PadMode,
-    Quantization,
-    SliceAttrs,
-)
+from buildtool.graph.types import Activation, AxisAttrs, OpKind, PadAttrs, PadMode, Quantization, SliceAttrs
 
 
 def reshape(ctx: Context, node: Node) -> list[Value]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from buildtool.graph.onnx.folding import axes_of
 from buildtool.graph.onnx.layout import Layout, lying
 from buildtool.graph.onnx.values import Held, Pending, Value
 from buildtool.graph.onnx.windows import NHWC, Window, as_image, pair, window
+from buildtool.graph.ops import ONNX
 from buildtool.graph.reference.resize import nearest_indices
 from buildtool.graph.types import (
     Activation,
@@ -29,20 +30,11 @@ from buildtool.graph.types import (
     ResizeAttrs,
 )
 
-
-@dataclass(frozen=True)
-class _Pool:
-    """A pool's window, its input channels last; the result's shape in the file and in memory, its layout."""
-
-    win: Window
-    tensor: int
-    shape: tuple[int, ...]
-    memory: tuple[int, ...]
-    layout: Layout
-    everything: bool  # one unpadded window
+_Lying = tuple[Sequence[int], Sequence[int], Layout]  # shape in the file, shape in memory, layout
 
 
-def _pool(ctx: Context, node: Node, x: Held) -> _Pool:
+def _pool(ctx: Context, node: Node, x: Held) -> tuple[Window, int, _Lying]:
+    """(window, input channels last, how the result lies)."""
     image, count = as_image(x, f"{'an' if node.kind[0] == 'A' else 'a'} {node.kind}")
     if node.integers("kernel_shape") is None:
         raise ModelError("kernel_shape is missing")
@@ -50,10 +42,8 @@ def _pool(ctx: Context, node: Node, x: Held) -> _Pool:
     win = window(node, (sizes[0], sizes[1]), pair(node, "kernel_shape", count), count)
     if win.dilation != (1, 1):
         raise UnsupportedError(f"a dilated {node.kind}", hint="pool without dilations")
-    shape = (n, c, *win.out[2 - count :])
-    everything = win.kernel == tuple(sizes) and win.out == (1, 1)
-    lies = lying((n, c, *win.out), NHWC)
-    return _Pool(win, ctx.build.ordered(image, NHWC), shape, *lies, everything)
+    result = (n, c, *win.out[2 - count :]), *lying((n, c, *win.out), NHWC)
+    return win, ctx.build.ordered(image, NHWC), result
 
 
 def max_pool(ctx: Context, node: Node) -> list[Value]:
@@ -61,11 +51,10 @@ def max_pool(ctx: Context, node: Node) -> list[Value]:
     x = ctx.held(node, integers=True)
     if len(node.outputs) > 1 and ctx.readers.get(node.outputs[1]):
         raise UnsupportedError("indices of a MaxPool", hint="only its values are known")
-    pool = _pool(ctx, node, x)
-    attrs = PoolAttrs(pool.win.kernel, pool.win.stride, pool.win.pad)
-    name = node.outputs[0]
-    made = ctx.build.make(OpKind.MAX_POOL_2D, [pool.tensor], name, pool.memory, x.quant, attrs)
-    return [Held(made, pool.shape, pool.layout, x.quant, x.integers)]
+    win, tensor, (shape, memory, layout) = _pool(ctx, node, x)
+    attrs = PoolAttrs(win.kernel, win.stride, win.pad)
+    made = ctx.build.make(OpKind.MAX_POOL_2D, [tensor], node.outputs[0], memory, x.quant, attrs)
+    return [Held(made, tuple(shape), layout, x.quant, x.integers)]
 
 
 def global_max_pool(ctx: Context, node: Node) -> list[Value]:
@@ -82,18 +71,18 @@ def average_pool(ctx: Context, node: Node) -> list[Value]:
     rounded twice, unless the one window takes everything in: that is a MEAN.
     """
     x = ctx.held(node)
-    found = _pool(ctx, node, x)
-    tensor, win, pad = found.tensor, found.win, found.win.pad
+    win, tensor, result = _pool(ctx, node, x)
+    pad, sizes = win.pad, ctx.build.tensors[tensor].shape[1:3]
+    everything = win.kernel == sizes and win.out == (1, 1) and pad == Pad()
     if node.integer("count_include_pad", 0) and pad != Pad():
         if win.pad.bottom > win.asked.bottom or win.pad.right > win.asked.right:  # as ceil_mode's may
             text = "an AveragePool with count_include_pad and ceil_mode, whose windows reach over the padding"
             raise UnsupportedError(text, hint="pad by a Pad of its own")
         tensor = _zeros_around(ctx, tensor, pad, x.quant, f"{node.outputs[0]}/padded")
         pad = Pad()
-    result = found.shape, found.memory, found.layout
     attrs = PoolAttrs(win.kernel, win.stride, pad)
     pool = ctx.pending(OpKind.AVERAGE_POOL_2D, [tensor], *result, attrs, own=x.quant)
-    if not found.everything or pad != Pad():
+    if not everything:
         return [pool]
     mean = ctx.pending(OpKind.MEAN, [tensor], *result, MeanAttrs((1, 2), True))
 
@@ -118,14 +107,24 @@ def global_average_pool(ctx: Context, node: Node) -> list[Value]:
     return [_mean(ctx, x, tuple(range(2, len(x.shape))), True)]
 
 
-def reduce_mean(ctx: Context, node: Node) -> list[Value]:
-    """ReduceMean; axes as an attribute or as an operand."""
-    x = ctx.held(node)
-    gone = reduced_axes(ctx, node, len(x.shape))
-    return [x if gone is None else _mean(ctx, x, gone, bool(node.integer("keepdims", 1)))]
+def reduced(ctx: Context, node: Node) -> list[Value]:
+    """ReduceMean, ReduceMax, ReduceMin; axes as an attribute or as an operand."""
+    kind = ONNX[node.kind].kind
+    x = ctx.held(node, integers=kind is not OpKind.MEAN)
+    gone, keep = _reduced_axes(ctx, node, len(x.shape)), bool(node.integer("keepdims", 1))
+    if gone is None:
+        return [x]
+    if kind is OpKind.MEAN:
+        return [_mean(ctx, x, gone, keep)]
+    tensor, order = ctx.build.natural(x)
+    attrs = MeanAttrs(tuple(sorted(order.index(a) for a in gone)), True)
+    kept = [1 if d in gone else n for d, n in enumerate(x.shape)]
+    held = ctx.build.moved(kind, x, tensor, order, node.outputs[0], kept, attrs)
+    left = [n for d, n in enumerate(kept) if keep or d not in gone]
+    return [replace(held, shape=tuple(left))]
 
 
-def reduced_axes(ctx: Context, node: Node, rank: int) -> tuple[int, ...] | None:
+def _reduced_axes(ctx: Context, node: Node, rank: int) -> tuple[int, ...] | None:
     """The axes that a reduction takes away, all where it names none; None where it then does nothing."""
     axes = node.integers("axes")
     if axes is None and node.input(1):
@@ -213,10 +212,8 @@ def _resize_attrs(
         ours = [nearest_indices(n, m, attrs) for n, m in zip(sizes, out, strict=True)]
         if all(np.array_equal(a, b) for a, b in zip(ours, taken, strict=True)):
             return attrs
-    raise UnsupportedError(
-        f"a Resize of {list(sizes)} to {list(out)} that takes other pixels than any of TFLite's modes",
-        hint="use coordinate_transformation_mode asymmetric with nearest_mode floor",
-    )
+    text = f"a Resize of {list(sizes)} to {list(out)} that takes other pixels than any of TFLite's modes"
+    raise UnsupportedError(text, hint="use coordinate_transformation_mode asymmetric with nearest_mode floor")
 
 
 _Floats = npt.NDArray[np.float64]

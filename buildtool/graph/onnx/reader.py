@@ -8,19 +8,19 @@ pick values work on the quantised ones, wherever the file has its QuantizeLinear
 from __future__ import annotations
 
 import math
-from typing import NoReturn
 
 import numpy as np
 
 from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError, did_you_mean
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.onnx import scales
-from buildtool.graph.onnx.context import MOST_AHEAD, QUANTISE, Context
+from buildtool.graph.onnx.context import QUANTISE, Context
 from buildtool.graph.onnx.file import Array, Interface, Node, OnnxFile, read_file, shown
 from buildtool.graph.onnx.folding import KINDS, fold, move_quantized
 from buildtool.graph.onnx.layout import canonical
 from buildtool.graph.onnx.qoperators import expanded
 from buildtool.graph.onnx.values import Constant, Held, Pending, Places, Quantized, Value
+from buildtool.graph.onnx.windows import NHWC
 from buildtool.graph.ops import ONNX
 from buildtool.graph.ops.types import load
 from buildtool.graph.quantrules import same_quantization
@@ -28,7 +28,7 @@ from buildtool.graph.refusals import together
 from buildtool.graph.types import Graph
 
 _IMAGE_OPERATORS = frozenset({"Conv", "ConvTranspose", "MaxPool", "AveragePool"})
-_TO_NHWC, _TO_NCHW = (0, 2, 3, 1), (0, 3, 1, 2)
+_TO_NCHW = (0, 3, 1, 2)
 _DYNAMIC = frozenset({"DynamicQuantizeLinear", "ConvInteger", "MatMulInteger"})
 _FOLLOWED = ("QuantizeLinear", "DequantizeLinear", "Identity")
 
@@ -46,9 +46,8 @@ def read_qdq(data: bytes, *, path: str = "") -> Graph:
     except BuildtoolError as error:
         raise error.at(path=path) from error.__cause__
     except (RecursionError, MemoryError) as error:
-        raise ModelError(
-            "the model's structure is damaged", path=path, hint="export the model again"
-        ) from error
+        text = "the model's structure is damaged"
+        raise ModelError(text, path=path, hint="export the model again") from error
 
 
 class _Reader:
@@ -133,9 +132,8 @@ class _Reader:
         if isinstance(value, Constant):
             return scales.quantize_constant(*ctx.parameters(node), value.data)
         if isinstance(value, Quantized):
-            raise UnsupportedError(
-                "a constant that is quantised twice", hint="fold constants before exporting"
-            )
+            text = "a constant that is quantised twice"
+            raise UnsupportedError(text, hint="fold constants before exporting")
         quant = ctx.quantization(node)
         if isinstance(value, Pending):
             value = ctx.settle(name, value, quant)
@@ -186,28 +184,14 @@ class _Reader:
 
     def _input_order(self, name: str, rank: int) -> tuple[int, ...]:
         """Images come channels last: all of 4 dimensions, but for those the file has so itself."""
-        first = self._first_readers(name)
+        followed = self.ctx.following(name, _FOLLOWED)
+        first = [node for _, node in followed if node.kind not in _FOLLOWED]  # once it is quantised
         if rank == 4:
             own = first and all(n.kind == "Transpose" and n.integers("perm") == _TO_NCHW for n in first)
-            return (0, 1, 2, 3) if own else _TO_NHWC
+            return (0, 1, 2, 3) if own else NHWC
         if rank == 3 and any(n.kind in _IMAGE_OPERATORS for n in first):
             return (0, 2, 1)
         return tuple(range(rank))
-
-    def _first_readers(self, name: str) -> list[Node]:
-        """Who reads an input once it is quantised."""
-        found: list[Node] = []
-        queue, seen = [name], {name}
-        for current in queue:
-            if len(seen) > MOST_AHEAD:
-                break
-            for node in self.ctx.readers.get(current, ()):
-                if node.kind not in _FOLLOWED:
-                    found.append(node)
-                elif node.outputs and node.outputs[0] not in seen:
-                    seen.add(node.outputs[0])
-                    queue.append(node.outputs[0])
-        return found
 
     def _output(self, name: str) -> int:
         """A network output: images channels last, anything else as the file has it."""
@@ -216,37 +200,26 @@ class _Reader:
         if isinstance(value, Pending):
             quant = ctx.ahead(name) or value.natural
             if quant is None:
-                self._refuse_output(name)
+                maker = ctx.makers.get(name)
+                text, place = "a network output that is not quantised", maker.place if maker else ""
+                raise UnsupportedError(text, tensor=shown(name), operator=place, hint=QUANTISE)
             value = ctx.settle(name, value, quant)
         if isinstance(value, Places):
             return value.tensor
         if not isinstance(value, Held):
             hint = "remove the output from the network"
-            raise UnsupportedError(
-                "a network output that does not depend on the input", tensor=shown(name), hint=hint
-            )
+            text = "a network output that does not depend on the input"
+            raise UnsupportedError(text, tensor=shown(name), hint=hint)
         order = tuple(range(len(value.shape)))
-        if len(order) == 4 and not self._ends_channels_last(name):
-            order = _TO_NHWC
+        maker = ctx.origin(name, _FOLLOWED)
+        ours = maker is not None and maker.kind == "Transpose" and maker.integers("perm") == NHWC
+        if len(order) == 4 and not ours:  # unless the file itself ends channels last
+            order = NHWC
         tensor = ctx.build.ordered(value, order)
         if tensor not in self.named:  # a network's outputs have the names that the file gives them
             self.named.add(tensor)
             ctx.build.rename(tensor, name)
         return tensor
-
-    def _refuse_output(self, name: str) -> NoReturn:
-        maker = self.ctx.makers.get(name)
-        raise UnsupportedError(
-            "a network output that is not quantised",
-            tensor=shown(name),
-            operator=maker.place if maker else "",
-            hint=QUANTISE,
-        )
-
-    def _ends_channels_last(self, name: str) -> bool:
-        """Whether the file itself transposes this output to channels last at the end."""
-        maker = self.ctx.origin(name, _FOLLOWED)
-        return maker is not None and maker.kind == "Transpose" and maker.integers("perm") == _TO_NHWC
 
 
 def _refusal(node: Node, alone: bool) -> UnsupportedError:

@@ -71,23 +71,17 @@ def symmetric(value: Quantized, name: str) -> Quantized:
     _, zero = _along(quant, value.data)
     data = value.data.astype(np.int64) - zero
     if data.min(initial=0) < -128 or data.max(initial=0) > 127:
-        raise UnsupportedError(
-            "weights with a zero point other than 0",
-            tensor=shown(name),
-            hint="quantise weights symmetrically to int8 (onnxruntime: weight_type=QuantType.QInt8)",
-        )
+        hint = "quantise weights symmetrically to int8 (onnxruntime: weight_type=QuantType.QInt8)"
+        raise UnsupportedError("weights with a zero point other than 0", tensor=shown(name), hint=hint)
     return Quantized(data.astype(np.int8), Quantization(quant.scales, (0,) * len(quant.scales), quant.axis))
 
 
-def exact_scalar(data: Array | np.float32, name: str) -> Quantized:
+def exact_scalar(data: Array | np.float32, name: str = "") -> Quantized:
     """A float scalar as an int8 constant without loss: 1 or -1 times its magnitude."""
     data = np.asarray(data)
     if data.size != 1 or data.dtype.kind != "f" or not np.isfinite(data).all():
-        raise UnsupportedError(
-            "a constant operand that is not quantised",
-            tensor=shown(name),
-            hint="quantise it: a DequantizeLinear between it and the operator",
-        )
+        hint = "quantise it: a DequantizeLinear between it and the operator"
+        raise UnsupportedError("a constant operand that is not quantised", tensor=shown(name), hint=hint)
     value = float(np.float32(data.reshape(-1)[0]))
     steps = np.full((1,) * max(data.ndim, 1), int(np.sign(value)), np.int8)
     return Quantized(steps, Quantization((abs(value) or 1.0,), (0,)))
@@ -142,13 +136,10 @@ def bias(value: Constant | Quantized, factors: Sequence[float], channels: int, n
         return flat.astype(np.int32)
     unit = np.array(factors, np.float64)
     if isinstance(value, Quantized):
-        own = np.array(value.quant.scales, np.float64)
-        zero = np.array(value.quant.zero_points, np.int64)
-        centred = flat.astype(np.int64) - zero
-        if data.dtype == np.int32 and np.allclose(own, unit, rtol=_SAME, atol=0):
-            real = centred.astype(np.float64)
+        if data.dtype == np.int32 and np.allclose(value.quant.scales, unit, rtol=_SAME, atol=0):
+            real = np.asarray(flat.astype(np.float64) - np.array(value.quant.zero_points))
         else:
-            real = _in_steps(centred * own, unit)
+            real = _in_steps(np.broadcast_to(value.real.reshape(-1), (channels,)), unit)
     elif data.dtype.kind == "f":
         real = _in_steps(flat.astype(np.float64), unit)
     else:
@@ -156,7 +147,7 @@ def bias(value: Constant | Quantized, factors: Sequence[float], channels: int, n
     if not np.isfinite(real).all() or np.abs(real).max(initial=0) > (1 << 31) - 1:
         hint = "check the scales, or raise those of the channels' weights"
         raise UnsupportedError("a bias that does not fit int32", tensor=shown(name), hint=hint)
-    return np.rint(real).astype(np.int32)
+    return np.asarray(np.rint(real), np.int32)
 
 
 def _in_steps(values: Array, unit: Array) -> Array:

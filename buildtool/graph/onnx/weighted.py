@@ -13,7 +13,8 @@ from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnx import scales
 from buildtool.graph.onnx.context import Context
 from buildtool.graph.onnx.file import Array, Node
-from buildtool.graph.onnx.layout import canonical, plain, tail_order
+from buildtool.graph.onnx.folding import broadcast_of
+from buildtool.graph.onnx.layout import canonical, lying, plain, tail_order
 from buildtool.graph.onnx.values import NO_CLAMP, Constant, Held, Pending, Quantized, Value
 from buildtool.graph.onnx.windows import NHWC, Pair, as_image, paddings, pair, window
 from buildtool.graph.types import (
@@ -21,6 +22,7 @@ from buildtool.graph.types import (
     ConvAttrs,
     DepthwiseAttrs,
     FullyConnectedAttrs,
+    MatmulAttrs,
     OpKind,
     Pad,
     Quantization,
@@ -70,7 +72,9 @@ def _pending(
         return _pending(ctx, kind, x, filter_, bias, attrs, memory, shape)
 
     def scaled(factor: Array, shift: Array) -> Pending:
-        real = np.zeros(channels) if bias is None else _real(bias, channels)
+        real = np.zeros(channels)
+        if bias is not None:
+            real += (bias.real if isinstance(bias, Quantized) else bias.data.astype(np.float64)).reshape(-1)
         axis = 3 if kind is OpKind.DEPTHWISE_CONV_2D else 0
         return again(_times(data, quant, axis, factor), Constant(real * factor + shift))
 
@@ -85,12 +89,6 @@ def _pending(
     )
 
 
-def _real(bias: Constant | Quantized, channels: int) -> Array:
-    """A bias as real numbers."""
-    data = bias.real if isinstance(bias, Quantized) else bias.data.astype(np.float64)
-    return np.broadcast_to(data.reshape(-1), (channels,))
-
-
 def _times(data: Array, quant: Quantization, axis: int, factor: Array) -> tuple[Array, Quantization]:
     """Weights with each output channel times a factor: its scale changes; a factor of 0 clears it."""
     scale = np.broadcast_to(np.array(quant.scales), factor.shape)
@@ -98,17 +96,6 @@ def _times(data: Array, quant: Quantization, axis: int, factor: Array) -> tuple[
     cleared = data * (factor != 0).reshape([-1 if d == axis else 1 for d in range(data.ndim)])
     scales_ = tuple(float(s) for s in made)
     return cleared.astype(np.int8), Quantization(scales_, (0,) * len(scales_), axis)
-
-
-def depthwise_one(ctx: Context, x: Held, weights: Array, scales_: Array, bias: Constant) -> Pending:
-    """Channels times weights times their scales, plus a bias: DEPTHWISE_CONV_2D with one tap."""
-    image, _ = as_image(x, "a BatchNormalization")
-    n, c, h, w = image.shape
-    unit = tuple(float(np.float32(f)) for f in scales_)
-    filter_ = (weights.reshape(1, 1, 1, c), Quantization(unit, (0,) * c, 3 if c > 1 else 0))
-    tensor = ctx.build.ordered(image, NHWC)
-    kind = OpKind.DEPTHWISE_CONV_2D
-    return _pending(ctx, kind, tensor, filter_, bias, DepthwiseAttrs(), (n, h, w, c), x.shape)
 
 
 def _filtered(ctx: Context, node: Node, text: str) -> tuple[Held, int, Quantized, Array]:
@@ -146,10 +133,8 @@ def _along(w: Quantized, wanted: int, axis: int) -> Quantization:
     """The scales, of output channels: dimension `wanted` in the file, `axis` in our filter."""
     quant = w.quant
     if len(quant.scales) > 1 and quant.axis != wanted:
-        raise UnsupportedError(
-            f"weights quantised along dimension {quant.axis}, not along the output channels",
-            hint=f"quantise them along dimension {wanted}, or per tensor",
-        )
+        text = f"weights quantised along dimension {quant.axis}, not along the output channels"
+        raise UnsupportedError(text, hint=f"quantise them along dimension {wanted}, or per tensor")
     return Quantization(quant.scales, quant.zero_points, axis if len(quant.scales) > 1 else 0)
 
 
@@ -201,16 +186,38 @@ def gemm(ctx: Context, node: Node) -> list[Value]:
 
 
 def matmul(ctx: Context, node: Node) -> list[Value]:
-    """MatMul of an activation and constant weights."""
-    if isinstance(ctx.value(node.input(0)), (Constant, Quantized)):
-        hint = "transpose the product: activations on the left, weights on the right"
-        raise UnsupportedError("constant weights on the left", hint=hint)
-    x, w = ctx.held(node), ctx.weights(node, 1)
-    if w.data.ndim != 2 or not x.shape:
-        raise UnsupportedError(
-            f"a MatMul of {list(x.shape)} and {list(w.data.shape)}", hint="weights are 2-D"
-        )
-    return [_dense(ctx, x, w, False, None)]
+    """MatMul: of an activation and a constant matrix a dense layer, of any others BATCH_MATMUL."""
+    first, second = (ctx.value(node.input(i)) for i in range(2))
+    computed = (Held, Pending)
+    if isinstance(first, computed) and not isinstance(second, computed) and _is_dense(second):
+        held, w = ctx.held(node), ctx.weights(node, 1)
+        if w.data.ndim != 2 or not held.shape:
+            text = f"a MatMul of {list(held.shape)} and {list(w.data.shape)}"
+            raise UnsupportedError(text, hint="weights are 2-D")
+        return [_dense(ctx, held, w, False, None)]
+    x, y = (ctx.operand(node, i) for i in range(2))
+    shapes = [v.data.shape if isinstance(v, Quantized) else v.shape for v in (x, y)]
+    if min(map(len, shapes)) < 2 or shapes[0][-1] != shapes[1][-2]:
+        text = f"a MatMul of {list(shapes[0])} and {list(shapes[1])}"
+        raise UnsupportedError(text, hint="reshape vectors to matrices")
+    shape = (*broadcast_of(shapes[0][:-2], shapes[1][:-2]), shapes[0][-2], shapes[1][-1])
+    if isinstance(x, Quantized) and isinstance(y, Quantized):
+        raise UnsupportedError("a product of two constants", hint="fold constants before exporting")
+    tensors = []
+    for i, (v, own) in enumerate(zip((x, y), shapes, strict=True)):
+        if isinstance(v, Quantized):
+            tensors.append(ctx.build.constant(f"{node.outputs[0]}/constant{i}", v.data, v.quant))
+        else:
+            tensors.append(ctx.build.ordered(v, range(len(own))))
+    return [ctx.pending(OpKind.BATCH_MATMUL, tensors, shape, *lying(shape, range(len(shape))), MatmulAttrs())]
+
+
+def _is_dense(weights: Value) -> bool:
+    """Whether a dense layer takes the constant: a matrix whose zero points are 0, or can be made so."""
+    if not isinstance(weights, Quantized) or len(weights.quant.scales) > 1:
+        return True
+    data = weights.data.astype(np.int64) - weights.quant.zero_point
+    return data.ndim <= 2 and -128 <= data.min(initial=0) <= data.max(initial=0) <= 127
 
 
 def _dense(ctx: Context, x: Held, w: Quantized, turned: bool, bias: Constant | Quantized | None) -> Pending:
@@ -262,11 +269,15 @@ def batch_normalization(ctx: Context, node: Node) -> list[Value]:
         return [before.scaled(factor, shift)]
     x = ctx.held(node)
     image, _ = as_image(x, "a BatchNormalization")
-    if factor.size != image.shape[1] or math.prod(image.shape) < 1:
-        raise ModelError(f"{factor.size} factors for {image.shape[1]} channels")
-    weights = (np.sign(factor) * _WEIGHT).astype(np.int8)
+    n, c, height, width = image.shape
+    if factor.size != c or math.prod(image.shape) < 1:
+        raise ModelError(f"{factor.size} factors for {c} channels")
+    weights = (np.sign(factor) * _WEIGHT).astype(np.int8).reshape(1, 1, 1, c)
     scales = np.where(factor == 0, 1.0, np.abs(factor)) / _WEIGHT
-    return [depthwise_one(ctx, x, weights, scales, Constant(shift))]
+    quant = Quantization(tuple(float(np.float32(f)) for f in scales), (0,) * c, 3 if c > 1 else 0)
+    tensor, memory = ctx.build.ordered(image, NHWC), (n, height, width, c)
+    kind, bias = OpKind.DEPTHWISE_CONV_2D, Constant(shift)
+    return [_pending(ctx, kind, tensor, (weights, quant), bias, DepthwiseAttrs(), memory, x.shape)]
 
 
 def _floats(ctx: Context, node: Node, position: int) -> Array:

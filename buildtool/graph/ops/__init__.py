@@ -30,6 +30,10 @@ COMPARISONS = _with(Trait.COMPARISON)
 PAIR_KINDS = _with(Trait.PAIR)
 # Operators whose output pixel is made of the input's pixels at its place alone.
 PIXEL_KINDS = _with(Trait.PIXEL)
+# Operators whose output pixel is made of a window of the first input, which moves by a whole stride.
+SLIDING_KINDS = _with(Trait.SLIDING)
+# The same where the window moves by no whole stride: what enlarges its input, or makes it less by any ratio.
+UNEVEN_KINDS = _with(Trait.UNEVEN)
 # The definitions by the ONNX operators that are read as them.
 ONNX: dict[str, OpDef] = {name: found for found in DEFS.values() for name in found.onnx}
 # Operators that update state where it lies: operand -> the output that is its new value, the same bytes.

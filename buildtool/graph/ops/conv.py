@@ -13,7 +13,7 @@ from buildtool.graph.geometry import (
     images,
     spatial,
 )
-from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape
+from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Trait
 from buildtool.graph.quantrules import LARGEST_RATIO, QuantError, per_tensor, ratio
 from buildtool.graph.types import (
     AsUint8,
@@ -136,6 +136,7 @@ _layer = partial(
     types=_weighted_types,
     call=CallForm.ONE_TO_ONE,
     case="conv",
+    traits=Trait.SLIDING,
     operands=3,
     optional=frozenset({2}),
 )
@@ -165,6 +166,7 @@ DEFS = (
         int16=Int16.NOT_HERE,
         written="weighted:write_transpose_convolution",
         case="transpose_conv",
+        traits=Trait.UNEVEN,
         onnx={"ConvTranspose": "weighted:conv_transpose"},
     ),
     _layer(
@@ -175,6 +177,7 @@ DEFS = (
         written="weighted:write_fully_connected",
         call=CallForm.ROWS,
         case="dense",
+        traits=Trait.NONE,
         onnx={"Gemm": "weighted:gemm"},
     ),
     OpDef(
@@ -186,7 +189,7 @@ DEFS = (
         call=CallForm.MATRICES,
         case="matmul",
         operands=2,
-        onnx={"MatMul": "arranging:matmul"},
+        onnx={"MatMul": "weighted:matmul"},
         no_uint8=NO_UINT8,
     ),
 )

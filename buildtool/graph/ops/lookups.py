@@ -152,7 +152,7 @@ DEFS = (
         byte="activation:leaky_relu",
         written=Plain(2, "LeakyReluOptions", LeakyReluAttrs, {"Alpha": "alpha"}, needed=True),
         quant=_leaky_scales,
-        onnx={"LeakyRelu": "activations:leaky_relu"},
+        onnx={"LeakyRelu": _UNARY},
     ),
     _function(
         OpKind.ABS,
@@ -170,7 +170,7 @@ DEFS = (
         OpKind.GELU,
         byte=_CURVE,
         written=Plain(2, "GeluOptions", GeluAttrs, {"Approximate": "approximate"}),
-        onnx={"Gelu": "activations:gelu"},
+        onnx={"Gelu": _UNARY},
     ),
     _function(OpKind.NEG, byte="activation:negated", written=Plain(1, "NegOptions"), no_uint8=NO_UINT8),
     _function(
@@ -193,7 +193,7 @@ DEFS = (
         byte=_CURVE,
         written=Plain(1),
         int16=_NO_INT16,
-        onnx={"Elu": "activations:elu"},
+        onnx={"Elu": _UNARY},
         no_uint8=NO_UINT8,
     ),
     _function(OpKind.RELU_N1_TO_1, byte=_CLAMP, written=Plain(1), quant=_SCALED, int16=_NO_INT16),

@@ -5,7 +5,7 @@ from functools import partial
 
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import attributes, axis_of, demand, images
-from buildtool.graph.ops.types import CallForm, Int16, OpDef, Plain, Shape, Spelling
+from buildtool.graph.ops.types import CallForm, Int16, OpDef, Plain, Shape, Spelling, Trait
 from buildtool.graph.quantrules import QuantError, same_quantization
 from buildtool.graph.types import (
     AxisAttrs,
@@ -260,12 +260,14 @@ DEFS = (
     ),
     _squares(
         OpKind.DEPTH_TO_SPACE,
+        traits=Trait.UNEVEN,
         reference="shape:depth_to_space",
         written=Plain(1, "DepthToSpaceOptions", BlockAttrs, {"BlockSize": "block"}, needed=True),
         onnx={"DepthToSpace": "movement:depth_to_space"},
     ),
     _squares(
         OpKind.SPACE_TO_DEPTH,
+        traits=Trait.SLIDING,
         reference="shape:space_to_depth",
         written=Plain(1, "SpaceToDepthOptions", BlockAttrs, {"BlockSize": "block"}, needed=True),
         onnx={"SpaceToDepth": "movement:depth_to_space"},

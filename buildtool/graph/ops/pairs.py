@@ -154,7 +154,7 @@ DEFS = (
     _plain(
         OpKind.DIV,
         reference="pairs:divide",
-        decode="pointwise:div",
+        decode="pointwise:arithmetic",
         written="pointwise:write_div",
         quant=_quotient_scales,
         case="quotient",

@@ -32,6 +32,8 @@ class Trait(enum.Flag):
     NONE = 0
     ALIAS = enum.auto()
     PIXEL = enum.auto()
+    SLIDING = enum.auto()
+    UNEVEN = enum.auto()
     _BYTE = enum.auto()
     _SEVERAL = enum.auto()
     _ORDER = enum.auto()

@@ -4,7 +4,7 @@ from functools import partial
 
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import attributes, check_window, demand, images, spatial
-from buildtool.graph.ops.types import CallForm, Int16, OpDef, Shape
+from buildtool.graph.ops.types import CallForm, Int16, OpDef, Shape, Trait
 from buildtool.graph.quantrules import QuantError, quants
 from buildtool.graph.types import Graph, Op, OpKind, PoolAttrs
 
@@ -51,6 +51,7 @@ _pool = partial(
     quant=_pool_scales,
     call=CallForm.ONE_TO_ONE,
     case="pool",
+    traits=Trait.SLIDING,
 )
 _resize = partial(
     OpDef,
@@ -61,6 +62,7 @@ _resize = partial(
     types=quantrules.int16_too,
     call=CallForm.ONE_TO_ONE,
     case="resize",
+    traits=Trait.UNEVEN,
 )
 
 DEFS = (

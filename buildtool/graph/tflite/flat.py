@@ -8,7 +8,6 @@ Low-level exceptions of the accessors pass through; `reader.read_model` turns th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from struct import Struct
 from typing import Any
@@ -19,7 +18,7 @@ from flatbuffers.table import Table
 
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.tflite.schema import tflite
-from buildtool.graph.types import Quantization
+from buildtool.graph.types import DType, Quantization
 
 Accessor = Any  # an object of the generated schema package, which has no types
 MAX_FILE = 1 << 30  # bytes
@@ -30,24 +29,15 @@ MAX_NAME = 200  # characters kept
 MAX_RAW_RANK = 16
 _SLACK = 1 << 16  # bytes of budget that any file gets
 
-BUILTIN_NAMES: dict[int, str] = {
-    code: name for name, code in vars(tflite.BuiltinOperator).items() if isinstance(code, int)
-}
-TYPE_NAMES: dict[int, str] = {
-    code: name.lower() for name, code in vars(tflite.TensorType).items() if isinstance(code, int)
-}
-_OPTION_CODES: dict[str, int] = {
-    name: code for name, code in vars(tflite.BuiltinOptions).items() if isinstance(code, int)
-}
-_NUMPY = {
-    "int8": "i1",
-    "uint8": "u1",
-    "bool": "?",
-    "int16": "<i2",
-    "int32": "<i4",
-    "int64": "<i8",
-    "float32": "<f4",
-}
+
+def _named(table: Accessor) -> dict[int, str]:
+    """An enumeration of the schema: code -> name."""
+    return {code: name for name, code in vars(table).items() if isinstance(code, int)}
+
+
+BUILTIN_NAMES = _named(tflite.BuiltinOperator)
+TYPE_NAMES = {code: name.lower() for code, name in _named(tflite.TensorType).items()}
+_NUMPY = {str(dtype): np.dtype(dtype.value).newbyteorder("<") for dtype in DType}
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +70,7 @@ class RawTensor:
         assert self.data is not None
         if self.dtype not in _NUMPY:
             raise UnsupportedError(f"a constant of type {self.dtype}", tensor=self.name)
-        dtype = np.dtype(_NUMPY[self.dtype])
+        dtype = _NUMPY[self.dtype]
         # compared before any array is made: hostile shapes overflow numpy's own arithmetic
         if len(self.data) != self.elements * dtype.itemsize:
             raise ModelError(
@@ -109,7 +99,7 @@ class RawOperator:
 
     def options(self, cls: type[Accessor]) -> Accessor:
         """The options as an accessor of class `cls`, None where the file has none of that type."""
-        if self.table.BuiltinOptionsType() != _OPTION_CODES[cls.__name__]:
+        if self.table.BuiltinOptionsType() != getattr(tflite.BuiltinOptions, cls.__name__):
             return None
         union = self.table.BuiltinOptions()
         if union is None:
@@ -131,9 +121,8 @@ class FlatFile:
         if len(data) > MAX_FILE:
             raise ModelError(f"the file has {len(data)} bytes, more than {MAX_FILE}")
         if len(data) < 8 or bytes(data[4:8]) != b"TFL3":
-            raise ModelError(
-                "not a TensorFlow Lite file (no TFL3 identifier)", hint="give a .tflite file with version 3"
-            )
+            hint = "give a .tflite file with version 3"
+            raise ModelError("not a TensorFlow Lite file (no TFL3 identifier)", hint=hint)
         self.data = data
         self._budget = 2 * len(data) + _SLACK
         self._model = quick(tflite.Model.GetRootAs(data, 0))
@@ -144,14 +133,12 @@ class FlatFile:
             raise ModelError("the file has no subgraph")
         self._buffers: int = self._charge(self._model.BuffersLength(), 4)
         self._graph = quick(self._model.Subgraphs(number))
-        self.tensor_count = self._charge(self._graph.TensorsLength(), 4)
-        if self.tensor_count > MAX_TENSORS:
-            raise ModelError(f"{self.tensor_count} tensors, more than {MAX_TENSORS}")
+        self.tensor_count = self._tables("Tensors", MAX_TENSORS)
         self._tensors: dict[int, RawTensor] = {}
         self._quants: dict[int, Quantization | None] = {}
         self.name = self._text(self._graph, 12)
-        self.inputs = self._indices(self._graph.InputsLength, self._graph.InputsAsNumpy)
-        self.outputs = self._indices(self._graph.OutputsLength, self._graph.OutputsAsNumpy)
+        self.inputs = self._ints(self._graph, "Inputs")
+        self.outputs = self._ints(self._graph, "Outputs")
         if max(len(self.inputs), len(self.outputs)) > MAX_INTERFACE:
             raise ModelError(f"{len(self.inputs)} network inputs, {len(self.outputs)} outputs: too many")
         self.operators = self._read_operators()
@@ -166,7 +153,7 @@ class FlatFile:
 
     def intermediates(self, op: RawOperator) -> tuple[int, ...]:
         """The tensors between an operator's steps, of which it says how they are quantised."""
-        return self._indices(op.table.IntermediatesLength, op.table.IntermediatesAsNumpy)
+        return self._ints(op.table, "Intermediates")
 
     def _charge(self, count: int, width: int) -> int:
         """Takes `count` elements of `width` bytes from the budget; returns the count."""
@@ -191,10 +178,17 @@ class FlatFile:
         self._charge(len(raw), 1)
         return printable(raw)
 
-    def _indices(self, length: Callable[[], int], vector: type[Accessor]) -> tuple[int, ...]:
+    def _ints(self, table: Accessor, field: str) -> tuple[int, ...]:
         """A vector of int32 as a tuple."""
-        count = self._charge(length(), 4)
-        return tuple(int(i) for i in vector()) if count else ()
+        count = self._charge(getattr(table, f"{field}Length")(), 4)
+        return tuple(int(i) for i in getattr(table, f"{field}AsNumpy")()) if count else ()
+
+    def _tables(self, field: str, most: int) -> int:
+        """How many tables a vector of the subgraph has."""
+        count = self._charge(getattr(self._graph, f"{field}Length")(), 4)
+        if count > most:
+            raise ModelError(f"{count} {field.lower()}, more than {most}")
+        return count
 
     def _operator_codes(self) -> list[tuple[int, str]]:
         """(code, name) of every operator code; old files fill only the deprecated field."""
@@ -210,17 +204,13 @@ class FlatFile:
 
     def _read_operators(self) -> tuple[RawOperator, ...]:
         codes = self._operator_codes()
-        count = self._charge(self._graph.OperatorsLength(), 4)
-        if count > MAX_OPERATORS:
-            raise ModelError(f"{count} operators, more than {MAX_OPERATORS}")
         found: list[RawOperator] = []
-        for i in range(count):
+        for i in range(self._tables("Operators", MAX_OPERATORS)):
             table = quick(self._graph.Operators(i))
             opcode = table.OpcodeIndex()
             if opcode >= len(codes):
                 raise ModelError(f"operator code index {opcode} is outside the file's {len(codes)}")
-            inputs = self._indices(table.InputsLength, table.InputsAsNumpy)
-            outputs = self._indices(table.OutputsLength, table.OutputsAsNumpy)
+            inputs, outputs = self._ints(table, "Inputs"), self._ints(table, "Outputs")
             code, name = codes[opcode]
             found.append(RawOperator(i, code, name, inputs, outputs, table))
         return tuple(found)
@@ -228,10 +218,9 @@ class FlatFile:
     def _read_tensor(self, index: int) -> RawTensor:
         table = quick(self._graph.Tensors(index))
         name = self._text(table, 10) or f"tensor{index}"
-        rank = self._charge(table.ShapeLength(), 4)
-        if rank > MAX_RAW_RANK:
-            raise ModelError(f"a tensor of {rank} dimensions", tensor=name)
-        shape = tuple(int(n) for n in table.ShapeAsNumpy()) if rank else ()
+        shape = self._ints(table, "Shape")
+        if len(shape) > MAX_RAW_RANK:
+            raise ModelError(f"a tensor of {len(shape)} dimensions", tensor=name)
         if any(n < 0 for n in shape):
             raise ModelError(f"negative dimension in shape {list(shape)}", tensor=name)
         quant, details = self._read_quantization(table, name)
@@ -242,7 +231,7 @@ class FlatFile:
             dtype=TYPE_NAMES.get(int(table.Type()), f"type {table.Type()}"),
             quant=quant,
             quant_details=details,
-            dynamic=self._is_dynamic(table, rank),
+            dynamic=self._is_dynamic(table, len(shape)),
             variable=bool(table.IsVariable()),
             sparse=table.Sparsity() is not None,
             data=self._buffer(int(table.Buffer()), name),
@@ -250,13 +239,10 @@ class FlatFile:
 
     def _is_dynamic(self, table: Accessor, rank: int) -> bool:
         """Whether the shape signature leaves a dimension other than the batch open."""
-        count = self._charge(table.ShapeSignatureLength(), 4)
-        if count == 0:
-            return False
-        if count > MAX_RAW_RANK:
-            raise ModelError(f"a shape signature of {count} dimensions")
-        signature = [int(n) for n in table.ShapeSignatureAsNumpy()]
-        return -1 in signature[1:] or (-1 in signature and count != rank)
+        signature = self._ints(table, "ShapeSignature")
+        if len(signature) > MAX_RAW_RANK:
+            raise ModelError(f"a shape signature of {len(signature)} dimensions")
+        return -1 in signature[1:] or (-1 in signature and len(signature) != rank)
 
     def _read_quantization(self, table: Accessor, name: str) -> tuple[Quantization | None, bool]:
         """(quantisation, whether it is of another kind). As TFLite: no scale, no quantisation."""
@@ -289,11 +275,8 @@ class FlatFile:
             raise ModelError(f"buffer {index} is outside the file's {self._buffers}", tensor=name)
         table = quick(self._model.Buffers(index))
         if table.Offset() > 1 or table.Size() > 1:
-            raise UnsupportedError(
-                "its value lies outside the flatbuffer",
-                tensor=name,
-                hint="convert the model without `experimental_use_buffer_offset`",
-            )
+            hint = "convert the model without `experimental_use_buffer_offset`"
+            raise UnsupportedError("its value lies outside the flatbuffer", tensor=name, hint=hint)
         if table.DataLength() == 0:
             return None
         view: npt.NDArray[np.uint8] = table.DataAsNumpy()

@@ -221,11 +221,9 @@ class Variables:
                 continue  # assigned before it is read, in every invoke: nothing is kept
             tensor = self._network.tensors[variable.before]
             if variable.initial is None:
-                raise UnsupportedError(
-                    f"variable '{variable.name}' is read before it has a value",
-                    tensor=tensor.name,
-                    hint="initialise it: CALL_ONCE of a subgraph that assigns a constant",
-                )
+                text = f"variable '{variable.name}' is read before it has a value"
+                hint = "initialise it: CALL_ONCE of a subgraph that assigns a constant"
+                raise UnsupportedError(text, tensor=tensor.name, hint=hint)
             value = variable.initial.array().reshape(tensor.shape)
             found.append(State(variable.before, variable.now, value, variable.name))
         return found

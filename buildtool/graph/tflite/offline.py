@@ -19,8 +19,8 @@ ALIGNMENT = 16  # bytes: of constants in the file, so that of what is put before
 
 MAX_METADATA = 256  # entries
 
-_FIELDS = 8  # of the schema's Model table
-_OPERATOR_CODES, _SUBGRAPHS, _DESCRIPTION, _BUFFERS, _METADATA_BUFFER, _METADATA, _SIGNATURES = range(1, 8)
+_FIELDS = 8  # of the schema's Model table; of them
+_BUFFERS, _METADATA = 4, 6
 _UINT32 = 4
 
 
@@ -85,10 +85,10 @@ def with_offsets(data: bytes, offsets: Sequence[int]) -> bytes:
             prefix.old(places[field])
         else:
             prefix.put(0)
-    buffers = [_table(model.Buffers(i)) for i in range(model.BuffersLength())]
+    buffers = [model.Buffers(i) for i in range(model.BuffersLength())]
     kept = [m for i in range(model.MetadataLength()) if (m := model.Metadata(i)).Name() != NAME]
     new_buffer = _vector(prefix, holes[_BUFFERS], buffers)
-    new_metadata = _vector(prefix, holes[_METADATA], [_table(m) for m in kept])
+    new_metadata = _vector(prefix, holes[_METADATA], kept)
     _put_metadata(prefix, new_metadata, len(buffers))
     _put_buffer(prefix, new_buffer, struct.pack(f"<{3 + len(offsets)}i", VERSION, 1, len(offsets), *offsets))
     result = prefix.before(data)
@@ -103,16 +103,12 @@ def _target(table: Any, field: int) -> int:
     return int(table.Indirect(table.Pos + offset)) if offset else 0
 
 
-def _table(accessor: Any) -> int:
-    return int(accessor._tab.Pos)
-
-
-def _vector(prefix: _Prefix, hole: int, old: Sequence[int]) -> int:
+def _vector(prefix: _Prefix, hole: int, old: Sequence[Any]) -> int:
     """A vector of tables of the old file and one new one, whose offset's place is returned."""
     prefix.point(hole)
     prefix.put(len(old) + 1)
-    for target in old:
-        prefix.old(target)
+    for table in old:
+        prefix.old(int(table._tab.Pos))
     return prefix.put(0)
 
 

@@ -1,4 +1,4 @@
-"""Operators element by element, from a file and into one: arithmetic, choices, casts."""
+"""Operators element by element, and over them, from a file and into one: arithmetic, choices, reductions."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from buildtool.graph.tflite.fileops import FileOp, Lowering, OptionValue
 from buildtool.graph.tflite.flat import Accessor
 from buildtool.graph.tflite.opview import OpView, plain
 from buildtool.graph.tflite.schema import tflite
-from buildtool.graph.types import DType, ElementwiseAttrs, Op, OpKind, QuotientAttrs
+from buildtool.graph.types import AxisAttrs, DType, ElementwiseAttrs, MeanAttrs, Op, OpKind, QuotientAttrs
 
 POWERS_OF_TWO = False  # of int16 additions; true lets LiteRT shift where all scales are powers of two
 
 
 def arithmetic(view: OpView) -> None:
-    """ADD, SUB, MUL."""
+    """ADD, SUB, MUL, DIV."""
     kind = OpKind(view.op.name)
     options = view.op.options(getattr(tflite, f"{kind.capitalize()}Options"))
-    if kind is not OpKind.MUL:
+    if kind in (OpKind.ADD, OpKind.SUB):
         _general_scales(view, options)
-    view.same(kind, ElementwiseAttrs(view.activation(options)), 2)
+    attrs = QuotientAttrs if kind is OpKind.DIV else ElementwiseAttrs
+    view.same(kind, attrs(view.activation(options)), 2)
 
 
 def _general_scales(view: OpView, options: Accessor) -> None:
@@ -37,11 +38,6 @@ def _general_scales(view: OpView, options: Accessor) -> None:
             "in place of scaling",
             "set pot_scale_int16 to false, or give one of the three tensors another scale",
         )
-
-
-def div(view: OpView) -> None:
-    """DIV."""
-    view.same(OpKind.DIV, QuotientAttrs(view.activation(view.op.options(tflite.DivOptions))), 2)
 
 
 def select(view: OpView) -> None:
@@ -72,6 +68,22 @@ def prelu(view: OpView) -> None:
     plain(view)
 
 
+def reduced(view: OpView) -> None:
+    """MEAN and its kin; axes from the second input, negative ones from the back, repetitions dropped."""
+    kind, rank = OpKind(view.op.name), len(view.input(0).shape)
+    axes = tuple(sorted({view.axis(a, rank) for a in view.ints(1)}))
+    if not axes:
+        what = "mean" if kind is OpKind.MEAN else "reduction"
+        view.refuse(f"a {what} over no axis", "remove the operator")
+    options = view.op.options(tflite.ReducerOptions)
+    view.same(kind, MeanAttrs(axes, bool(options is not None and options.KeepDims())))
+
+
+def arg(view: OpView) -> None:
+    """ARG_MAX and ARG_MIN."""
+    view.same(OpKind(view.op.name), AxisAttrs(view.axis_at(1, len(view.input(0).shape))))
+
+
 # ---- into a file -------------------------------------------------------------------------------
 
 
@@ -95,3 +107,11 @@ def write_cast(low: Lowering, op: Op) -> FileOp:
     before, after = (low.graph.tensors[t].dtype for t in (op.inputs[0], op.outputs[0]))
     options: dict[str, OptionValue] = {"InDataType": before, "OutDataType": after}
     return FileOp("CAST", 1, op.inputs, op.outputs, "CastOptions", options)
+
+
+def write_arg(low: Lowering, op: Op) -> FileOp:
+    """ARG_MAX and ARG_MIN; the axis is a tensor."""
+    axis = low.parameter(op, "axis", attributes(op, AxisAttrs).axis)
+    table = "ArgMaxOptions" if op.kind is OpKind.ARG_MAX else "ArgMinOptions"
+    options: dict[str, OptionValue] = {"OutputType": low.graph.tensors[op.outputs[0]].dtype}
+    return FileOp(op.kind, 2, (*op.inputs, axis), op.outputs, table, options)

@@ -15,7 +15,7 @@ from buildtool.graph.consistency import check_graph
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.ops.types import load
 from buildtool.graph.refusals import together
-from buildtool.graph.tflite import operators
+from buildtool.graph.tflite import support
 from buildtool.graph.tflite.flat import BUILTIN_NAMES, FlatFile, RawOperator, RawTensor
 from buildtool.graph.tflite.network import REEXPORT, Network
 from buildtool.graph.tflite.opview import OpView
@@ -57,11 +57,8 @@ def read_model(data: bytes, *, path: str = "") -> Graph:
     except BuildtoolError as error:
         raise error.at(path=path) from error.__cause__
     except _MALFORMED as error:
-        raise ModelError(
-            "the file's structure is damaged: an offset or a length points outside of it",
-            path=path,
-            hint="convert or download the model again",
-        ) from error
+        text = "the file's structure is damaged: an offset or a length points outside of it"
+        raise ModelError(text, path=path, hint="convert or download the model again") from error
 
 
 class _Reader:
@@ -100,12 +97,12 @@ class _Reader:
         return graph_of(file.name, tensors, ops, inputs, outputs, states)
 
     def _read(self, op: RawOperator) -> None:
-        if op.code in operators.VARIABLES:
+        if op.code in support.VARIABLES:
             self._network.variables.read(op)
             return
-        if op.code not in operators.SPELLINGS:
+        if op.code not in support.SPELLINGS:
             _refuse_operator(op)
-        found, spelling = operators.SPELLINGS[op.code]
+        found, spelling = support.SPELLINGS[op.code]
         self._refuse_variable(op.outputs)
         mentioned = [self._file.tensor(t) for t in (*op.inputs, *op.outputs) if t >= 0]
         wide = DType.INT16 if found.whole else ""  # of weights, and of state
@@ -129,14 +126,14 @@ def _refuse_operator(op: RawOperator) -> NoReturn:
         raise UnsupportedError("a TensorFlow (flex) operator", hint=hint)
     if op.name.startswith("CUSTOM("):
         raise UnsupportedError("a custom operator", hint="replace it by built-in operators in the network")
-    if op.code in operators.CONTROL_FLOW:
+    if op.code in support.CONTROL_FLOW:
         raise UnsupportedError("control flow", hint="unroll loops and fix conditions before exporting")
-    if op.code in operators.STATEFUL:
+    if op.code in support.STATEFUL:
         hint = "unroll the network over time, with its state as inputs and outputs"
         raise UnsupportedError("an operator with state", hint=hint)
-    if op.code in operators.NO_INT8:
-        raise UnsupportedError("the operator has no int8 form", hint=operators.NO_INT8[op.code])
-    known = ", ".join(sorted(BUILTIN_NAMES[code] for code in operators.SPELLINGS))
+    if op.code in support.NO_INT8:
+        raise UnsupportedError("the operator has no int8 form", hint=support.NO_INT8[op.code])
+    known = ", ".join(sorted(BUILTIN_NAMES[code] for code in support.SPELLINGS))
     raise UnsupportedError("the operator is not supported", hint=f"use one of {known}")
 
 
@@ -151,7 +148,7 @@ def _check_types(op: RawOperator, tensors: list[RawTensor]) -> None:
         raise UnsupportedError(kind, hint=_HYBRID if "int8" in weights else _FLOAT)
     if "int4" in types:
         raise UnsupportedError("int4 weights", hint=_INT4)
-    if "int16" in types and op.code not in operators.INT16:
+    if "int16" in types and op.code not in support.INT16:
         raise UnsupportedError("int16 activations (16x8 quantisation)", hint=_INT16)
     if {"uint8", "int8"} <= types and op.name != OpKind.QUANTIZE:
         raise UnsupportedError("uint8 beside int8", hint=ANEW)

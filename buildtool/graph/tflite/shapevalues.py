@@ -67,32 +67,11 @@ def _shape(view: OpView) -> _Ints | None:
     return None if tensor.dynamic else np.array(tensor.shape, dtype=np.int64)
 
 
-def _rank(view: OpView) -> _Ints:
-    return np.asarray(len(view.input(0).shape), np.int64)
-
-
-def _zeros(view: OpView) -> _Ints:
-    return np.zeros(view.output.elements, np.int64)
-
-
 def _strided_slice(view: OpView, x: _Ints) -> _Ints:
     attrs, shape = strided_spec(view)
     entries = zip(attrs.begin, attrs.stride, attrs.extent, strict=True)
     grid = np.ix_(*(begin + stride * np.arange(extent) for begin, stride, extent in entries))
     return x[grid].reshape(shape)
-
-
-def _pack(_view: OpView, *parts: _Ints) -> _Ints | None:
-    """PACK of scalars, which is what shapes are made of."""
-    return None if any(p.ndim for p in parts) else np.stack(parts)
-
-
-def _concatenation(_view: OpView, *parts: _Ints) -> _Ints | None:
-    return None if any(p.ndim != 1 for p in parts) else np.concatenate(parts)
-
-
-def _same(_view: OpView, x: _Ints) -> _Ints:
-    return x
 
 
 def _reduced(function: Callable[..., object]) -> _Rule:
@@ -137,10 +116,6 @@ def _slice(_view: OpView, x: _Ints, *parts: _Ints) -> _Ints | None:
     return x[begin : None if size == -1 else begin + size] if begin >= 0 else None
 
 
-def _reverse(_view: OpView, x: _Ints) -> _Ints | None:
-    return x[::-1] if x.ndim == 1 else None
-
-
 def _tile(view: OpView, *parts: _Ints) -> _Ints | None:
     if len(parts) != 2 or parts[0].ndim != 1 or not parts[0].size:
         return None
@@ -151,10 +126,6 @@ def _broadcast_shape(_view: OpView, *parts: _Ints) -> _Ints | None:
     if any(p.ndim != 1 or (p.size and p.min() < 0) for p in parts):
         return None
     return np.array(np.broadcast_shapes(*(tuple(int(n) for n in p) for p in parts)), np.int64)
-
-
-def _unpacked(_view: OpView, x: _Ints) -> list[_Ints] | None:
-    return list(x.reshape(-1, 1)) if x.ndim == 1 else None
 
 
 def _split(view: OpView, x: _Ints) -> list[_Ints] | None:
@@ -195,20 +166,24 @@ def _in_range(value: object) -> _Ints:
 # The rules, and the operands whose values they ask for; None: all.
 _RULES: dict[int, tuple[_Rule, Sequence[int] | None]] = {
     _B.SHAPE: (_shape, ()),
-    _B.RANK: (_rank, ()),
-    _B.ZEROS_LIKE: (_zeros, ()),
-    **dict.fromkeys((_B.CAST, _B.RESHAPE, _B.SQUEEZE, _B.EXPAND_DIMS), (_same, (0,))),
+    _B.RANK: (lambda view: np.asarray(len(view.input(0).shape), np.int64), ()),
+    _B.ZEROS_LIKE: (lambda view: np.zeros(view.output.elements, np.int64), ()),
+    **dict.fromkeys((_B.CAST, _B.RESHAPE, _B.SQUEEZE, _B.EXPAND_DIMS), (lambda _view, x: x, (0,))),
     _B.STRIDED_SLICE: (_strided_slice, (0,)),
-    _B.REVERSE_V2: (_reverse, (0,)),
-    _B.UNPACK: (_unpacked, (0,)),
+    _B.REVERSE_V2: (lambda _view, x: x[::-1] if x.ndim == 1 else None, (0,)),
+    _B.UNPACK: (lambda _view, x: list(x.reshape(-1, 1)) if x.ndim == 1 else None, (0,)),
     _B.SPLIT: (_split, (1,)),
     _B.SPLIT_V: (_split_v, (0,)),
     _B.REDUCE_PROD: (_reduced(np.prod), (0, 1)),
     _B.REDUCE_MAX: (_reduced(np.max), (0, 1)),
     _B.REDUCE_MIN: (_reduced(np.min), (0, 1)),
     _B.SUM: (_reduced(np.sum), (0, 1)),
-    _B.PACK: (_pack, None),
-    _B.CONCATENATION: (_concatenation, None),
+    # of scalars, which is what shapes are made of, and of vectors
+    _B.PACK: (lambda _view, *parts: None if any(p.ndim for p in parts) else np.stack(parts), None),
+    _B.CONCATENATION: (
+        lambda _view, *parts: None if any(p.ndim != 1 for p in parts) else np.concatenate(parts),
+        None,
+    ),
     _B.FILL: (_fill, None),
     _B.RANGE: (_range, None),
     _B.GATHER: (_gather, None),

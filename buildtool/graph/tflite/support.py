@@ -1,67 +1,96 @@
-"""TFLite's built-in operators by the data type of their activations: read, or why not.
+"""TFLite's built-in operators: which are read, with which types of activations, and why the others are not.
 
-A data type is a line of `TYPES`; the tables behind it are the reader's own. Run as a program,
-it prints docs/operators.md.
+A data type is a line of `TYPES`. Run as a program, this prints docs/operators.md.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from buildtool.graph.tflite import operators
+from buildtool.graph.ops import DEFS
+from buildtool.graph.ops.types import Int16, OpDef, Spelling
 from buildtool.graph.tflite.flat import BUILTIN_NAMES
 from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import DType
 
+_B = tflite.BuiltinOperator
 _NO_KERNEL = "no kernel here"
 
+# The operators that are read, by their codes.
+SPELLINGS: dict[int, tuple[OpDef, Spelling]] = {
+    getattr(_B, spelling.name): (found, spelling) for found in DEFS.values() for spelling in found.read
+}
+# Operators that are read with int16 activations (16x8 quantisation), too.
+INT16 = frozenset(code for code, (_, spelling) in SPELLINGS.items() if spelling.int16 is Int16.READ)
+# Element-wise operators whose int8 form LiteRT's reference kernels lack, or compute otherwise than they say.
+NO_INT8: dict[int, str] = {
+    _B.SQUARE: "LiteRT's kernel takes no int8; use MUL of a tensor by itself",
+    _B.ADD_N: "LiteRT's kernel takes no int8; use ADD of two tensors at a time",
+    _B.POW: "LiteRT's kernel takes no int8; use MUL for a square, SQRT for a root",
+    _B.FLOOR: "LiteRT's kernel takes no int8",
+    _B.CEIL: "LiteRT's kernel takes no int8",
+    _B.ROUND: "LiteRT's kernel takes no int8",
+    _B.SIN: "LiteRT's kernel takes no int8",
+    _B.COS: "LiteRT's kernel takes no int8",
+    _B.SIGN: "LiteRT's kernel takes no int8",
+    _B.ZEROS_LIKE: "LiteRT's kernel takes no int8",
+    _B.CUMSUM: "LiteRT's kernel takes no int8",
+    _B.SUM: "LiteRT's reference kernel takes the bytes for uint8; use MEAN, the scale divided by the count",
+    _B.SHAPE: "it gives integers, which are folded where a parameter reads them",
+    _B.RANK: "it gives integers, which are folded where a parameter reads them",
+    _B.RANGE: "it takes integers, and is folded where a parameter reads it",
+    _B.BROADCAST_ARGS: "it takes integers, and is folded where a parameter reads it",
+}
+# Operators that run another subgraph.
+CONTROL_FLOW = frozenset(
+    {_B.CALL, _B.IF, _B.WHILE, _B.STABLEHLO_WHILE, _B.STABLEHLO_REDUCE, _B.STABLEHLO_SORT}
+)
+# Operators that name, initialise, read and assign variables, which become states (see `variables`).
+VARIABLES = frozenset({_B.VAR_HANDLE, _B.READ_VARIABLE, _B.ASSIGN_VARIABLE, _B.CALL_ONCE})
+# Operators that keep state between two runs, and are not read.
+STATEFUL = frozenset(
+    {
+        _B.LSTM,
+        _B.RNN,
+        _B.UNIDIRECTIONAL_SEQUENCE_RNN,
+        _B.BIDIRECTIONAL_SEQUENCE_RNN,
+        _B.BIDIRECTIONAL_SEQUENCE_LSTM,
+    }
+)
 
-@dataclass(frozen=True)
-class Support:
-    """An operator; `refused`: by data type why it is not read, "" where it is."""
 
-    name: str
-    refused: dict[str, str]
-
-
-def table() -> tuple[Support, ...]:
-    """Every built-in operator of TFLite's schema, by name."""
+def table() -> dict[str, dict[str, str]]:
+    """Every built-in operator of the schema, by name: by data type why it is not read, "" where it is."""
     named = sorted((name, code) for code, name in BUILTIN_NAMES.items())
-    return tuple(
-        Support(name, {str(dtype): reason(code) for dtype, reason in TYPES.items()}) for name, code in named
-    )
+    return {name: {str(dtype): reason(code) for dtype, reason in TYPES.items()} for name, code in named}
 
 
 def _int8(code: int) -> str:
     """Why an operator is not read; "" where it is."""
-    if code in operators.SPELLINGS or code in operators.VARIABLES:
+    if code in SPELLINGS or code in VARIABLES:
         return ""
-    if code in operators.CONTROL_FLOW:
+    if code in CONTROL_FLOW:
         return "it runs another subgraph"
-    if code == tflite.BuiltinOperator.CUSTOM:
+    if code == _B.CUSTOM:
         return "its arithmetic is not LiteRT's"
-    return operators.NO_INT8.get(code, _NO_KERNEL)
+    return NO_INT8.get(code, _NO_KERNEL)
 
 
 def _uint8(code: int) -> str:
-    if code in operators.VARIABLES:
+    if code in VARIABLES:
         return "state is of int8 or int16"
-    return _int8(code) or operators.SPELLINGS[code][0].no_uint8
+    return _int8(code) or SPELLINGS[code][0].no_uint8
 
 
 def _int16(code: int) -> str:
-    return _int8(code) or (
-        "" if code in (operators.INT16 | operators.VARIABLES) else operators.NO_INT16.get(code, _NO_KERNEL)
-    )
+    if code in INT16 | VARIABLES:
+        return ""
+    lacks = code in SPELLINGS and SPELLINGS[code][1].int16 is Int16.NOT_IN_LITERT
+    return _int8(code) or ("LiteRT's kernel takes no int16" if lacks else _NO_KERNEL)
 
 
-TYPES: dict[DType, Callable[[int], str]] = {
-    DType.INT8: _int8,
-    DType.UINT8: _uint8,
-    DType.INT16: _int16,
-}
+TYPES: dict[DType, Callable[[int], str]] = {DType.INT8: _int8, DType.UINT8: _uint8, DType.INT16: _int16}
 
 _HEAD = """\
 # TFLite's operators: which are read
@@ -82,14 +111,14 @@ the same to the bit. Float networks are refused as a whole. Integer operators on
 def page() -> str:
     """The page in Markdown: every built-in operator of the schema, read or refused with the reason."""
     titles = ["operator", *map(str, TYPES)]
-    lines = [titles, ["---"] * len(titles), *map(_row, table())]
+    lines = [titles, ["---"] * len(titles), *(_row(*row) for row in table().items())]
     return _HEAD + "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _row(operator: Support) -> list[str]:
+def _row(name: str, refused: dict[str, str]) -> list[str]:
     """An operator's cells; a reason that an earlier type has stands once."""
-    cells, seen = [operator.name], {""}
-    for reason in operator.refused.values():
+    cells, seen = [name], {""}
+    for reason in refused.values():
         cells.append("read" if not reason else "refused" if reason in seen else f"refused: {reason}")
         seen.add(reason)
     return cells

@@ -7,6 +7,7 @@ behind each input, and one before each output.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -32,7 +33,6 @@ from buildtool.graph.types import (
     OpKind,
     Pad,
     PadAttrs,
-    PadMode,
     PoolAsUint8,
     PoolAttrs,
     Quantization,
@@ -77,7 +77,8 @@ class Shifted:
         """Makes `ops` of uint8 tensors out of `ops`; UnsupportedError for what has no such form."""
         self._given = {t: tensor for t, tensor in enumerate(self.tensors) if tensor.dtype == DType.UINT8}
         edges = self._given.keys() & {*inputs, *outputs}
-        read = {t for op in ops for t in op.inputs[:1] + op.inputs[1 + _is_filtered(op) :]}
+        filtered = ConvAttrs | FullyConnectedAttrs  # their second operand is a filter
+        read = {t for op in ops for t in op.inputs[:1] + op.inputs[1 + isinstance(op.attrs, filtered) :]}
         made = {t for op in ops for t in op.outputs}
         for t, tensor in self._given.items():
             if t in edges:
@@ -107,13 +108,12 @@ class Shifted:
         attrs = op.attrs
         if isinstance(attrs, ConvAttrs | FullyConnectedAttrs):
             inputs, attrs = self._filtered(op, inputs, attrs)
-        elif (isinstance(attrs, PadAttrs) and attrs.mode is PadMode.CONSTANT) or isinstance(
-            attrs, BatchBlockAttrs
-        ):
+        elif isinstance(attrs, PadAttrs | BatchBlockAttrs) and op.kind is not OpKind.MIRROR_PAD:
             attrs = replace(attrs, value=attrs.value - SHIFT)
         elif op.kind is OpKind.AVERAGE_POOL_2D:
             assert isinstance(attrs, PoolAttrs)
-            attrs = _as(attrs, PoolAsUint8) if _has_ties(attrs) else attrs
+            if math.prod(attrs.kernel) % 2 == 0 or attrs.pad != Pad():  # an average may lie half-way
+                attrs = _as(attrs, PoolAsUint8)
         elif op.kind is OpKind.CONCATENATION:
             inputs = tuple(self._rescaled(t, outputs[0]) for t in inputs)
         self.ops.append(replace(op, inputs=inputs, outputs=outputs, attrs=attrs))
@@ -189,16 +189,6 @@ def _shifted(tensor: Tensor) -> Tensor:
     return replace(tensor, dtype=DType.INT8, quant=quant, data=data)
 
 
-def _is_filtered(op: Op) -> bool:
-    """Whether the second operand is a filter."""
-    return isinstance(op.attrs, ConvAttrs | FullyConnectedAttrs)
-
-
 def _frozen(data: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
     data.setflags(write=False)
     return data
-
-
-def _has_ties(attrs: PoolAttrs) -> bool:
-    """Whether an average of whole numbers may lie half-way between two: of an even number of pixels."""
-    return attrs.kernel[0] * attrs.kernel[1] % 2 == 0 or attrs.pad != Pad()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from buildtool.base.errors import UnsupportedError
+from buildtool.graph.geometry import attributes
 from buildtool.graph.ops import STATEFUL
 from buildtool.graph.tflite.fileops import FileOp, Lowering, OptionValue, Variable
-from buildtool.graph.types import DType, Graph, Op, OpKind, Tensor
+from buildtool.graph.types import AxisAttrs, DType, Graph, Op, OpKind, Tensor
 
 
 def marked(graph: Graph) -> frozenset[int]:
@@ -81,13 +82,11 @@ def check_assignment(low: Lowering, op: Op) -> None:
 
 def write_shift(low: Lowering, op: Op) -> FileOp:
     """SHIFT: a SLICE of the old value's end, and a CONCATENATION."""
-    axis = op.attrs.axis  # type: ignore[attr-defined]
+    axis = attributes(op, AxisAttrs).axis
     old, new = (low.graph.tensors[t] for t in op.inputs)
     begin_at = [new.shape[axis] if d == axis else 0 for d in range(len(old.shape))]
     extent = [n - at for n, at in zip(old.shape, begin_at, strict=True)]
-    name = f"{low.graph.tensors[op.outputs[0]].name}/tail"
-    low.tensors.append(replace(old, name=name, shape=tuple(extent), data=None, source=None))
-    tail = len(low.tensors) - 1
+    tail = low.tensor(op, "tail", extent, old)
     inputs = (op.inputs[0], low.parameter(op, "begin", begin_at), low.parameter(op, "size", extent))
     low.ops.append(FileOp("SLICE", 2, inputs, (tail,), "SliceOptions"))
     options: dict[str, OptionValue] = {"Axis": axis}

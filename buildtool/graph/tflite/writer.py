@@ -40,15 +40,13 @@ def write_model(graph: Graph) -> bytes:
     low = _lowered(graph)
     size = sum(t.size for t in low.tensors if t.is_constant)
     builder = flatbuffers.Builder(size + 256 * (len(low.tensors) + len(low.ops)) + 1024)
-    parts = [_Part(graph.name, low.tensors, low.ops, graph.inputs, graph.outputs, low.variable)]
     handles = frozenset(variable.handle for variable in low.variables.values())
+    parts = [_Part(graph.name, low.tensors, low.ops, graph.inputs, graph.outputs, low.variable, handles)]
     parts += [_initialising(low)] if low.variables else []
     buffers, buffer_of = _buffers(builder, [t for part in parts for t in part.tensors])
     codes = sorted({(_code(op), op.version) for part in parts for op in part.ops})
-    subgraphs, numbers = [], iter(buffer_of)
-    for part in parts:
-        named = handles if part is parts[0] else frozenset(range(0, len(part.tensors), 2))
-        subgraphs.append(_subgraph(builder, part, codes, numbers, named))
+    numbers = iter(buffer_of)
+    subgraphs = [_subgraph(builder, part, codes, numbers) for part in parts]
     model = _table(
         builder,
         "Model",
@@ -78,11 +76,8 @@ def _lowered(graph: Graph) -> Lowering:
 def _file_op(low: Lowering, op: Op) -> FileOp:
     written = DEFS[op.kind].written
     if written is None:
-        raise UnsupportedError(
-            f"{op.kind} has no form in .tflite",
-            operator=op.place,
-            hint="write the network before its rewrite",
-        )
+        text = f"{op.kind} has no form in .tflite"
+        raise UnsupportedError(text, operator=op.place, hint="write the network before its rewrite")
     if isinstance(written, Plain):
         options = {name: getattr(op.attrs, attribute) for name, attribute in written.fields.items()}
         parameters = [low.parameter(op, r, getattr(op.attrs, name)) for r, name in written.parameters.items()]
@@ -94,7 +89,7 @@ def _file_op(low: Lowering, op: Op) -> FileOp:
 
 @dataclass(frozen=True)
 class _Part:
-    """A subgraph; `variable`: tensors that are marked so."""
+    """A subgraph; `variable`: tensors that are marked so; `handles`: tensors that name variables."""
 
     name: str
     tensors: Sequence[Tensor]
@@ -102,6 +97,7 @@ class _Part:
     inputs: Sequence[int] = ()
     outputs: Sequence[int] = ()
     variable: frozenset[int] = frozenset()
+    handles: frozenset[int] = frozenset()
 
 
 def _initialising(low: Lowering) -> _Part:
@@ -112,19 +108,15 @@ def _initialising(low: Lowering) -> _Part:
         tensors += [low.tensors[variable.handle], variable.initial]
         ops.append(write_var_handle(variable.name, len(tensors) - 2))
         ops.append(write_assign(len(tensors) - 2, len(tensors) - 1))
-    return _Part("NoOp", tensors, ops)
+    return _Part("NoOp", tensors, ops, handles=frozenset(range(0, len(tensors), 2)))
 
 
 def _subgraph(
-    builder: flatbuffers.Builder,
-    part: _Part,
-    codes: Sequence[tuple[int, int]],
-    buffers: Iterator[int],
-    handles: frozenset[int],
+    builder: flatbuffers.Builder, part: _Part, codes: Sequence[tuple[int, int]], buffers: Iterator[int]
 ) -> int:
-    """A subgraph; `buffers`: those of its tensors come next; `handles`: tensors that name variables."""
+    """A subgraph; `buffers`: those of its tensors come next."""
     tensors = [
-        _tensor(builder, t, next(buffers), i in part.variable, i in handles)
+        _tensor(builder, t, next(buffers), i in part.variable, i in part.handles)
         for i, t in enumerate(part.tensors)
     ]
     operators = [_operator(builder, op, codes.index((_code(op), op.version))) for op in part.ops]

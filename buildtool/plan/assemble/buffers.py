@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 
 from buildtool.graph.liveness import state_of
-from buildtool.graph.types import Graph
-from buildtool.plan.assemble.lives import Lives
+from buildtool.graph.types import Graph, of_graph
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.receptive import accumulates
 from buildtool.plan.schedule.rings import LineBuffer, accumulator_bytes, rings
@@ -16,7 +15,6 @@ from buildtool.plan.types import Buffer, BufferKind
 
 def tensor_buffers(
     timeline: Timeline,
-    lives: Lives,
     windows: Collection[int],
     found_rings: Iterable[LineBuffer] | None = None,
 ) -> list[Buffer]:
@@ -32,9 +30,9 @@ def tensor_buffers(
     found = []
     for shared in timeline.ranges:
         root = shared.tensors[0]
-        if root in windows or root in elsewhere or root not in lives.tensors:
+        if root in windows or root in elsewhere or root not in timeline.tensor_lives:
             continue
-        life, ring = lives.tensors[root], in_rings.get(root)
+        life, ring = timeline.tensor_lives[root], in_rings.get(root)
         kind, size = (BufferKind.RING, ring.size) if ring else (BufferKind.TENSOR, shared.size)
         rows, columns = (ring.rows, ring.columns) if ring else (0, 0)
         found.append(
@@ -60,15 +58,9 @@ def state_bytes(graph: Graph, alignment: int) -> int:
     return sum(round_up(graph.tensors[state.before].size, alignment) for state in graph.states)
 
 
+@of_graph
 def _names(graph: Graph) -> dict[int, str]:
     """Names of what is fed or computed, by place alone: a plan does not change with tensors' names."""
-    if "buffer names" not in graph.facts:
-        graph.facts["buffer names"] = _made_names(graph)
-    names: dict[int, str] = graph.facts["buffer names"]
-    return names
-
-
-def _made_names(graph: Graph) -> dict[int, str]:
     names = {t: f"input {i}" for i, t in enumerate(graph.inputs)}
     for position, op in enumerate(graph.ops):
         for i, t in enumerate(op.outputs):
@@ -76,12 +68,12 @@ def _made_names(graph: Graph) -> dict[int, str]:
     return names
 
 
-def accumulators(timeline: Timeline, lives: Lives) -> Iterator[Buffer]:
+def accumulators(timeline: Timeline) -> Iterator[Buffer]:
     """The sums of each global pooling in a streamed region."""
     graph = timeline.graph
     for region in timeline.regions:
         for position in region.ops if region.is_streamed else ():
             if accumulates(graph, graph.ops[position]):
-                life, size = lives.ops[position], accumulator_bytes(graph, position)
+                life, size = timeline.lives[position], accumulator_bytes(graph, position)
                 name = f"operator {position} sums"
                 yield Buffer(BufferKind.ACCUMULATOR, name, (), size, life.first, life.last, op=position)

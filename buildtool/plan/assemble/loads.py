@@ -3,8 +3,8 @@
 Constants of a region are there before it begins, where there is room for all of them. Those of an operator
 that runs alone may come in slices of its output channels, each of which it computes over its whole output,
 straight to where the channels belong. Those of a streamed region's groups may take turns in the same
-memory, or lie on dead rows of the region's input (see `behind`). Where there is room, they come while regions
-before compute (see `ahead`), and a slice while the one before it is used.
+memory, or lie on dead rows of the region's input. Where there is room, they come while regions before
+compute, and a slice while the one before it is used (see `arrivals`).
 """
 
 from __future__ import annotations
@@ -21,11 +21,9 @@ from buildtool.base.errors import TargetError
 from buildtool.base.session import Session
 from buildtool.base.work import Work
 from buildtool.graph.types import Graph
-from buildtool.plan.assemble import behind
-from buildtool.plan.assemble.ahead import FARTHEST, Demand, begins
-from buildtool.plan.assemble.arrivals import Arrivals
+from buildtool.plan.assemble.arrivals import FARTHEST, Arrivals, Demand, Room, begins
+from buildtool.plan.assemble.arrivals import room as room_of
 from buildtool.plan.assemble.assemble import assemble, region_bounds
-from buildtool.plan.assemble.behind import Room
 from buildtool.plan.assemble.constants import HEAD, Constants, Way
 from buildtool.plan.assemble.regionfacts import RegionFacts, Regions
 from buildtool.plan.assemble.workspace import with_turns
@@ -73,32 +71,9 @@ def _lasting(ways: Mapping[int, Way]) -> int:
     return sum(round_up(way.bytes, HEAD) for way in ways.values() if way.lasting)
 
 
-def with_loads(
-    plan: Plan,
-    graph: Graph,
-    target: Target,
-    kernels: Sequence[KernelVariant | None],
-    constants: Mapping[int, Constants],
-    limit: float,
-    in_place: str,
-    *,
-    enough: float = 0,
-    session: Session | None = None,
-) -> Plan:
-    """`plan` with all `constants` (by operator) in the arena, within `limit` bytes if that can be.
-
-    Of what fits, what takes the least time: whole blocks before slices, and as early as possible. Where
-    nothing fits, the arena is as low as is found. `enough`: bytes of the arena below which no tensor is
-    moved (see `assemble`).
-    """
-    timeline = Timeline.of(graph, plan.regions, plan.image, session)
-    loading = Loading(timeline, target, tuple(kernels), constants, in_place, plan.strategy, session)
-    return loading.plan(limit, enough)
-
-
 @dataclass(frozen=True)
 class Loading:
-    """How constants come into the arena of a timeline's regions."""
+    """How constants (by operator) come into the arena of a timeline's regions."""
 
     timeline: Timeline
     target: Target
@@ -166,10 +141,11 @@ class Loading:
         return max(found, default=0)
 
     def plan(self, limit: float, enough: float, attempts: int = ATTEMPTS) -> Plan:
-        """The plan within `limit` bytes, or the lowest that is found.
+        """The plan with all constants in the arena, within `limit` bytes, or the lowest that is found.
 
-        What is chosen needs no more in any region than is asked for. Where the regions' buffers do not fit
-        together within that, less is asked for, `attempts` times in all.
+        Of what fits, what takes the least time: whole blocks before slices, and as early as possible. What is
+        chosen needs no more in any region than is asked for. Where the regions' buffers do not fit together
+        within that, less is asked for, `attempts` times in all. `enough`: see `assemble`.
         """
         asked = goal = max(limit, self.least)
         best: Plan | None = None
@@ -260,7 +236,7 @@ class Loading:
 
     def _room(self, index: int) -> Room | None:
         if index not in self._rooms:
-            self._rooms[index] = behind.room(self.timeline, index, self._facts[index].overlaps)
+            self._rooms[index] = room_of(self.timeline, index, self._facts[index].overlaps)
         return self._rooms[index]
 
     @cached_property

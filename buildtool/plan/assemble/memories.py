@@ -12,16 +12,15 @@ from dataclasses import replace
 from buildtool.base.session import Session
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.assemble import contents
-from buildtool.plan.assemble.lives import Lives
+from buildtool.plan.assemble.moves import in_order
 from buildtool.plan.assemble.regionfacts import Regions
-from buildtool.plan.assemble.ticks import Ticks
-from buildtool.plan.assemble.workspace import Piece
+from buildtool.plan.assemble.workspace import Piece, Ticks
+from buildtool.plan.place.arena import arena_problem
 from buildtool.plan.place.bounds import bound
-from buildtool.plan.place.problem import arena_problem
 from buildtool.plan.place.spread import Spread, spread
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.schedule.traffic import Traffic, traffic
-from buildtool.plan.types import Buffer, BufferKind, Move, Overlap, Plan, changed
+from buildtool.plan.types import Buffer, BufferKind, Overlap, Plan, changed
 from buildtool.target.types import Target
 
 
@@ -50,11 +49,11 @@ def over_two(
     kernels = target.named(plan.kernels)
     timeline = Timeline.of(graph, plan.regions, plan.image, session)
     regions = Regions.of(graph, kernels, target, plan.image, in_place, session)
-    alive, facts, buffers, permitted = contents(timeline, regions)
+    facts, buffers, permitted = contents(timeline, regions)
     spaces = [known.workspace for known in facts]
     ticks, pieces = Ticks(timeline, spaces), [piece for space in spaces for piece in space.pieces]
     if moving:
-        inside = sum(len(piece.buffers(0, alive)) for piece in pieces)
+        inside = sum(len(piece.buffers(0, timeline)) for piece in pieces)
         parts = list(plan.buffers[: len(plan.buffers) - inside])
         permitted = _of_parts(permitted, buffers, parts, timeline)
         buffers = parts
@@ -67,8 +66,8 @@ def over_two(
     found = spread(problem, list(zip(*prices, strict=True)), rooms)
     if found is None:
         return None
-    laid = _laid(found, buffers, pieces, alive, alignment)
-    moves = _in_order(plan.moves, laid) if moving else ()
+    laid = _laid(found, buffers, pieces, timeline, alignment)
+    moves = in_order(plan.moves, laid) if moving else ()
     if moves is None:
         return None
     saved = () if moving else [plan.buffers[move.source].size for move in plan.moves]
@@ -87,7 +86,7 @@ def over_two(
 
 
 def _laid(
-    found: Spread, buffers: Sequence[Buffer], pieces: Sequence[Piece], alive: Lives, alignment: int
+    found: Spread, buffers: Sequence[Buffer], pieces: Sequence[Piece], timeline: Timeline, alignment: int
 ) -> list[Buffer]:
     """The buffers where they lie, then what lies in the pieces."""
     second_at = max(alignment, found.heights[0])
@@ -95,7 +94,7 @@ def _laid(
     places = [offset + (second_at if second else 0) for offset, second in sides]
     laid = [changed(b, offset=at) for b, at in zip(buffers, places, strict=False)]
     for piece, at in zip(pieces, places[len(buffers) :], strict=True):
-        laid += piece.buffers(at, alive)
+        laid += piece.buffers(at, timeline)
     return laid
 
 
@@ -115,33 +114,6 @@ def _of_parts(
         if len(sources) == len(results) == 1:
             found.append(changed(o, input=sources[0], output=results[0]))
     return found
-
-
-def _in_order(moves: Sequence[Move], laid: Sequence[Buffer]) -> tuple[Move, ...] | None:
-    """Moves so that none writes over what a later one of the same moment reads; None for a circle of them."""
-    left, made = list(moves), list[Move]()
-    while left:
-        start = min(laid[move.target].first for move in left)
-        now = [move for move in left if laid[move.target].first == start]
-        free = next(
-            (
-                move
-                for move in now
-                if not any(
-                    _share(laid[move.target], laid[other.source]) for other in now if other is not move
-                )
-            ),
-            None,
-        )
-        if free is None:
-            return None
-        left.remove(free)
-        made.append(free)
-    return tuple(made)
-
-
-def _share(one: Buffer, other: Buffer) -> bool:
-    return one.offset < other.offset + other.size and other.offset < one.offset + one.size
 
 
 def in_one(plan: Plan, memory: int, alignment: int) -> Plan:
@@ -167,12 +139,11 @@ def _inside(used: Traffic, piece: Piece) -> int:
 
 def _used(permitted: Sequence[Overlap], laid: Sequence[Buffer], found: Spread) -> tuple[Overlap, ...]:
     """The overlaps that the placement makes use of; the buffers they name come first in `laid`."""
-    kept = []
-    for o in permitted:
-        source, result = laid[o.input], laid[o.output]
-        if _share(source, result) and found.second[o.input] == found.second[o.output]:
-            kept.append(o)
-    return tuple(kept)
+    return tuple(
+        o
+        for o in permitted
+        if laid[o.input].touches(laid[o.output]) and found.second[o.input] == found.second[o.output]
+    )
 
 
 def touched_bytes(

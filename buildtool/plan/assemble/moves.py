@@ -9,17 +9,18 @@ placed by itself; as few are made as that height needs.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
 
 from buildtool.base.errors import UnsupportedError
+from buildtool.base.remembered import remembered
 from buildtool.base.work import Work
 from buildtool.plan.assemble.placement import Placed, place
 from buildtool.plan.place import arena
+from buildtool.plan.place.arena import arena_problem
 from buildtool.plan.place.bounds import bound
-from buildtool.plan.place.problem import arena_problem
 from buildtool.plan.place.solver import decide
 from buildtool.plan.types import Buffer, Move, Overlap, changed
 
@@ -97,7 +98,6 @@ class _Problem:
         alive = list(accumulate(barred))
         self.times = [0, *(c for c in cuts if 0 < c < end and not alive[c]), end]
         self._items = arena_problem(buffers, (), alignment).items
-        self._singles: dict[tuple[int, int], dict[int, int] | None] = {}
         self._buffers = _Spans(self.times, [(b.first, b.last) for b in buffers])
         self._alive = [
             sum(buffers[i].size for i in held)
@@ -145,11 +145,10 @@ class _Problem:
         permissions = (arena.Permission(index[o.output], index[o.input], o.distance) for o in options)
         return _Stretch(tuple(inside), options, arena.Problem(tuple(items), tuple(permissions)))
 
+    @remembered
     def single(self, number: int, height: int) -> dict[int, int] | None:
         """Offsets within `height` from a cut to the next; None where none were found."""
-        if (number, height) not in self._singles:
-            self._singles[number, height] = _pinned(self, self.singles[number], height, {})
-        return self._singles[number, height]
+        return _pinned(self, self.singles[number], height, {})
 
     def placed(self, stretch: _Stretch) -> arena.Solution:
         """A stretch by itself, as low as found."""
@@ -401,12 +400,12 @@ def _parted(
             origin.append(i)
             if known is not None:
                 moved.append(Move(known, current[i]))
-        ordered = _in_order(moved, parts)
+        ordered = in_order(moved, parts)
         if ordered is None:
             return None
         moves += ordered
         named = (changed(o, input=current[o.input], output=current[o.output]) for o in stretch.options)
-        overlaps += [o for o in named if _share(parts[o.input], parts[o.output])]
+        overlaps += [o for o in named if parts[o.input].touches(parts[o.output])]
     order = sorted(range(len(parts)), key=lambda part: (origin[part], parts[part].first))
     top = max(part.offset + part.size for part in parts)
     at_last = {part: i for i, part in enumerate(order)}
@@ -424,25 +423,17 @@ def _parted(
     )
 
 
-def _in_order(moves: list[Move], parts: Sequence[Buffer]) -> list[Move] | None:
-    """The moves such that none writes over what another still has to read; None where they go round."""
-    left, ordered = list(moves), []
+def in_order(moves: Iterable[Move], parts: Sequence[Buffer]) -> tuple[Move, ...] | None:
+    """Moves so that none writes over what a later one of the same moment reads; None for a circle of them."""
+    left, ordered = sorted(moves, key=lambda move: parts[move.target].first), list[Move]()
     while left:
-        free = next(
-            (
-                m
-                for m in left
-                if not any(_share(parts[m.target], parts[o.source]) for o in left if o is not m)
-            ),
-            None,
-        )
-        if free is None:
+        now = [move for move in left if parts[move.target].first == parts[left[0].target].first]
+        for move in now:
+            target = parts[move.target]
+            if not any(target.touches(parts[other.source]) for other in now if other is not move):
+                break
+        else:
             return None
-        left.remove(free)
-        ordered.append(free)
-    return ordered
-
-
-def _share(a: Buffer, b: Buffer) -> bool:
-    """Whether two placed buffers have bytes in common."""
-    return a.offset < b.offset + b.size and b.offset < a.offset + a.size
+        left.remove(move)
+        ordered.append(move)
+    return tuple(ordered)

@@ -4,37 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from buildtool.base.modes import Image
 from buildtool.base.session import Session
-from buildtool.plan.assemble.lives import Lives
 from buildtool.plan.assemble.moves import Parted, place_in_parts
 from buildtool.plan.assemble.placement import Placed, look, place_quickly, searched
-from buildtool.plan.assemble.ticks import Ticks
-from buildtool.plan.assemble.workspace import Workspace
+from buildtool.plan.assemble.workspace import Ticks, Workspace
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Move, Overlap, changed
 
 MOST_PLACEMENTS = 512  # that a session keeps, of some kilobytes each
 MOST_BUFFERS = 1 << 13  # in all of them, but for the last two
-
-
-@dataclass(frozen=True)
-class Laid:
-    """A plan's buffers with their offsets; overlaps and moves name them by position.
-
-    `height`: bytes of the arena; `bound`: no placement of these buffers is lower.
-    """
-
-    buffers: tuple[Buffer, ...]
-    overlaps: tuple[Overlap, ...]
-    moves: tuple[Move, ...]
-    height: int
-    bound: int
 
 
 class _Key(tuple[Any, ...]):
@@ -50,7 +34,6 @@ class _Key(tuple[Any, ...]):
 
 def lay(
     timeline: Timeline,
-    lives: Lives,
     buffers: Sequence[Buffer],
     extra: Sequence[Buffer],
     workspaces: Sequence[Workspace],
@@ -58,9 +41,9 @@ def lay(
     alignment: int,
     enough: float,
     session: Session,
-) -> Laid:
+) -> tuple[Placed, tuple[Move, ...]]:
     """Everything as low as found: first `buffers` (in parts where they move), then windows and scratch, then
-    `extra`.
+    `extra`; and the moves, which name buffers by position, as overlaps do.
 
     `overlaps`: those that are permitted, by positions in `buffers`. `enough`: see `assemble`. The session
     keeps placements: limits are kept by asking for the same few plans again and again.
@@ -75,18 +58,9 @@ def lay(
     lived = [(ticks.lived(b, known[i], timed[i]), i) for b, i in pairs if i < len(known)]
     places = [b.offset for b, i in pairs if i >= len(known)]
     pieces = [piece for workspace in workspaces for piece in workspace.pieces]
-    inside = [b for piece, at in zip(pieces, places, strict=True) for b in piece.buffers(at, lives)]
-    return Laid(
-        (
-            *(b for b, i in lived if i < len(buffers)),
-            *inside,
-            *(b for b, i in lived if i >= len(buffers)),
-        ),
-        parted.placed.overlaps,
-        parted.moves,
-        parted.placed.height,
-        parted.placed.bound,
-    )
+    inside = [b for piece, at in zip(pieces, places, strict=True) for b in piece.buffers(at, timeline)]
+    first, last = [b for b, i in lived if i < len(buffers)], [b for b, i in lived if i >= len(buffers)]
+    return replace(parted.placed, buffers=(*first, *inside, *last)), parted.moves
 
 
 def _on_ground(

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.base.distinct import distinct
 from buildtool.graph.fusions import Fusion, fusions
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.types import Graph, Op
@@ -22,6 +21,8 @@ from buildtool.plan.schedule.schedule import Run, Steps
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Overlap, Region
 from buildtool.target.types import Contract, KernelVariant
+
+Ints = npt.NDArray[np.int64]
 
 
 class RegionOverlap(NamedTuple):
@@ -116,46 +117,41 @@ def _distance_of_rows(
     return distance(graph, op, operands[0], kernel.overlap)
 
 
-def region_distance(
-    graph: Graph, steps: Steps, source: int, result: int, ops: Iterable[int] | None = None
-) -> int | None:
+def region_distance(graph: Graph, steps: Steps, source: int, result: int, ops: Sequence[int]) -> int | None:
     """Least safe offset(source) - offset(result) in a region with these steps; None if it writes no rows.
 
     `source` stands for its aliases too: rows are those of the tensor that an operator reads. `ops`: the
-    region's operators, where they are known.
+    region's operators.
     """
-    roots = alias_roots(graph)
-    out_row = graph.tensors[result].row_bytes
-    read, first = (
-        [np.empty(0, np.int64)],
-        [np.empty(0, np.int64)],
-    )  # steps, and the first byte that each reads
-    written = np.empty(0, np.int64)  # steps
-    for position in distinct(steps[:, 0]).values.tolist() if ops is None else ops:
-        if position < 0:
-            continue  # deliveries of rows
-        op = graph.ops[position]
-        reads = [t for t in op.inputs if roots.get(t) == source]
-        if not reads and result not in op.outputs:
-            continue
-        mine = np.flatnonzero(steps[:, 0] == position)
-        for t in reads:
-            read.append(mine)
-            first.append(first_bytes(graph, op, t, steps[mine, 1]))
-        if result in op.outputs:
-            if accumulates(graph, op):
-                return None
-            written = mine
-    at = np.concatenate(read)
-    order = np.argsort(at, kind="stable")
-    needed = np.minimum.accumulate(np.concatenate(first)[order][::-1])[::-1]  # by this read or a later one
-    following = np.searchsorted(at[order], written)
+    makers = [position for position in ops if result in graph.ops[position].outputs]
+    if any(accumulates(graph, graph.ops[position]) for position in makers):
+        return None
+    at, needed = later_reads(graph, steps, source, ops)
+    written = np.flatnonzero(np.isin(steps[:, 0], makers))
+    following = np.searchsorted(at, written)
     matters = following < len(needed)
-    apart = steps[written[matters], 2].astype(np.int64) * out_row - needed[following[matters]]
+    rows = steps[written[matters], 2].astype(np.int64)
+    apart = rows * graph.tensors[result].row_bytes - needed[following[matters]]
     return max(0, int(apart.max(initial=0)))
 
 
-def first_bytes(graph: Graph, op: Op, tensor: int, y0: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+def later_reads(graph: Graph, steps: Steps, source: int, ops: Sequence[int]) -> tuple[Ints, Ints]:
+    """The steps that read a tensor (by its root), and the first byte of it that is read then or later."""
+    roots = alias_roots(graph)
+    at, first = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for position in ops:
+        op = graph.ops[position]
+        for t in op.inputs:
+            if roots.get(t) == source:
+                mine = np.flatnonzero(steps[:, 0] == position)
+                at.append(mine)
+                first.append(first_bytes(graph, op, t, steps[mine, 1]))
+    reads = np.concatenate(at)
+    order = np.argsort(reads, kind="stable")
+    return reads[order], np.minimum.accumulate(np.concatenate(first)[order][::-1])[::-1]
+
+
+def first_bytes(graph: Graph, op: Op, tensor: int, y0: npt.NDArray[np.int32]) -> Ints:
     """Where in `tensor` the steps of an operator that begin with rows `y0` begin to read."""
     row = graph.tensors[tensor].row_bytes
     if accumulates(graph, op):

@@ -9,8 +9,8 @@ from itertools import accumulate
 from buildtool.base.errors import UnsupportedError
 from buildtool.base.work import Work
 from buildtool.plan.place import arena, greedy
+from buildtool.plan.place.arena import arena_problem
 from buildtool.plan.place.bounds import bound
-from buildtool.plan.place.problem import arena_problem
 from buildtool.plan.place.solver import Status, decide, improve
 from buildtool.plan.types import Buffer, Overlap, changed
 
@@ -88,7 +88,7 @@ def _placed(
     buffers: Sequence[Buffer], offered: Sequence[Overlap], solution: arena.Solution, least: int
 ) -> Placed:
     placed = tuple(changed(b, offset=o) for b, o in zip(buffers, solution.offsets, strict=True))
-    used = tuple(o for o in offered if _touch(placed[o.input], placed[o.output]))
+    used = tuple(o for o in offered if placed[o.input].touches(placed[o.output]))
     return Placed(placed, used, solution.height, least)
 
 
@@ -137,8 +137,3 @@ def _needed(
         change[b.last + 1] -= arena.round_up(b.size, alignment)
     live = list(accumulate(change))
     return tuple(o for o in offered if live[buffers[o.input].last] > height)
-
-
-def _touch(a: Buffer, b: Buffer) -> bool:
-    """Whether two placed buffers share bytes."""
-    return a.offset < b.offset + b.size and b.offset < a.offset + a.size

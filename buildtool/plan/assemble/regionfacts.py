@@ -14,7 +14,6 @@ from buildtool.base.modes import Image, InPlace
 from buildtool.base.session import Session
 from buildtool.base.store.recent import Recent
 from buildtool.graph.liveness import alias_roots, live_ranges, state_of
-from buildtool.graph.macs import pixel_macs
 from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.overlaps import RegionOverlap, of_region
@@ -22,7 +21,7 @@ from buildtool.plan.assemble.workspace import Workspace, workspace
 from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.overlap import permitted
 from buildtool.plan.schedule.rings import LineBuffer, rings
-from buildtool.plan.schedule.schedule import Run
+from buildtool.plan.schedule.schedule import Run, executed_macs
 from buildtool.plan.types import Overlap, Region
 from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target
@@ -117,9 +116,8 @@ class Regions:
         return found
 
     def _facts(self, run: Run) -> RegionFacts:
-        graph, activities, alignment = self.graph, run.activities, self.target.board.alignment
-        columns = {op: activity.columns for op, activity in activities.items()}
-        work = (pixel_macs(graph, graph.ops[op], a.pixels) for op, a in activities.items() if op >= 0)
+        graph, alignment = self.graph, self.target.board.alignment
+        columns = {op: activity.columns for op, activity in run.activities.items()}
         space = workspace(graph, run.region, self.kernels, alignment, self.in_place, columns)
         in_rings = tuple(rings(graph, run))
         kept = {line_buffer.tensor for line_buffer in (*space.windows, *in_rings)}
@@ -127,7 +125,7 @@ class Regions:
         return RegionFacts(
             space,
             in_rings,
-            sum(work),
+            executed_macs(graph, run),
             self.model.region(run.region, self.image),
             tuple(of_region(graph, run, self.kernels, self.last_reads, kept)) if by_rows else (),
         )

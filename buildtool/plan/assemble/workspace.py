@@ -8,18 +8,19 @@ come with every turn of a group are there in all of its slots.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 
 from buildtool.base.modes import InPlace
 from buildtool.graph.types import Graph
-from buildtool.plan.assemble.lives import Lives
 from buildtool.plan.place import arena, greedy
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.inner import columns_per_call
 from buildtool.plan.schedule.rings import LineBuffer, windows
-from buildtool.plan.schedule.timeline import Life
+from buildtool.plan.schedule.timeline import Life, Timeline
 from buildtool.plan.types import Buffer, BufferKind, Group, Region, Scheme, changed
 from buildtool.target import catalogue
 from buildtool.target.types import Contract, KernelVariant
@@ -62,13 +63,13 @@ class Piece:
             *(Buffer(BufferKind.SCRATCH, name, (), n, 0, 0, at, op=op) for name, op, n, at in used),
         )
 
-    def buffers(self, base: int, lives: Lives) -> list[Buffer]:
+    def buffers(self, base: int, timeline: Timeline) -> list[Buffer]:
         """What lies in it, once the piece lies at `base`."""
         found = []
         for b in self._inside:
-            life = lives.tensors[b.tensors[0]] if b.tensors else lives.ops[b.op]
+            life = timeline.tensor_lives[b.tensors[0]] if b.tensors else timeline.lives[b.op]
             if self.constants >= 0:
-                together = [lives.ops[op] for op in self.group]
+                together = [timeline.lives[op] for op in self.group]
                 life = Life(min(one.first for one in together), max(one.last for one in together))
             found.append(changed(b, first=life.first, last=life.last, offset=base + b.offset))
         return found
@@ -200,3 +201,40 @@ def _strip(
                 found.append(arena.Permission(i, j, 0))
     solution = greedy.solve(arena.Problem(tuple(items), tuple(found)))
     return round_up(solution.height, alignment), list(solution.offsets)
+
+
+class Ticks:
+    """Time as placing sees it: fewer moments than steps, and the groups of a region side by side in it.
+
+    Every region takes as many ticks as its workspace has slots. What is touched in a region is there from
+    its first tick to its last, the pieces of its workspace only in their own slots: groups take turns over
+    and over, but one turn of each is as good as all.
+    """
+
+    def __init__(self, timeline: Timeline, workspaces: Sequence[Workspace]) -> None:
+        self._timeline, self._workspaces = timeline, workspaces
+        self.starts = [0, *accumulate(w.slots for w in workspaces)]  # region -> its first tick
+
+    def timed(self, buffer: Buffer) -> Buffer:
+        """The buffer with its life in ticks."""
+        if not self._workspaces:
+            return buffer  # of a network of aliases
+        first, last = (self._timeline.region_at(step) for step in (buffer.first, buffer.last))
+        return changed(buffer, first=self.starts[first], last=self.starts[last + 1] - 1)
+
+    def pieces(self) -> list[Buffer]:
+        """All pieces of the workspaces, their lives in ticks."""
+        return [
+            changed(piece.buffer, first=start + piece.first, last=start + piece.last)
+            for start, workspace in zip(self.starts, self._workspaces, strict=False)
+            for piece in workspace.pieces
+        ]
+
+    def lived(self, part: Buffer, whole: Buffer, timed: Buffer) -> Buffer:
+        """A part of a buffer with its life in steps; all of the buffer, its life in steps and in ticks."""
+        first, last = whole.first, whole.last
+        if part.first != timed.first:
+            first = self._timeline.starts[bisect_right(self.starts, part.first) - 1]
+        if part.last != timed.last:
+            last = self._timeline.starts[bisect_right(self.starts, part.last)] - 1
+        return changed(part, first=first, last=last)

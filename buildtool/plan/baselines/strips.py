@@ -26,7 +26,6 @@ from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.overlaps import region_distance
-from buildtool.plan.assemble.totals import executed_macs
 from buildtool.plan.assemble.workspace import workspace
 from buildtool.plan.baselines.chains import Part, front
 from buildtool.plan.place.arena import round_up
@@ -34,7 +33,7 @@ from buildtool.plan.schedule.inner import objection
 from buildtool.plan.schedule.overlap import permitted
 from buildtool.plan.schedule.receptive import accumulates, rows
 from buildtool.plan.schedule.rings import windows
-from buildtool.plan.schedule.schedule import Run, run
+from buildtool.plan.schedule.schedule import Run, executed_macs, run
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Group, Plan, Region, Scheme
 from buildtool.target import catalogue
@@ -248,7 +247,7 @@ class _Search:
         graph, ops = self.graph, self.elements[first:end]
         region = Region((strip_group(ops, strip_rows),))
         found = run(region, graph)
-        macs = sum(executed_macs(graph, found.steps).values())
+        macs = executed_macs(graph, found)
         if macs > MOST_REPETITION * sum(op_macs(graph, graph.ops[p]) for p in ops):
             return None
         inner = {k.tensor for k in windows(graph, region.groups[0])}
@@ -266,7 +265,7 @@ class _Search:
         dies = any(r.tensors[0] == source and r.last in ops and not r.is_output for r in live)
         if self.in_place != InPlace.ROWS or not dies:
             return 0
-        distance = region_distance(graph, found.steps, source, result)
+        distance = region_distance(graph, found.steps, source, result, ops)
         return 0 if distance is None else max(0, graph.tensors[result].size - distance)
 
     def named(self, part: Part) -> Segment:

@@ -21,7 +21,7 @@ here, `overlap` and `assemble.overlaps` there), ring and window sizes, or offset
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from buildtool.base.errors import PlanError, TargetError
 from buildtool.base.modes import Image
@@ -38,8 +38,8 @@ from buildtool.plan.check.loads import check_loads
 from buildtool.plan.check.reads import sums_up
 from buildtool.plan.check.replay import replay
 from buildtool.plan.check.states import arena_groups, check_states
+from buildtool.plan.place.arena import arena_problem
 from buildtool.plan.place.bounds import bound
-from buildtool.plan.place.problem import arena_problem
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Load, Plan, Step
 from buildtool.target.catalogue import (
@@ -57,8 +57,6 @@ from buildtool.target.catalogue import (
 from buildtool.target.digest import planning_digest
 from buildtool.target.expression import evaluate
 from buildtool.target.types import KernelVariant, Target, Windows
-
-_IMAGES = tuple(Image)
 
 
 def check(plan: Plan, graph: Graph, target: Target, *, made_for_it: bool = True) -> None:
@@ -112,21 +110,14 @@ def _check_streamed(
     """Scratch suffices for what the calls make, and the replay reads only what is there."""
     graph = timeline.graph
     _check_placement(plan, target, exact=False)
-    scratch: dict[int, list[int]] = {}
+    scratch: dict[int, list[Buffer]] = {}
     for b in plan.buffers:
         if b.kind is BufferKind.SCRATCH:
-            scratch.setdefault(b.op, []).append(b.size)
-    for position, kernel in enumerate(kernels):
-        op = graph.ops[position]
+            scratch.setdefault(b.op, []).append(b)
+    for position, (op, kernel) in enumerate(zip(graph.ops, kernels, strict=True)):
         needed = scratch_bytes(kernel, graph, op, timeline.columns.get(position)) if kernel else 0
-        found = scratch.get(position, [])
-        if needed and (len(found) != 1 or found[0] < needed):
-            place = graph.ops[position].place
-            raise PlanError(f"its kernel needs {needed} bytes of scratch, it has {found}", operator=place)
-    computed = replay(plan, timeline, kernels)
-    macs = sum(pixel_macs(graph, graph.ops[op], pixels) for op, pixels in computed.items())
-    if (plan.macs, plan.macs_layerwise) != (macs, total_macs(graph)):
-        raise PlanError(f"the plan declares {plan.macs} MACs, its steps execute {macs}")
+        _refuse_scratch(op, needed, scratch.get(position, ()))
+    _check_macs(plan, graph, replay(plan, timeline, kernels).items())
 
 
 def _check_identity(plan: Plan, graph: Graph, target: Target, made_for_it: bool) -> None:
@@ -141,8 +132,8 @@ def _check_identity(plan: Plan, graph: Graph, target: Target, made_for_it: bool)
         raise PlanError("the plan is for other views than the network has", hint="plan again")
     if made_for_it and plan.target != planning_digest(target):
         raise PlanError("the plan is for another board or other kernels", hint="plan again")
-    if plan.image not in _IMAGES:
-        raise PlanError(f"image mode '{plan.image}' is unknown", hint="known: " + ", ".join(_IMAGES))
+    if plan.image not in tuple(Image):
+        raise PlanError(f"image mode '{plan.image}' is unknown", hint="known: " + ", ".join(Image))
     if plan.alignment < 1 or plan.alignment % target.board.alignment:
         raise PlanError(f"alignment {plan.alignment} is no multiple of the board's {target.board.alignment}")
 
@@ -263,10 +254,14 @@ def _check_scratch(
                 live[number].append(buffer)
     for number, step in enumerate(steps):
         op, kernel = graph.ops[step.op], kernels[step.op]
-        needed = scratch_bytes(kernel, graph, op) if kernel else 0
-        if needed and (len(live[number]) != 1 or live[number][0].size < needed):
-            found = [b.size for b in live[number]]
-            raise PlanError(f"its kernel needs {needed} bytes of scratch, it has {found}", operator=op.place)
+        _refuse_scratch(op, scratch_bytes(kernel, graph, op) if kernel else 0, live[number])
+
+
+def _refuse_scratch(op: Op, needed: int, there: Sequence[Buffer]) -> None:
+    """PlanError unless a kernel that needs scratch has one buffer of so many bytes."""
+    found = [buffer.size for buffer in there]
+    if needed and (len(found) != 1 or found[0] < needed):
+        raise PlanError(f"its kernel needs {needed} bytes of scratch, it has {found}", operator=op.place)
 
 
 def _check_placement(plan: Plan, target: Target, exact: bool = True) -> None:
@@ -380,9 +375,14 @@ def _check_conflicts(plan: Plan, allowed: set[tuple[int, int]]) -> None:
 
 def _check_totals(plan: Plan, graph: Graph, steps: Sequence[Step]) -> None:
     """Multiply-accumulates are those of the schedule, and the stated lower bound is one."""
-    macs = sum(pixel_macs(graph, graph.ops[s.op], (s.y1 - s.y0) * (s.x1 - s.x0)) for s in steps)
-    if (plan.macs, plan.macs_layerwise) != (macs, total_macs(graph)):
-        raise PlanError(f"the plan declares {plan.macs} MACs, its steps execute {macs}")
+    _check_macs(plan, graph, ((s.op, (s.y1 - s.y0) * (s.x1 - s.x0)) for s in steps))
     most = min(bound(arena_problem(plan.buffers, plan.overlaps, plan.alignment)).bytes, plan.arena_bytes)
     if not 0 <= plan.arena_bound_bytes <= most:
         raise PlanError(f"the plan's lower bound is {plan.arena_bound_bytes}, at most {most} is true")
+
+
+def _check_macs(plan: Plan, graph: Graph, made: Iterable[tuple[int, int]]) -> None:
+    """Multiply-accumulates are those of the pixels that operators make: (position, pixels)."""
+    macs = sum(pixel_macs(graph, graph.ops[op], pixels) for op, pixels in made)
+    if (plan.macs, plan.macs_layerwise) != (macs, total_macs(graph)):
+        raise PlanError(f"the plan declares {plan.macs} MACs, its steps execute {macs}")

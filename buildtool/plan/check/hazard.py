@@ -11,9 +11,10 @@ from itertools import accumulate
 
 import numpy as np
 
+from buildtool.graph.ops import PIXEL_KINDS, SLIDING_KINDS
 from buildtool.graph.partviews import parts
 from buildtool.graph.types import AxisAttrs, Graph, Op, OpKind, Tensor
-from buildtool.plan.check.reads import MAPPED, SLIDING, windows
+from buildtool.plan.check.reads import windows
 from buildtool.target.types import Contract
 
 
@@ -87,9 +88,9 @@ def _windows(
     (in_batch, in_rows, _, _), (out_batch, out_rows, _, _) = source.nhwc, result.nhwc
     if in_batch != 1 or out_batch != 1:
         return None
-    if op.kind in MAPPED and source.shape == result.shape:
+    if op.kind in PIXEL_KINDS and source.shape == result.shape:
         return [(q, q + 1) for q in range(out_rows)]
-    if op.kind not in SLIDING or operand != op.inputs[0]:
+    if op.kind not in SLIDING_KINDS or operand != op.inputs[0]:
         return None
     extent, stride, pad = windows(graph, op)[0]
     tops = (q * stride - pad for q in range(out_rows))

@@ -1,13 +1,14 @@
 """What an operator reads for a window of its output, from its attributes and shapes alone.
 
 The checker's own: the planner has the same knowledge in `schedule.receptive`, and neither uses the other.
+Which operators have windows, and which move them by a whole stride, their definitions say.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from buildtool.graph.ops import ALIAS_KINDS, PIXEL_KINDS
+from buildtool.graph.ops import ALIAS_KINDS, PIXEL_KINDS, SLIDING_KINDS, UNEVEN_KINDS
 from buildtool.graph.reference.resize import bilinear_positions, nearest_indices
 from buildtool.graph.types import (
     AxisAttrs,
@@ -26,25 +27,6 @@ from buildtool.graph.types import (
 )
 
 Span = tuple[int, int]  # half-open: of rows, of columns, of bytes
-
-SLIDING = frozenset(
-    {
-        OpKind.CONV_2D,
-        OpKind.DEPTHWISE_CONV_2D,
-        OpKind.AVERAGE_POOL_2D,
-        OpKind.MAX_POOL_2D,
-        OpKind.SPACE_TO_DEPTH,
-    }
-)
-UNEVEN = frozenset(
-    {
-        OpKind.RESIZE_NEAREST_NEIGHBOR,
-        OpKind.RESIZE_BILINEAR,
-        OpKind.TRANSPOSE_CONV,
-        OpKind.DEPTH_TO_SPACE,
-    }
-)
-MAPPED = PIXEL_KINDS  # row by row
 
 
 @dataclass(frozen=True)
@@ -107,26 +89,25 @@ def _taps(graph: Graph, op: Op, tensor: int) -> tuple[Taps, Taps] | None:
     if len(op.outputs) != 1 or len(result.shape) != 4 or result.shape[0] != 1 or sums_up(graph, op):
         return None
     _, height, width, _ = source.nhwc
-    if op.kind in SLIDING:
+    if op.kind in SLIDING_KINDS:
         if tensor != op.inputs[0]:
             return None
         return tuple(  # type: ignore[return-value]  # two axes
             Taps(size, *window) for size, window in zip((height, width), windows(graph, op), strict=True)
         )
-    if op.kind in UNEVEN:
+    if op.kind in UNEVEN_KINDS:
         if tensor != op.inputs[0]:
             return None
         return _uneven(graph, op, 0, height), _uneven(graph, op, 1, width)
     joined = op.kind is OpKind.CONCATENATION and op.attrs == AxisAttrs(3)
-    if (op.kind in MAPPED or joined or _within_pixels(op, source, result)) and source.nhwc[:3] == result.nhwc[
-        :3
-    ]:
+    by_pixel = op.kind in PIXEL_KINDS or joined or _within_pixels(op, source, result)
+    if by_pixel and source.nhwc[:3] == result.nhwc[:3]:
         return Taps(height), Taps(width)
     return None
 
 
 def _uneven(graph: Graph, op: Op, axis: int, size: int) -> Taps:
-    """What an operator in UNEVEN reads of `size` rows (axis 0) or columns (axis 1)."""
+    """What an operator in UNEVEN_KINDS reads of `size` rows (axis 0) or columns (axis 1)."""
     out = graph.tensors[op.outputs[0]].nhwc[1 + axis]
     if op.kind is OpKind.TRANSPOSE_CONV:
         assert isinstance(op.attrs, ConvAttrs)

@@ -1,8 +1,8 @@
 /*
- * The replay of steps on a model of the arena: the twin of replay.py and memory.py.
+ * The replay of steps on a model of the arena.
  *
  * Every byte of the arena has a tag, which tells which byte of which tensor was written there last.
- * This one only says which step is wrong; the other one says what is wrong with it.
+ * Each step checks that what it reads is what it should read, then overwrites what it writes.
  *
  * No global state, no allocation: the caller provides all memory. Sizes, offsets and addresses are
  * in bytes of the arena.
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define REPLAY_ABI 2
+#define REPLAY_ABI 3
 
 #ifdef _WIN32
 #define PUBLIC __declspec(dllexport)
@@ -18,11 +18,14 @@
 #define PUBLIC
 #endif
 
-/* All structures are tables of 64-bit numbers; native.py fills them in. */
+/* All structures are tables of 64-bit numbers; replay.py fills them in. */
 struct replay_tensor {
     int64_t offset; /* of its buffer; -1 where it has none */
     int64_t kept_rows, kept_columns;
     int64_t contiguous; /* whether its buffer holds all of it */
+    int64_t pitch; /* of some channels of a wider tensor: bytes from a pixel to the next, or 0 */
+    int64_t first; /* of these: the first channel's byte in a pixel of the wider tensor */
+    int64_t held;  /* bytes of its buffer */
     int64_t batch, height, width, channels, pixel, size;
     int64_t tag; /* of its first byte */
 };
@@ -43,9 +46,16 @@ struct replay_area {
     int64_t tag;          /* of all its bytes */
 };
 
+/* An input of an operator that copies one part after the other. */
+struct replay_part {
+    int64_t tensor; /* -1: it is not in the arena */
+    int64_t line;   /* bytes */
+};
+
 struct replay_operator {
     int64_t first_read, end_read, first_output, end_output; /* in the lists of reads and outputs */
     int64_t by_row, by_element, sums_up;
+    int64_t first_part, end_part, lines; /* of its output, where it copies parts */
     struct replay_area scratch, sums, constants;
 };
 
@@ -61,8 +71,34 @@ struct replay_model {
     const struct replay_read *reads;
     const int64_t *outputs; /* tensors */
     const int64_t *spans;   /* see replay_taps */
-    int64_t source;         /* the tensor whose rows are delivered */
+    const struct replay_part *parts;
+    int64_t source; /* the tensor whose rows are delivered */
+    int64_t *fault; /* what is wrong: a kind, a tensor, and where it is: rows or bytes [2] to [3] */
 };
+
+/* Kinds of faults; replay.py has the words. */
+enum {
+    ROWS_MISSING,
+    BYTES_MISSING,
+    WRITES_OUTSIDE,
+    NO_BUFFER,
+    HITS_READ,
+    HITS_SCRATCH,
+    NO_CONSTANTS,
+    NO_SUMS,
+    SUMS_LOST,
+    AREA_OUTSIDE
+};
+
+/* 0, with the fault noted. */
+static int fails(const struct replay_model *m, int64_t kind, int64_t tensor, int64_t first,
+                 int64_t end) {
+    const int64_t fault[] = {kind, tensor, first, end};
+    for (int i = 0; i < 4; i++) {
+        m->fault[i] = fault[i];
+    }
+    return 0;
+}
 
 struct window {
     int64_t y0, y1, x0, x1;
@@ -80,13 +116,35 @@ struct walk {
 };
 
 static struct walk pieces(const struct replay_tensor *tensor, struct window window) {
+    if (tensor->pitch && tensor->batch > 1) { /* all of it, whatever is asked for */
+        window = (struct window){0, tensor->batch * tensor->height, 0, tensor->width};
+    }
     return (struct walk){tensor, window, window.y0, window.x0};
+}
+
+/* The next pixel of a tensor that is some channels of another one, as bytes of that one. */
+static int next_part(struct walk *walk, struct piece *piece) {
+    const struct replay_tensor *t = walk->tensor;
+    const struct window *w = &walk->window;
+    if (walk->y >= w->y1 || w->x0 >= w->x1) {
+        return 0;
+    }
+    int64_t byte = (walk->y * t->width + walk->x) * t->pitch + t->first;
+    *piece = (struct piece){t->offset + byte, byte, t->pixel};
+    if (++walk->x >= w->x1) {
+        walk->x = w->x0;
+        walk->y++;
+    }
+    return 1;
 }
 
 static int next_piece(struct walk *walk, struct piece *piece) {
     const struct replay_tensor *t = walk->tensor;
     const struct window *w = &walk->window;
     int whole_rows = w->x0 == 0 && w->x1 == t->width;
+    if (t->pitch) {
+        return next_part(walk, piece);
+    }
     if (t->contiguous && (t->batch > 1 || (whole_rows && w->y0 == 0 && w->y1 == t->height))) {
         *piece = (struct piece){t->offset, 0, t->size};
         return walk->y++ == w->y0;
@@ -117,43 +175,56 @@ static int inside(const struct replay_model *m, int64_t address, int64_t size) {
     return address >= 0 && size >= 0 && address <= m->size && size <= m->size - address;
 }
 
+static int write_piece(const struct replay_model *m, int64_t tensor, struct piece p) {
+    if (!inside(m, p.address, p.size)) {
+        return fails(m, WRITES_OUTSIDE, tensor, 0, 0);
+    }
+    int64_t *there = m->tags + p.address, tag = m->tensors[tensor].tag + p.byte;
+    for (int64_t i = 0; i < p.size; i++) {
+        there[i] = tag + i;
+    }
+    return 1;
+}
+
+static int holds_piece(const struct replay_model *m, int64_t tensor, struct piece p) {
+    if (!inside(m, p.address, p.size)) {
+        return 0;
+    }
+    const int64_t *there = m->tags + p.address;
+    int64_t tag = m->tensors[tensor].tag + p.byte, wrong = 0;
+    for (int64_t i = 0; i < p.size; i++) {
+        wrong |= there[i] ^ (tag + i);
+    }
+    return !wrong;
+}
+
+static int has_buffer(const struct replay_model *m, int64_t tensor) {
+    return m->tensors[tensor].held >= 0 || fails(m, NO_BUFFER, tensor, 0, 0);
+}
+
 static int write_window(const struct replay_model *m, int64_t tensor, struct window window) {
-    const struct replay_tensor *t = &m->tensors[tensor];
-    struct walk walk = pieces(t, window);
+    struct walk walk = pieces(&m->tensors[tensor], window);
     struct piece p;
-    if (t->offset < 0) {
+    if (!has_buffer(m, tensor)) {
         return 0;
     }
     while (next_piece(&walk, &p)) {
-        if (!inside(m, p.address, p.size)) {
+        if (!write_piece(m, tensor, p)) {
             return 0;
-        }
-        int64_t *there = m->tags + p.address, tag = t->tag + p.byte;
-        for (int64_t i = 0; i < p.size; i++) {
-            there[i] = tag + i;
         }
     }
     return 1;
 }
 
 static int holds_window(const struct replay_model *m, int64_t tensor, struct window window) {
-    const struct replay_tensor *t = &m->tensors[tensor];
-    struct walk walk = pieces(t, window);
+    struct walk walk = pieces(&m->tensors[tensor], window);
     struct piece p;
-    if (t->offset < 0) {
+    if (!has_buffer(m, tensor)) {
         return 0;
     }
     while (next_piece(&walk, &p)) {
-        if (!inside(m, p.address, p.size)) {
-            return 0;
-        }
-        const int64_t *there = m->tags + p.address;
-        int64_t tag = t->tag + p.byte, wrong = 0;
-        for (int64_t i = 0; i < p.size; i++) {
-            wrong |= there[i] ^ (tag + i);
-        }
-        if (wrong) {
-            return 0;
+        if (!holds_piece(m, tensor, p)) {
+            return fails(m, ROWS_MISSING, tensor, window.y0, window.y1);
         }
     }
     return 1;
@@ -263,9 +334,11 @@ static int reads_are_there(const struct replay_model *m, const struct replay_ope
             return 0;
         }
         for (int64_t o = op->first_output; o < op->end_output; o++) {
-            if (m->tensors[m->outputs[o]].offset < 0 ||
-                collides(m, op, m->outputs[o], made, read->tensor, window)) {
+            if (!has_buffer(m, m->outputs[o])) {
                 return 0;
+            }
+            if (collides(m, op, m->outputs[o], made, read->tensor, window)) {
+                return fails(m, HITS_READ, read->tensor, 0, 0);
             }
         }
     }
@@ -304,16 +377,76 @@ static int compute(const struct replay_model *m, const struct replay_operator *o
 static int add_up(const struct replay_model *m, const struct replay_operator *op,
                   struct window part) {
     if (op->sums.size < 0 || op->first_read == op->end_read) {
-        return 0;
+        return fails(m, NO_SUMS, 0, 0, 0);
     }
     int64_t input = m->reads[op->first_read].tensor, output = m->outputs[op->first_output];
     struct window all = whole(&m->tensors[input]);
     int is_first = part.y0 == 0 && part.x0 == 0;
     int is_last = part.y1 == all.y1 && part.x1 == all.x1;
-    if (!holds_window(m, input, part) || !(is_first || owns(m, &op->sums)) || !own(m, &op->sums)) {
+    if (!holds_window(m, input, part)) {
         return 0;
     }
+    if (!is_first && !owns(m, &op->sums)) {
+        return fails(m, SUMS_LOST, 0, 0, 0);
+    }
+    if (!own(m, &op->sums)) {
+        return fails(m, AREA_OUTSIDE, 0, 0, 0);
+    }
     return !is_last || write_window(m, output, whole(&m->tensors[output]));
+}
+
+/* Copies one part after the other, each line by line. The output consists of lines, each with a
+   line of every part, one behind the other. */
+static int concatenate(const struct replay_model *m, const struct replay_operator *op) {
+    int64_t result = m->outputs[op->first_output], width = 0, column = 0;
+    const struct replay_tensor *output = &m->tensors[result];
+    if (!has_buffer(m, result)) {
+        return 0;
+    }
+    for (int64_t k = op->first_part; k < op->end_part; k++) {
+        width += m->parts[k].line;
+    }
+    for (int64_t k = op->first_part; k < op->end_part; k++) {
+        int64_t t = m->parts[k].tensor, line = m->parts[k].line, together = op->lines;
+        if (t >= 0) {
+            const struct replay_tensor *source = &m->tensors[t];
+            if (!has_buffer(m, t)) {
+                return 0;
+            }
+            if (output->offset < source->offset + source->held &&
+                source->offset < output->offset + output->held) {
+                together = 1; /* what is written may hit what is still to be read */
+            }
+        }
+        for (int64_t first = 0; first < op->lines; first += together) {
+            if (t >= 0) {
+                int64_t byte = first * line, size = together * line;
+                struct piece read = {m->tensors[t].offset + byte, byte, size};
+                if (!holds_piece(m, t, read)) {
+                    return fails(m, BYTES_MISSING, t, byte, byte + size);
+                }
+            }
+            for (int64_t n = first; n < first + together; n++) {
+                int64_t byte = n * width + column;
+                if (!write_piece(m, result, (struct piece){output->offset + byte, byte, line})) {
+                    return 0;
+                }
+            }
+        }
+        column += line;
+    }
+    return 1;
+}
+
+static int run_operator(const struct replay_model *m, const struct replay_operator *op,
+                        struct window made, int is_streamed) {
+    if (is_streamed && op->sums_up) {
+        return add_up(m, op, made);
+    }
+    if (!is_streamed && op->first_part < op->end_part) {
+        return concatenate(m, op);
+    }
+    return compute(m, op, made, is_streamed);
 }
 
 static int run_step(const struct replay_model *m, const struct replay_step *step, int is_streamed) {
@@ -323,13 +456,19 @@ static int run_step(const struct replay_model *m, const struct replay_step *step
     }
     const struct replay_operator *op = &m->operators[step->op];
     int has_scratch = op->scratch.size >= 0, has_constants = op->constants.size >= 0;
-    if ((has_constants && !owns(m, &op->constants)) || (has_scratch && !own(m, &op->scratch))) {
+    if (has_constants && !owns(m, &op->constants)) {
+        return fails(m, NO_CONSTANTS, 0, 0, 0);
+    }
+    if (has_scratch && !own(m, &op->scratch)) {
+        return fails(m, AREA_OUTSIDE, 0, 0, 0);
+    }
+    if (!run_operator(m, op, made, is_streamed)) {
         return 0;
     }
-    if (!(is_streamed && op->sums_up ? add_up(m, op, made) : compute(m, op, made, is_streamed))) {
-        return 0;
+    if (has_scratch && !owns(m, &op->scratch)) {
+        return fails(m, HITS_SCRATCH, 0, 0, 0);
     }
-    return !(has_scratch && !owns(m, &op->scratch)) && !(has_constants && !owns(m, &op->constants));
+    return !(has_constants && !owns(m, &op->constants)) || fails(m, NO_CONSTANTS, 0, 0, 0);
 }
 
 PUBLIC int32_t replay_abi(void) {
@@ -346,4 +485,13 @@ PUBLIC int64_t replay_run(const struct replay_model *model, const struct replay_
         }
     }
     return count;
+}
+
+/* Writes a whole tensor, or tells whether all of it is there. */
+PUBLIC int32_t replay_write(const struct replay_model *model, int64_t tensor) {
+    return write_window(model, tensor, whole(&model->tensors[tensor]));
+}
+
+PUBLIC int32_t replay_holds(const struct replay_model *model, int64_t tensor) {
+    return holds_window(model, tensor, whole(&model->tensors[tensor]));
 }

@@ -3,6 +3,10 @@
 Each step checks that what it reads is what it should read, then overwrites what it writes. Nothing
 the planner says about lifetimes or overlaps is believed: a ring that is too short, a tensor written
 over too early or a lifetime cut short all end in a read of the wrong byte.
+
+Steps run in C (replay.c), on a tag for every byte of the arena: which byte of which tensor it holds.
+tests/oracles/replay_twin.py is the same in Python. What C has to know of a graph and a plan is in tables
+here, lines of 64-bit numbers as replay.c has them.
 """
 
 from __future__ import annotations
@@ -10,56 +14,86 @@ from __future__ import annotations
 import ctypes
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
+import numpy.typing as npt
 
+from buildtool.base.compiled import load as load_library
 from buildtool.base.distinct import distinct
 from buildtool.base.errors import PlanError
 from buildtool.base.modes import Image
 from buildtool.graph.liveness import state_of
-from buildtool.graph.partviews import written_in_place
-from buildtool.graph.types import AxisAttrs, Op
-from buildtool.plan.check import native
+from buildtool.graph.partviews import parts
+from buildtool.graph.types import AxisAttrs, Graph
 from buildtool.plan.check.loads import refuse_mixed
-from buildtool.plan.check.memory import Memory, Piece
 from buildtool.plan.check.operators import CONSTANTS, Area, Operator, operators
-from buildtool.plan.check.reads import Read, Span, sums_up
+from buildtool.plan.check.reads import Read, alias_groups, sums_up
 from buildtool.plan.schedule.schedule import Steps
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.schedule.turns import brought
-from buildtool.plan.types import SOURCE, Load, Move, Plan, Region, Step
+from buildtool.plan.types import SOURCE, Buffer, Load, Move, Plan, Region, changed
 from buildtool.target.types import Contract, KernelVariant
 
+_Table = npt.NDArray[np.int64]
 
-class _Refused(Exception):
-    """The replay in C found a step that is wrong; its twin says what is wrong with it."""
+_NOWHERE = (0, -1, 0)  # struct replay_area that is not there: offset, size, tag
+_TENSOR, _READ, _OPERATOR = 14, 10, 19  # numbers in a line of a table
+
+
+class _Model(ctypes.Structure):
+    """struct replay_model."""
+
+    _fields_ = (
+        ("tags", ctypes.c_void_p),
+        ("size", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("tensors", "operators", "reads", "outputs", "spans", "parts")),
+        ("source", ctypes.c_int64),
+        ("fault", ctypes.c_void_p),
+    )
+
+
+_C = load_library(
+    __file__,
+    "replay",
+    3,
+    {
+        "replay_run": (
+            *(ctypes.c_int64, ctypes.POINTER(_Model), ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32),
+        ),
+        "replay_write": (ctypes.c_int32, ctypes.POINTER(_Model), ctypes.c_int64),
+        "replay_holds": (ctypes.c_int32, ctypes.POINTER(_Model), ctypes.c_int64),
+    },
+)
+_AREA_OUTSIDE = 9  # the kind of replay.c for scratch and accumulators
+# By the other kinds: the words, and whether a tensor and the operator are named.
+_FAULTS = (
+    ("rows {} to {} are not in the arena when they are read", True, True),
+    ("bytes {} to {} are not in the arena when they are read", True, True),
+    ("is written outside of the arena", True, False),
+    ("has no buffer", True, False),
+    ("writes over what it reads", False, True),
+    ("writes over its scratch", False, True),
+    ("its constants are not in the arena when it runs", False, True),
+    ("a global pooling in a streamed region has no accumulators", False, True),
+    ("the accumulators were overwritten", False, True),
+)
 
 
 def replay(plan: Plan, timeline: Timeline, kernels: Sequence[KernelVariant | None]) -> dict[int, int]:
     """Runs the whole plan; operator position -> pixels computed (repetitions included).
 
-    `timeline`: the checker's own, of the plan's regions. Raises PlanError at the first step that reads
+    `timeline`: the checker's own, of the plan's regions. PlanError at the first step that reads
     something that is not there.
     """
-    _check_windows(timeline)
-    # what is written pixel by pixel into a wider tensor only the twin in Python goes along with
-    lib = None if written_in_place(timeline.graph) else native.library()
-    if lib is not None:
-        try:
-            _Replay(plan, timeline, kernels, lib).run()
-            return _computed(timeline)
-        except _Refused:
-            pass
+    check_windows(timeline)
     _Replay(plan, timeline, kernels).run()
-    if lib is not None:
-        raise PlanError("a step reads or writes what it may not")  # the twins would differ: never trust it
-    return _computed(timeline)
+    return computed(timeline)
 
 
-def _check_windows(timeline: Timeline) -> None:
+def check_windows(timeline: Timeline) -> None:
     """Each step's window is one of the operator's output; where it adds up its input, of that."""
     graph, steps = timeline.graph, timeline.steps
     streamed = {op for region in timeline.regions if region.is_streamed for op in region.ops}
@@ -85,7 +119,7 @@ def _check_windows(timeline: Timeline) -> None:
         )
 
 
-def _computed(timeline: Timeline) -> dict[int, int]:
+def computed(timeline: Timeline) -> dict[int, int]:
     """Operator position -> pixels that its steps make."""
     steps = timeline.steps[timeline.steps[:, 0] != SOURCE].astype(np.int64)
     sums = np.zeros(len(timeline.graph.ops), np.int64)
@@ -94,34 +128,65 @@ def _computed(timeline: Timeline) -> dict[int, int]:
 
 
 class _Replay:
-    """One run through all steps; in C (`lib`) as far as that can be."""
+    """One run through all steps."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        timeline: Timeline,
-        kernels: Sequence[KernelVariant | None],
-        lib: ctypes.CDLL | None = None,
-    ) -> None:
+    def __init__(self, plan: Plan, timeline: Timeline, kernels: Sequence[KernelVariant | None]) -> None:
         self.plan, self.timeline, self.graph = plan, timeline, timeline.graph
-        self.memory = Memory(self.graph, plan)
         self.operators = operators(plan, self.graph, kernels)
-        self.native = native.NativeReplay(lib, self.memory, self.operators) if lib else None
+        self.groups = alias_groups(self.graph)
         self.coming: dict[int, list[Load]] = {}  # step -> loads that begin with it
         for step, load in brought(timeline, plan.loads, plan.buffers):
             self.coming.setdefault(step, []).append(load)
         self.moving: dict[int, list[Move]] = {}  # step -> moves before it
         for move in plan.moves:
             self.moving.setdefault(plan.buffers[move.target].first, []).append(move)
+        # the arena, and behind it what is state
+        self._tags: _Table = np.full(plan.arena_bytes + plan.state_bytes, -1, np.int64)
+        self._fault: _Table = np.zeros(4, np.int64)
+        self._holders: dict[int, Buffer] = {}
+        self._tensors: _Table = np.zeros((len(self.graph.tensors), _TENSOR), np.int64)
+        targets = {move.target for move in plan.moves}
+        for index, buffer in enumerate(plan.buffers):
+            if index not in targets:
+                self._holders.update((t, buffer) for t in buffer.tensors)
+        for buffer in plan.states:
+            behind = changed(buffer, offset=plan.arena_bytes + buffer.offset)
+            self._holders.update((t, behind) for t in buffer.tensors)
+        for t in self.groups:
+            self._tensors[t] = self._tensor_line(t)
+        self._tables = _tables(self.graph, self.operators, self.groups)
+        self._operators = self._tables[0]
+        self._model = _Model(
+            self._tags.ctypes.data,
+            self._tags.size,
+            self._tensors.ctypes.data,
+            *(table.ctypes.data for table in self._tables),
+            self.graph.inputs[0],
+            self._fault.ctypes.data,
+        )
+
+    def _tensor_line(self, t: int) -> tuple[int, ...]:
+        """Struct replay_tensor."""
+        tensor, buffer, part = self.graph.tensors[t], self._holders.get(t), parts(self.graph).get(t)
+        batch, height, width, channels = tensor.nhwc
+        offset, held, rows, columns = 0, -1, 0, 0
+        if buffer is not None:
+            offset, held, rows, columns = buffer.offset, buffer.size, buffer.rows, buffer.columns
+        pitch, first = 0, 0
+        if part is not None:
+            pitch, first = self.graph.tensors[part.whole].pixel_bytes, part.first * tensor.dtype.size
+        kept = (offset, rows or height, columns or width, not rows, pitch, first, held)
+        described = (batch, height, width, channels, channels * tensor.dtype.size, tensor.size)
+        return (*kept, *described, self.groups[t] << 32)
 
     def run(self) -> None:
         """See `replay`."""
-        memory, graph = self.memory, self.graph
+        graph = self.graph
         if self.plan.image != Image.STREAM:
             for t in graph.inputs:
-                memory.write(t, *memory.whole(t))
+                self._write(t)
         for state in graph.states:
-            memory.write(state.before, *memory.whole(state.before))
+            self._write(state.before)
         loading = sorted(self.coming)
         for run, first in zip(self.timeline.runs, self.timeline.starts, strict=False):
             self._move(first)
@@ -135,160 +200,117 @@ class _Replay:
         lasting = [*graph.outputs, *(state.after for state in graph.states)]
         lasting += graph.inputs if self.plan.image == Image.RESIDENT else []
         for t in lasting:
-            if t in memory.groups:
-                memory.require(t, *memory.whole(t), "the end of the invoke")
+            if t in self.groups and not _C.replay_holds(ctypes.byref(self._model), t):
+                raise self._wrong("the end of the invoke")
+
+    def _write(self, tensor: int) -> None:
+        """Writes a whole tensor."""
+        if not _C.replay_write(ctypes.byref(self._model), tensor):
+            raise self._wrong("")
+
+    def _wrong(self, operator: str) -> PlanError:
+        """What C found wrong with a step of an operator."""
+        kind, tensor, first, end = self._fault.tolist()
+        words, names_tensor, names_operator = _FAULTS[kind]
+        return PlanError(
+            words.format(first, end),
+            operator=operator if names_operator else "",
+            tensor=self.graph.tensors[tensor].name if names_tensor else "",
+        )
+
+    def _steps(self, steps: Steps, region: Region) -> None:
+        """Some steps of one region."""
+        for load in self.plan.loads if not region.is_streamed else ():
+            if load.channels and load.op in region.ops:
+                op = self.graph.ops[load.op]
+                refuse_mixed(self.graph, op, *map(self._buffer, (op.inputs[0], op.outputs[0])))
+        lines = np.ascontiguousarray(steps, np.int32)
+        model = ctypes.byref(self._model)
+        done = _C.replay_run(model, lines.ctypes.data, len(lines), region.is_streamed)
+        if done < len(lines):
+            position = int(lines[done, 0])
+            if position == SOURCE:
+                raise self._wrong("")
+            operator = self.operators[position]
+            for area in (operator.scratch, operator.sums):
+                if area is not None and self._fault[0] == _AREA_OUTSIDE:
+                    self._refuse_outside(area.buffer)
+            raise self._wrong(operator.op.place)
+
+    def _buffer(self, tensor: int) -> Buffer:
+        """The buffer of a tensor."""
+        if tensor not in self._holders:
+            raise PlanError("has no buffer", tensor=self.graph.tensors[tensor].name)
+        return self._holders[tensor]
 
     def _move(self, number: int) -> None:
-        """The moves before a step."""
+        """The moves before a step: a tensor's bytes are copied to where it lives from now on."""
         for move in self.moving.pop(number, ()):
-            target = self.plan.buffers[move.target]
-            self.memory.move(self.plan.buffers[move.source], target)
-            if self.native:
-                self.native.place(target.tensors)
+            source, target = self.plan.buffers[move.source], self.plan.buffers[move.target]
+            for buffer in (source, target):
+                self._refuse_outside(buffer)
+            same = source.tensors and source.tensors == target.tensors
+            if not same or source.size != target.size or source.rows or target.rows:
+                raise PlanError(
+                    f"buffer '{source.name}' cannot move to '{target.name}', which is another tensor's"
+                )
+            copied = self._tags[source.offset : source.offset + source.size].copy()
+            self._tags[target.offset : target.offset + target.size] = copied
+            for t in target.tensors:
+                self._holders[t] = target
+                self._tensors[t] = self._tensor_line(t)
 
     def _load(self, number: int) -> None:
         """The loads that begin with a step."""
         for load in self.coming.get(number, ()):
-            constants = Area(self.plan.buffers[load.buffer], CONSTANTS + load.op)
+            buffer = self.plan.buffers[load.buffer]
+            constants = Area(buffer, CONSTANTS + load.op)
             if constants != self.operators[load.op].constants:
                 self.operators[load.op] = replace(self.operators[load.op], constants=constants)
-                if self.native:
-                    self.native.load(load.op, constants)
-            self.memory.own(constants)
+                self._operators[load.op, -3:] = _area(constants)
+            self._refuse_outside(buffer)
+            self._tags[buffer.offset : buffer.offset + buffer.size] = constants.tag
 
-    def _steps(self, steps: Steps, region: Region) -> None:
-        """Some steps of one region."""
-        streamed = region.is_streamed
-        for load in self.plan.loads if not streamed else ():
-            if load.channels and load.op in region.ops:
-                op = self.graph.ops[load.op]
-                refuse_mixed(self.graph, op, *map(self.memory.buffer, (op.inputs[0], op.outputs[0])))
-        parts = not streamed and self.operators[region.ops[0]].contract is Contract.PARTS
-        if self.native and not parts:
-            if self.native.run(steps, streamed) < len(steps):
-                raise _Refused
-            return
-        for line in steps.tolist():
-            step = Step(*line)
-            if step.op == SOURCE:
-                self.memory.write(self.graph.inputs[0], (step.y0, step.y1), (step.x0, step.x1))
-            else:
-                self._step(step, streamed)
-
-    def _step(self, step: Step, streamed: bool) -> None:
-        operator = self.operators[step.op]
-        self._require_constants(operator)
-        if operator.scratch is not None:
-            self.memory.own(operator.scratch)
-        if streamed and operator.sums_up:
-            self._add_up(step, operator)
-        elif operator.contract is Contract.PARTS and not streamed:
-            _concatenate(self.memory, operator.op)
-        else:
-            self._compute(step, operator, streamed)
-        if operator.scratch is not None and not self.memory.owns(operator.scratch):
-            raise PlanError("writes over its scratch", operator=operator.op.place)
-        self._require_constants(operator)
-
-    def _compute(self, step: Step, operator: Operator, streamed: bool) -> None:
-        """A window of an operator's output: at once, or row by row if its kernel promises that."""
-        columns = (step.x0, step.x1)
-        once = [(step.y0, step.y1)]
-        for rows in [(y, y + 1) for y in range(step.y0, step.y1)] if operator.by_row else once:
-            for read in operator.reads:
-                window = _window(self.memory, read, rows, columns)
-                if window[0][0] < window[0][1] and window[1][0] < window[1][1]:
-                    self.memory.require(read.tensor, *window, operator.op.place)
-                    _refuse_collision(self.memory, operator, rows, columns, read.tensor, window)
-            for t in operator.op.outputs:
-                if streamed or operator.by_row:
-                    self.memory.write(t, rows, columns)
-                else:
-                    self.memory.write(t, *self.memory.whole(t))
-
-    def _add_up(self, step: Step, operator: Operator) -> None:
-        """Adds a part of the input to the accumulators; the last part makes the output."""
-        op, memory = operator.op, self.memory
-        if operator.sums is None:
-            raise PlanError("a global pooling in a streamed region has no accumulators", operator=op.place)
-        memory.require(op.inputs[0], (step.y0, step.y1), (step.x0, step.x1), op.place)
-        if (step.y0, step.x0) != (0, 0) and not memory.owns(operator.sums):
-            raise PlanError("the accumulators were overwritten", operator=op.place)
-        memory.own(operator.sums)
-        rows, columns = memory.whole(op.inputs[0])
-        if (step.y1, step.x1) == (rows[1], columns[1]):
-            memory.write(op.outputs[0], *memory.whole(op.outputs[0]))
-
-    def _require_constants(self, operator: Operator) -> None:
-        if operator.constants is not None and not self.memory.owns(operator.constants):
-            raise PlanError("its constants are not in the arena when it runs", operator=operator.op.place)
+    def _refuse_outside(self, buffer: Buffer) -> None:
+        if buffer.offset < 0 or buffer.offset + buffer.size > self._tags.size:
+            raise PlanError(f"buffer '{buffer.name}' lies outside of the arena")
 
 
-def _window(memory: Memory, read: Read, rows: Span, columns: Span) -> tuple[Span, Span]:
-    """What has to be there of an input for a window of the output."""
+def _tables(graph: Graph, operators: Mapping[int, Operator], groups: Mapping[int, int]) -> tuple[_Table, ...]:
+    """Operators, what they read and write, the spans of reads without a stride, and the parts to copy."""
+    table: _Table = np.zeros((len(graph.ops), _OPERATOR), np.int64)
+    reads, outputs, spans, copied = list[tuple[int, ...]](), list[int](), list[int](), list[int]()
+    for position, operator in operators.items():
+        op, line, before = operator.op, table[position], (len(reads), len(outputs), len(copied) // 2)
+        reads += [_read_line(read, spans) for read in operator.reads]
+        outputs += op.outputs
+        lines = 0
+        if operator.contract is Contract.PARTS:
+            assert isinstance(op.attrs, AxisAttrs)
+            lines = math.prod(graph.tensors[op.outputs[0]].shape[: op.attrs.axis])
+            for t in op.inputs:
+                copied += (t if t in groups else -1, graph.tensors[t].size // lines)
+        line[:4] = before[0], len(reads), before[1], len(outputs)
+        line[4:7] = operator.by_row, operator.contract is Contract.PIXEL, operator.sums_up
+        line[7:10] = before[2], len(copied) // 2, lines
+        line[10:] = [*_area(operator.scratch), *_area(operator.sums), *_area(operator.constants)]
+    all_reads = np.array(reads, np.int64).reshape(-1, _READ)
+    return table, all_reads, *(np.array([*numbers, 0], np.int64) for numbers in (outputs, spans, copied))
+
+
+def _read_line(read: Read, spans: list[int]) -> tuple[int, ...]:
+    """Struct replay_read; puts what follows no stride behind `spans`, and says where it begins."""
     if read.rows is None or read.columns is None:
-        return memory.whole(read.tensor)
-    return read.rows.read(rows), read.columns.read(columns)
+        return (read.tensor, 0, *([0] * (_READ - 2)))
+    along = list[tuple[int, ...]]()
+    for taps in (read.rows, read.columns):
+        along.append(
+            (taps.size, taps.extent, 0 if taps.spans else taps.stride, len(spans) if taps.spans else taps.pad)
+        )
+        spans.extend(chain.from_iterable(taps.spans))
+    return (read.tensor, 1, *(number for taps in along for number in taps))
 
 
-def _refuse_collision(
-    memory: Memory,
-    operator: Operator,
-    rows: Span,
-    columns: Span,
-    source: int,
-    window: tuple[Span, Span],
-) -> None:
-    """Within one step nothing is written over what the step reads, but by element-by-element kernels."""
-    below = memory.buffer(source)
-    for t in operator.op.outputs:
-        buffer = memory.buffer(t)
-        if buffer.offset + buffer.size <= below.offset or below.offset + below.size <= buffer.offset:
-            continue
-        below_it, made = memory.graph.tensors[source], memory.graph.tensors[t]
-        by_element = operator.contract is Contract.PIXEL and below_it.nhwc == made.nhwc
-        read = list(memory.pieces(source, *window))
-        for out in memory.pieces(t, rows, columns):
-            for piece in read:
-                hit = out.address < piece.address + piece.size and piece.address < out.address + out.size
-                sizes = made.dtype.size, below_it.dtype.size
-                if hit and not (by_element and _read_first(out, sizes[0], piece, sizes[1])):
-                    raise PlanError("writes over what it reads", operator=operator.op.place)
-
-
-def _read_first(out: Piece, out_element: int, read: Piece, element: int) -> bool:
-    """Whether each element is read before it is written, by a kernel that reads element i, then writes it.
-
-    `out_element`, `element`: their bytes. Where the output's are larger, the last element that has one
-    behind it is the worst.
-    """
-    made, source = out.address - out.byte, read.address - read.byte
-    if out_element <= element:
-        return made <= source
-    end = min((out.byte + out.size) // out_element, (read.byte + read.size) // element - 1)
-    first = max(end, read.byte // element)
-    return end <= out.byte // out_element or made + end * out_element <= source + first * element
-
-
-def _concatenate(memory: Memory, op: Op) -> None:
-    """Copies one part after the other, each line by line, as a kernel with the contract of parts promises.
-
-    The output consists of lines, each with a line of every part, one behind the other.
-    """
-    graph, result = memory.graph, op.outputs[0]
-    assert isinstance(op.attrs, AxisAttrs)
-    output = memory.buffer(result)
-    lines = math.prod(graph.tensors[result].shape[: op.attrs.axis])
-    width, column = graph.tensors[result].size // lines, 0
-    for t in op.inputs:
-        line, together = graph.tensors[t].size // lines, lines
-        if t in memory.groups:
-            source = memory.buffer(t)
-            if output.offset < source.offset + source.size and source.offset < output.offset + output.size:
-                together = 1  # what is written may hit what is still to be read
-        for first in range(0, lines, together):
-            if t in memory.groups:
-                memory.require_bytes(t, first * line, (first + together) * line, op.place)
-            for n in range(first, first + together):
-                memory.write_bytes(result, n * width + column, n * width + column + line)
-        column += line
+def _area(area: Area | None) -> tuple[int, int, int]:
+    """Struct replay_area."""
+    return (area.buffer.offset, area.buffer.size, area.tag) if area else _NOWHERE

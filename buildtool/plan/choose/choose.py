@@ -15,12 +15,13 @@ from buildtool.graph.partviews import without_views
 from buildtool.graph.secondpass import without_second_passes
 from buildtool.graph.types import Graph
 from buildtool.options.values import PlanOptions
-from buildtool.plan.choose import forms, kept
+from buildtool.plan.choose import kept, problem
 from buildtool.plan.choose.cost_units import within_cost
 from buildtool.plan.choose.fronts import Point, least_cost, point_of, points, searched, undominated
 from buildtool.plan.choose.kept import Choice
 from buildtool.plan.choose.planners import ATTEMPTS, factor_of, plan_of
-from buildtool.plan.choose.problem import Prepared, own_firmware
+from buildtool.plan.choose.prepare import own_firmware
+from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.summary.fit import available_bytes, excess_bytes, holds
 from buildtool.plan.types import Plan
 from buildtool.target.types import Target
@@ -43,7 +44,6 @@ class Variant:
     variants before; without it plans count whatever they need.
     """
 
-    name: str
     graphs: Callable[[Prepared], Iterable[tuple[int, Graph]]]
     forms: Callable[[Prepared], tuple[Graph, ...]] = lambda alone: alone.graphs
     may_pay: Callable[[Prepared, Plan | None], bool] = lambda prepared, best: True
@@ -54,7 +54,7 @@ class Variant:
 
 def _passes_may_pay(prepared: Prepared, best: Plan | None) -> bool:
     """Whether second passes may make a better plan: before the search that finds them."""
-    if not prepared.varied or not forms.may_have_passes(prepared.graphs, prepared.options):
+    if not prepared.varied or not problem.may_have_passes(prepared):
         return False
     if best is None or not holds(prepared.target.board, best):
         return True
@@ -67,24 +67,23 @@ def _pass_pays(alone: Prepared, best: Plan | None) -> bool:
     """Whether a network with some second passes may have a better plan."""
     if best is None or not holds(alone.target.board, best):
         return True
-    graph = alone.graph
     if alone.options.objective == Objective.RAM:
         found = searched(alone)
         return any(found.may_fit(i, best.arena_bytes - 1) for i in range(len(found.points)))
-    bound = forms.least_cost_with_passes(graph, alone.target, alone.options, alone.session, alone.ram)
-    return bound < best.cost
+    return problem.least_cost_with_passes(alone) < best.cost
 
 
 VARIANTS = (
-    Variant("orders of the operators", lambda prepared: enumerate(prepared.graphs), part=0.5),
+    # orders of the operators
+    Variant(lambda prepared: enumerate(prepared.graphs), part=0.5),
+    # views of channels
     Variant(
-        "views of channels",
         lambda prepared: enumerate(prepared.unsliced if prepared.varied else ()),
-        forms=lambda alone: forms.viewed(alone.graph, alone.target, alone.options),
-        lighter=lambda alone, form, plan: forms.with_fewer_views(alone.graph, form, plan, alone.session),
+        forms=problem.viewed,
+        lighter=problem.with_fewer_views,
     ),
+    # second passes
     Variant(
-        "second passes",
         lambda prepared: enumerate(prepared.twice, len(prepared.graphs)),
         may_pay=_passes_may_pay,
         pays=_pass_pays,

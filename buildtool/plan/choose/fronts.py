@@ -16,7 +16,7 @@ from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.base.work import Work
 from buildtool.graph.partviews import written_in_place
 from buildtool.graph.types import Graph
-from buildtool.plan.choose import forms
+from buildtool.plan.choose import problem
 from buildtool.plan.choose.limits import Limits
 from buildtool.plan.choose.loads import least_arena, least_loading_cost, with_loads, with_loads_at_once
 from buildtool.plan.choose.problem import Prepared
@@ -24,7 +24,7 @@ from buildtool.plan.types import Plan
 from buildtool.target.choice import loads
 
 if TYPE_CHECKING:
-    from buildtool.plan.search.front import Front, Settings
+    from buildtool.plan.search.front import Front
     from buildtool.plan.search.front import Point as SearchPoint
 
 
@@ -150,7 +150,7 @@ def _streamed(alone: Prepared, placing: _Placing, known: Sequence[Point]) -> Ite
     indices: Iterable[int] = range(len(found.points))
     if not math.isinf(placing.below):
         constants = least_loading_cost(alone.graph, alone.target)
-        indices = found.cheaper(math.inf, Search(found.space.cost_cuts), lambda: placing.below - constants)
+        indices = found.cheaper(math.inf, Search(found.space.cost_columns), lambda: placing.below - constants)
     quick = _at_once(found, alone, placing, known) if placing.smallest and loads(alone.target.board) else []
     for index in indices:
         if _is_beaten(found.points[index], known):
@@ -264,7 +264,7 @@ def searched(alone: Prepared) -> Front:
     """The search's own front of a problem of one graph, by live bytes and work."""
     from buildtool.plan.search.front import front
 
-    found = front(alone.graph, alone.target, settings(alone.graph, alone), alone.session)
+    found = front(alone.graph, alone.target, problem.settings(alone), alone.session)
     return replace(found, missed=alone.missed)
 
 
@@ -274,8 +274,3 @@ def front_factor(prepared: Prepared) -> float:
         return 1.0
     graphs = (graph for graph in prepared.every_graph if not written_in_place(graph))
     return max(searched(prepared.of(graph)).factor for graph in graphs)
-
-
-def settings(graph: Graph, prepared: Prepared) -> Settings:
-    """What a front depends on, of the options and the board."""
-    return forms.settings(graph, prepared.target, prepared.options)

@@ -14,14 +14,13 @@ from buildtool.base.errors import BuildtoolError, Hint, PlanError, suggest
 from buildtool.base.modes import Image, Objective
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.choose.limits import Limits
-from buildtool.plan.search.cuts import Cuts
+from buildtool.plan.search.columns import Columns
 from buildtool.plan.search.front import Front, front
-from buildtool.plan.search.lower_bound import INFINITE
-from buildtool.plan.search.miss import over_bound
-from buildtool.plan.search.paths import Search, Way
+from buildtool.plan.search.paths import Search, Way, over_bound
 from buildtool.plan.search.priced import SCALE, priced
-from buildtool.plan.summary.binding import binding
+from buildtool.plan.search.regions import INFINITE
 from buildtool.plan.summary.fit import available_bytes, check_state_fits
+from buildtool.plan.summary.summary import binding
 from buildtool.plan.types import Group, Plan, Region
 from buildtool.target.choice import roomier
 from buildtool.target.costs import COST_UNITS
@@ -96,7 +95,7 @@ def _cheapest_of(plans: Iterable[Plan], limits: Limits) -> Plan | None:
 
 def least_cost(found: Front) -> Search:
     """A search for the least cost."""
-    return Search(found.space.cost_cuts, most_labels=found.settings.most_labels)
+    return Search(found.space.cost_columns, most_labels=found.settings.most_labels)
 
 
 def search_factor(found: Front, limits: Limits) -> float:
@@ -150,7 +149,7 @@ def cheapest(found: Front, limits: Limits, search: Search | None = None) -> list
         return plans
     dear = plans[-1]  # with too much work, but cheap
     extra = found.space.most_extra(limits.f)
-    least = _placed(found, Search(found.space.cuts, extra, found.settings.most_labels), limits.ram)
+    least = _placed(found, Search(found.space.columns, extra, found.settings.most_labels), limits.ram)
     plans += least
     if least and least[-1].arena_bytes <= limits.ram:
         plans += _between(found, limits, dear, least[-1])
@@ -162,7 +161,7 @@ def _note(found: Front, most_bytes: int, search: Search) -> None:
     if search.first is not None and most_bytes not in found.missed:
         exact = search.first_exact
         found.missed[most_bytes] = (
-            1.0 if exact else over_bound(found.space.cost_cuts, search.first.weight, most_bytes)
+            1.0 if exact else over_bound(found.space.cost_columns, search.first.weight, most_bytes)
         )
 
 
@@ -209,9 +208,8 @@ def _between(found: Front, limits: Limits, over: Plan, under: Plan) -> list[Plan
         if dearer <= 0 or more <= 0:
             break
         tables = priced(found.space.cost_tables, math.ceil(SCALE * dearer / more))
-        plans += (
-            made := _placed(found, Search(Cuts(tables), most_labels=found.settings.most_labels), limits.ram)
-        )
+        search = Search(Columns(tables), most_labels=found.settings.most_labels)
+        plans += (made := _placed(found, search, limits.ram))
         if not made or made[-1].arena_bytes > limits.ram:
             break
         if limits.allow_work(made[-1]) and made[-1].cost < under.cost:
@@ -277,7 +275,7 @@ def _smallest_by_cost(found: Front, limits: Limits) -> list[Plan]:
     assert limits.cost is not None
     rounded = found.space.cost_tables.count  # weights of blocks are rounded to units
     extra = int(limits.cost * COST_UNITS) + rounded - found.space.cost_tables.before[-1]
-    ways = list(Search(found.space.cost_cuts, extra, found.settings.most_labels).falling())
+    ways = list(Search(found.space.cost_columns, extra, found.settings.most_labels).falling())
     if limits.f is None:
         return _last_of(found, limits, ways)
     sizes = sorted({way.bytes for way in ways} | {point.live_bytes for point in found.points})
@@ -372,5 +370,5 @@ def _within_memory(found: Front, limits: Limits) -> Plan | None:
     kept = _cheapest_of(cheapest(found, free), free) if limits.cost is not None else None
     if kept is not None:
         return kept
-    plans = _placed(found, Search(found.space.cuts), limits.ram)
+    plans = _placed(found, Search(found.space.columns), limits.ram)
     return plans[-1] if plans and plans[-1].arena_bytes <= limits.ram else None

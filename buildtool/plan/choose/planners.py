@@ -22,8 +22,8 @@ from buildtool.plan.choose.limits import Limits
 from buildtool.plan.choose.loads import with_loads
 from buildtool.plan.choose.memories import spread
 from buildtool.plan.choose.problem import Prepared
-from buildtool.plan.summary.binding import binding
 from buildtool.plan.summary.fit import holds
+from buildtool.plan.summary.summary import binding
 from buildtool.plan.types import Plan
 from buildtool.target.choice import loads, roomier
 

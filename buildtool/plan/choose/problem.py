@@ -1,4 +1,14 @@
-"""What planning starts from: a network's graphs in the orders that are asked for, a target, and options."""
+"""What is planned: a network's graphs, in the orders and the forms that it may run as, a target, and options.
+
+Besides the form that it has, a network may have views of channels (see `graph.partviews`) or second passes
+(see `graph.secondpass`): it is one more graph of the problem then, as it is in another order of operators.
+
+A view keeps all of the wider tensor alive until its last reader has run, so that it may need more memory
+than a copy; so does a tensor that its parts are written into, which is there from the first part on. So the
+network without views is always planned, too. Where parts are written in place, it runs operator by operator.
+
+Which choices of second passes may pay is found once, for all limits of memory.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +19,24 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgpack
 
-from buildtool.base.errors import UsageError, suggest
-from buildtool.base.modes import InPlace, Objective, Order, Strategy
+from buildtool.base.modes import Image, Order, Strategy
 from buildtool.base.session import Level, Session
-from buildtool.graph.fusions import with_sliced_fusions
-from buildtool.graph.partviews import views, with_views
-from buildtool.graph.types import Graph
+from buildtool.graph.partviews import views, with_views, written_in_place
+from buildtool.graph.secondpass import with_second_passes, without_second_passes
+from buildtool.graph.types import Graph, OpKind, SecondPass
 from buildtool.options.values import PlanOptions
-from buildtool.plan.choose import forms
-from buildtool.plan.choose.cost_units import within_cost
-from buildtool.plan.choose.limits import Limits
-from buildtool.plan.summary.fit import available_bytes, excess_bytes
+from buildtool.plan.choose.limits import F_SLACK, Limits
+from buildtool.plan.schedule.gates import may_have_gates
+from buildtool.plan.schedule.viewing import possible_views
+from buildtool.plan.summary.fit import available_bytes
+from buildtool.target.catalogue import select_all
 from buildtool.target.choice import loads
 from buildtool.target.hardware import Taken
 from buildtool.target.types import Target
 
 if TYPE_CHECKING:
-    from buildtool.graph import order as graph_order
+    from buildtool.plan.search.front import Settings
+    from buildtool.plan.search.passsearch import Passes
     from buildtool.plan.types import Plan
 
 
@@ -104,15 +115,14 @@ class Prepared:
     @cached_property
     def viewed(self) -> tuple[Graph, ...]:
         """The graphs with views in the place of slices of channels, where any can be."""
-        found = (forms.viewed(graph, self.target, self.options) for graph in self.unsliced if self.varied)
-        return tuple(chain.from_iterable(found))
+        graphs = self.unsliced if self.varied else ()
+        return tuple(chain.from_iterable(viewed(self.of(graph)) for graph in graphs))
 
     @cached_property
     def twice(self) -> tuple[Graph, ...]:
         """The graphs with the second passes that may pay, which takes a search."""
         graphs = self.graphs if self.varied else ()
-        found = (forms.with_passes(graph, self.target, self.options, self.session) for graph in graphs)
-        return tuple(chain.from_iterable(found))
+        return tuple(chain.from_iterable(with_passes(self.of(graph)) for graph in graphs))
 
     def graph_for(self, index: int, plan: Plan) -> Graph:
         """The graph with an index in `every_graph`, with a plan's views; PlanError where it has no such."""
@@ -147,111 +157,163 @@ class Prepared:
         return Limits.of(self.options, self.target, ram)
 
 
-def problem(
-    graph: Graph, target: Target, options: PlanOptions, session: Session, beside: Beside, *, path: str
-) -> Prepared:
-    """The planning problem of a network on a target; UsageError for an option that has no effect there.
+def settings(alone: Prepared) -> Settings:
+    """What the front of a problem of one graph depends on, of the options and the board."""
+    from buildtool.plan.search.front import Settings
 
-    `graph`: as it was rewritten for planning.
+    options = alone.options
+    # as little above the limit as `Limits` allows, so that a point keeps the limit that is its own F
+    most = Settings.max_f if options.max_f is None else options.max_f + F_SLACK
+    return Settings(options.in_place, options.image, options.hand_off, most, _loaded(alone))
+
+
+def _loaded(alone: Prepared) -> tuple[tuple[int, int], ...]:
+    """By operator: bytes of its constants, and the least of them that it needs while it runs alone.
+
+    Empty for boards that read their weights in place.
     """
-    refuse_idle(target, options)
-    options = within_cost(options, target)
-    target = target.with_firmware(beside(graph, target))
-    graphs, status = _orders(graph, options, session)
-    other_form = _with_sliced_fusions(graph, target, options)
-    return Prepared(
-        path,
-        (*graphs, *other_form),
-        target,
-        options,
-        session=session,
-        order_status=status,
-        sliced=bool(other_form),
-        beside=beside,
+    from buildtool.plan.assemble.constants import constants
+    from buildtool.plan.place.arena import round_up
+
+    graph, board = alone.graph, alone.target.board
+    if not loads(board):
+        return ()
+    blocks = constants(graph, select_all(alone.target, graph))
+    found = []
+    for position in range(len(graph.ops)):
+        block = blocks.get(position)
+        whole, least = (block.size, block.least_bytes()) if block else (0, 0)
+        found.append((round_up(whole, board.alignment), round_up(least, board.alignment)))
+    return tuple(found)
+
+
+# ---- views ---------------------------------------------------------------------------------------------
+
+
+def viewed(alone: Prepared) -> tuple[Graph, ...]:
+    """A network with all the views that its kernels can read; with those that they can write, too, and alone.
+
+    Nothing where there are none, or the options ask for a strategy without them.
+    """
+    graph, image = alone.graph, alone.options.image
+    if alone.options.strategy not in (Strategy.BEST, Strategy.LAYERWISE):
+        return ()
+    kernels = select_all(alone.target, graph)
+    slices = _readable(graph, possible_views(graph, kernels), image)
+    joined = tuple(
+        position
+        for position in possible_views(graph, kernels, joined=True)
+        if graph.ops[position].kind is OpKind.CONCATENATION
+    )
+    choices = [slices]
+    if joined and image != Image.STREAM:
+        choices += [tuple(sorted((*slices, *joined))), joined]
+    return tuple(with_views(graph, found) for found in dict.fromkeys(choices) if found)
+
+
+def _readable(graph: Graph, slices: tuple[int, ...], image: str) -> tuple[int, ...]:
+    """Of slices that may be views those that leave a streamed image one reader: its rows come once."""
+    made = with_views(graph, slices)
+    if image != Image.STREAM or len(made.consumers().get(made.inputs[0], ())) < 2:
+        return slices
+    return tuple(position for position in slices if made.ops[position].inputs[0] != made.inputs[0])
+
+
+def with_fewer_views(alone: Prepared, made: Graph, plan: Plan) -> Graph | None:
+    """The network with fewer of the views of `made`, whose plan needs too much; None where that cannot help.
+
+    Those concatenations are copied whose outputs are there, for parts to come, when most bytes are.
+    """
+    from buildtool.plan.summary.summary import binding
+
+    step, inside = binding(plan, made, alone.session).step, written_in_place(made)
+    alive = {t for buffer in plan.buffers if buffer.first <= step <= buffer.last for t in buffer.tensors}
+    copied = {
+        position
+        for position in views(made)
+        if made.ops[position].kind is OpKind.JOINED
+        and made.ops[position].outputs[0] in alive
+        and made.ops[position].outputs[0] not in inside
+    }
+    kept = tuple(position for position in views(made) if position not in copied)
+    return with_views(alone.graph, kept) if copied and kept else None
+
+
+# ---- second passes -------------------------------------------------------------------------------------
+
+
+def may_have_passes(prepared: Prepared) -> bool:
+    """Whether any of a problem's networks may have second passes at all."""
+    return prepared.options.strategy == Strategy.BEST and any(map(may_have_gates, prepared.graphs))
+
+
+def with_passes(alone: Prepared) -> tuple[Graph, ...]:
+    """A network with each choice of second passes that may pay; the one of least memory comes last."""
+    if not may_have_passes(alone):
+        return ()
+    found = alone.session.keep(_LEVEL, _parts(alone), lambda: _found(alone))
+    return tuple(with_second_passes(alone.graph, passes) for passes in found)
+
+
+def least_cost_with_passes(twice: Prepared) -> float:
+    """A cost that no plan within the problem's memory is below, whatever its second passes; 0: not known."""
+    from buildtool.plan.search.passsearch import least_cost
+    from buildtool.plan.search.regions import INFINITE
+
+    alone = twice.of(without_second_passes(twice.graph))
+    most = INFINITE if alone.ram is None else alone.ram
+    return alone.session.remember(
+        "least cost with passes",
+        (*_parts(alone).values(), most),
+        lambda: least_cost(
+            alone.graph, alone.target, lambda one: settings(alone.of(one)), alone.session, most
+        ),
     )
 
 
-def own_firmware(
-    beside: Beside, graph: Graph, plan: Plan, target: Target, session: Session
-) -> tuple[Taken, ...]:
-    """What the firmware of a plan takes, counted at the least that it may turn out to be where the plan fits
-    beside no more: then linking decides.
-    """
-    most = beside(graph, target, plan, session)
-    if not excess_bytes(target.with_firmware(most).board, plan):
-        return most
-    least = beside(graph, target, plan, session, least=True)
-    return most if excess_bytes(target.with_firmware(least).board, plan) else least
+def _found(alone: Prepared) -> tuple[Passes, ...]:
+    from buildtool.base.errors import UsageError
+    from buildtool.plan.search.passsearch import worthwhile
 
+    def own(one: Graph) -> Settings:
+        return settings(alone.of(one))
 
-def _orders(graph: Graph, options: PlanOptions, session: Session) -> tuple[tuple[Graph, ...], str | None]:
-    """A network in the order that it has and in others that may be better; what is proven of the best order.
-
-    Where the operators' relations alone tell that no order has less alive than the given one, nothing is
-    searched. The strategies that follow other systems take another order only where that is asked for.
-    """
-    follows = options.strategy not in (Strategy.BEST, Strategy.LAYERWISE)
-    if options.order == Order.GIVEN or (follows and options.order != Order.BEST):
-        return (graph,), None
-    from buildtool.graph.order import BUDGET, SHORT_BUDGET, in_order
-    from buildtool.graph.topology import topology_digest
-
-    is_long = options.order == Order.BEST
-    budget = BUDGET if is_long else SHORT_BUDGET
-    whole = _best_order(graph, budget, session)
-    of_chains = _best_order(graph, budget, session, of_chains=True)
-    found = [in_order(graph, of_chains)]
-    if is_long or whole.peak < of_chains.peak:  # else one more plan is hardly worth its time
-        found.insert(0, in_order(graph, whole))
-    graphs: tuple[Graph, ...] = (graph,)
-    for one in found:
-        if topology_digest(one) not in map(topology_digest, graphs):
-            graphs = (*graphs, one)
-    return graphs, whole.status if is_long else None
-
-
-def _with_sliced_fusions(graph: Graph, target: Target, options: PlanOptions) -> tuple[Graph, ...]:
-    """The form of a network in which slices may take the places of branches, where it has one."""
-    if options.strategy != Strategy.BEST or options.in_place != InPlace.ROWS or loads(target.board):
+    session = alone.session
+    session.tell("looking for second passes that pay")
+    found: list[Passes] = []
+    try:
+        for by_cost in (False, True):
+            found += worthwhile(alone.graph, alone.target, own, session, by_cost=by_cost)
+    except UsageError:  # an image that cannot be streamed: whoever plans without passes says so
         return ()
-    sliced = with_sliced_fusions(graph)
-    return () if sliced is graph else (sliced,)
+    return tuple(sorted(dict.fromkeys(found), key=len))
 
 
-def _best_order(graph: Graph, budget: int, session: Session, *, of_chains: bool = False) -> graph_order.Order:
-    """The order with the least peak of live bytes; it depends on the topology alone.
-
-    `of_chains`: one in which chains of operators stay together (see graph.order).
-    """
-    from buildtool.graph.flow import flow_of
-    from buildtool.graph.order import Order, is_order, least_peak_of_chains, least_peak_order
+def _parts(alone: Prepared) -> dict[str, str | int | float | None]:
+    """What the choices depend on."""
     from buildtool.graph.topology import topology_digest
+    from buildtool.target.digest import planning_digest
 
-    def unpacked(data: bytes) -> Order:
-        order, status, *numbers = msgpack.unpackb(data)
-        found = Order(tuple(order), status, *numbers)
-        if status not in ("optimal", "feasible") or not is_order(graph, found):
-            raise ValueError("not an order of these operators")
-        return found
-
-    level = Level("orders", lambda found: bytes(msgpack.packb(list(vars(found).values()))), unpacked)
-    parts = {"topology": topology_digest(graph), "budget": budget, **({"of": "chains"} if of_chains else {})}
-    search = least_peak_of_chains if of_chains else least_peak_order
-    session.tell("looking for the best order of operators")
-    return session.keep(level, parts, lambda: search(flow_of(graph), budget=budget))
+    options = alone.options
+    return {
+        "schema": 1,
+        "topology": topology_digest(alone.graph),
+        "target": planning_digest(alone.target),
+        "image": str(options.image),
+        "in_place": str(options.in_place),
+        "hand_off": options.hand_off,
+        "max_f": options.max_f,
+    }
 
 
-def refuse_idle(target: Target, options: PlanOptions) -> None:
-    """UsageError for an objective where there is nothing to choose.
+def _packed(found: tuple[Passes, ...]) -> bytes:
+    data: bytes = msgpack.packb([[[one.first, one.last, one.reader] for one in passes] for passes in found])
+    return b"passes" + data
 
-    The strategies that follow other systems make one plan: of two orders of the operators the better one is
-    taken, and where weights are loaded, the objective says how many buffers they get. Layer by layer, tensors
-    are moved between operators where the least memory is asked for.
-    """
-    chooses = options.strategy in (Strategy.BEST, Strategy.LAYERWISE) or options.order == Order.BEST
-    if options.objective != Objective.COST and not chooses and not loads(target.board):
-        raise UsageError(
-            f"it has no effect with strategy {options.strategy}, which makes one plan",
-            option="objective",
-            hint=[suggest(objective=None), suggest(strategy="best")],
-        )
+
+def _unpacked(data: bytes) -> tuple[Passes, ...]:
+    found = msgpack.unpackb(data.removeprefix(b"passes"))
+    return tuple(tuple(SecondPass(*map(int, one)) for one in passes) for passes in found)
+
+
+_LEVEL: Level[tuple[Passes, ...]] = Level("passes", _packed, _unpacked)

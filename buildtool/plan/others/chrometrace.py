@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from buildtool.graph.types import Graph
 from buildtool.plan.summary.steps import Brought, Held, Moved, PlanSteps
-from buildtool.plan.types import SOURCE, Plan
+from buildtool.plan.types import SOURCE, Buffer, Plan
 
 MOST_SLICES = 100_000  # of operators: some 20 MB, which viewers load in seconds
 _NETWORK, _ARENA = 1, 2  # processes
@@ -214,22 +214,23 @@ def _coming(steps: PlanSteps, times: Times, graph: Graph, clock: Clock) -> Itera
 
 def _tracks(held: Sequence[Held]) -> list[Held]:
     """Buffers in the order of their tracks."""
-    return sorted(held, key=lambda one: (one.offset, one.first, one.buffer))
+    return sorted(held, key=lambda one: (one.buffer.offset, one.buffer.first, one.position))
 
 
 def _life(track: int, held: Held, graph: Graph, times: Times) -> Event:
     """A buffer, from the beginning of its first step to the end of its last one."""
-    name = ", ".join(held.tensors) or held.name
+    buffer = held.buffer
     maker = graph.op_name(held.operator) if held.operator >= 0 else ""
     args = {
-        "buffer": held.buffer,
-        "offset": held.offset,
-        "bytes": held.size,
+        "buffer": held.position,
+        "offset": buffer.offset,
+        "bytes": buffer.size,
         "operator": maker,
-        "steps": [held.first, held.last],
+        "steps": [buffer.first, buffer.last],
     }
-    begin, end = int(times.begin[held.first]), int(times.end[held.last])
-    return _event(_ARENA, track, name, str(held.kind), begin, end, args)
+    begin, end = int(times.begin[buffer.first]), int(times.end[buffer.last])
+    name = ", ".join(held.tensors) or buffer.name
+    return _event(_ARENA, track, name, str(buffer.kind), begin, end, args)
 
 
 def _live(steps: PlanSteps, times: Times) -> Iterator[Event]:
@@ -256,17 +257,19 @@ def _names(held: Sequence[Held], plan: Plan, memories: Sequence[str]) -> Iterato
     yield _metadata(_NETWORK, _OPERATORS, "thread_name", name="operators")
     yield _metadata(_NETWORK, _LOADS, "thread_name", name="weight loads and moves")
     for track, one in enumerate(_tracks(held), _BUFFERS):
-        yield _metadata(_ARENA, track, "thread_name", name=f"{_place(one, plan, memories)}: {one.name}")
+        yield _metadata(
+            _ARENA, track, "thread_name", name=f"{_place(one.buffer, plan, memories)}: {one.buffer.name}"
+        )
         yield _metadata(_ARENA, track, "thread_sort_index", sort_index=track)
 
 
-def _place(held: Held, plan: Plan, memories: Sequence[str]) -> str:
+def _place(buffer: Buffer, plan: Plan, memories: Sequence[str]) -> str:
     """Where a buffer lies; of two arenas, in which of them."""
     if not plan.second_at:
-        return f"offset {held.offset:,}"
-    is_second = held.offset >= plan.second_at
+        return f"offset {buffer.offset:,}"
+    is_second = buffer.offset >= plan.second_at
     name = memories[is_second] if len(memories) > is_second else f"arena {is_second + 1}"
-    return f"{name} offset {held.offset - is_second * plan.second_at:,}"
+    return f"{name} offset {buffer.offset - is_second * plan.second_at:,}"
 
 
 def _metadata(process: int, thread: int, what: str, **args: object) -> Event:

@@ -20,7 +20,7 @@ from buildtool.graph.tflite.offline import with_offsets
 from buildtool.plan.assemble.placement import SEARCH_NODES
 from buildtool.plan.place.arena import Item, Problem, round_up, validate
 from buildtool.plan.place.bounds import bound
-from buildtool.plan.place.known import improved
+from buildtool.plan.place.solver import improved
 
 ALIGNMENT = 16  # bytes, TFLM's
 ITEM_BYTES = {

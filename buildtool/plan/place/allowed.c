@@ -1,5 +1,5 @@
 /*
- * Where items can lie at all, by what else has to fit beside them: the twin of allowed.py.
+ * Where items can lie at all, by what else has to fit beside them: allowed.py says why.
  *
  * A set of offsets is a row of 64-bit words, bit k for the offset of k units; bits above the
  * capacity mean nothing and are never set in what is found. No global state, no allocation: the
@@ -23,7 +23,9 @@ typedef struct {
     uint64_t *found; /* a set for each item */
 } allowed_problem;
 
-/* An output and an input in a section: see _Pair of allowed.py. */
+/* An output and an input that may overlap, both live in a section, in units. `together`: what both
+ * take at the least; `separate`: whether they may lie side by side there; `farthest`: if they
+ * overlap, most units from the output's offset to the input's. */
 typedef struct {
     int32_t output, input;
     int64_t distance, size_output, size_input, together, farthest;

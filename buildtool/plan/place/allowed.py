@@ -7,42 +7,49 @@ side by side there overlap, as far as that needs, and what is known of one holds
 chain of regions, each of whose outputs lies over its input, this shows soon what a search by branches
 shows late: that no offsets go together.
 
-Sets of offsets are integers, bit k for the offset of k units. They hold for every placement, so nothing
-is lost by a search that keeps to them.
+The sets hold for every placement, so nothing is lost by a search that keeps to them. They are found in C
+(allowed.c); tests/oracles/allowed_twin.py is the same in Python.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import ctypes
 
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.base.compiled import load
 from buildtool.plan.place.instance import Instance
+
+Sets = npt.NDArray[np.uint64]  # [item, word]: bit k of word w stands for the offset of 64 * w + k units
 
 MOST_UNITS = 1 << 13  # of capacity: the sets are as long
 MOST_MEMBERS = 512  # items
+WORD = 64  # bits
+_ARRAYS = (
+    *("first", "last", "size", "alignment", "pinned", "share_output", "share_input"),
+    *("share_first", "share_last", "share_units", "share_distance"),
+)
 
 
-class _Pair(NamedTuple):
-    """An output and an input that may overlap, both live in a section; distances and sizes in units.
+class _Problem(ctypes.Structure):
+    """allowed_problem."""
 
-    `union`: what both take at the least together; `separate`: whether they may lie side by side there;
-    `farthest`: if they overlap, most units from the output's offset to the input's.
-    """
-
-    output: int
-    input: int
-    distance: int
-    union: int
-    separate: bool
-    farthest: int
+    _fields_ = (
+        *((name, ctypes.c_int32) for name in ("items", "sections", "shares", "capacity")),
+        *((name, ctypes.c_void_p) for name in (*_ARRAYS, "slack", "paired", "sets", "found")),
+    )
 
 
-class _Section(NamedTuple):
-    """What is live in a section, in which no item has two permissions; `slack`: units that are left."""
-
-    singles: tuple[int, ...]
-    pairs: tuple[_Pair, ...]
-    slack: int
+_C = load(
+    __file__,
+    "allowed",
+    1,
+    {
+        "allowed_scratch": (ctypes.c_size_t, ctypes.POINTER(_Problem)),
+        "allowed_find": (ctypes.c_int32, ctypes.POINTER(_Problem)),
+    },
+)
 
 
 def is_small(instance: Instance, capacity: int) -> bool:
@@ -50,143 +57,20 @@ def is_small(instance: Instance, capacity: int) -> bool:
     return capacity <= MOST_UNITS and len(instance.items) <= MOST_MEMBERS
 
 
-def allowed_offsets(instance: Instance, capacity: int) -> list[int]:
-    """Item -> the offsets that are left to it at a capacity (in units), as a set of bits.
-
-    Where nothing fits, that is nowhere: 0.
-    """
-    sizes, alignments = instance.size.tolist(), instance.alignment.tolist()
-    found = []
-    for size, alignment, pin in zip(sizes, alignments, instance.pinned.tolist(), strict=True):
-        everywhere = _multiples(capacity - size, alignment) if size <= capacity else 0
-        found.append(everywhere & (1 << pin) if pin >= 0 else everywhere)
-    sections = _sections(instance, sizes, capacity)
-    spans = list(zip(instance.first.tolist(), instance.last.tolist(), strict=True))
-    for section in sections:
-        # What lives in one section only has nothing to tell to others.
-        crossing = [i for i in section.singles if spans[i][1] - spans[i][0] > 1]
-        if section.slack < 0 or not _fill(section, crossing, sizes, capacity, found):
-            return [0] * len(sizes)
-    together = [pair for section in sections for pair in section.pairs if not pair.separate]
-    return found if _agree(together, found) else [0] * len(sizes)
-
-
-def _up(offsets: int, most: int) -> int:
-    """The offsets, and all above them by `most` at the most."""
-    done = 0
-    while 2 * done < most:
-        offsets |= offsets << done + 1
-        done = 2 * done + 1
-    return offsets | offsets << most - done if done < most else offsets
-
-
-def _down(offsets: int, most: int) -> int:
-    """The offsets, and all below them by `most` at the most."""
-    done = 0
-    while 2 * done < most:
-        offsets |= offsets >> done + 1
-        done = 2 * done + 1
-    return offsets | offsets >> most - done if done < most else offsets
-
-
-def _multiples(most: int, step: int) -> int:
-    """The multiples of `step` up to `most`."""
-    return sum(1 << offset for offset in range(0, most + 1, step)) if step > 1 else (1 << most + 1) - 1
-
-
-def _sections(instance: Instance, sizes: Sequence[int], capacity: int) -> list[_Section]:
-    """The sections of which something can be told: nearly full ones, in which no three items overlap."""
-    inside: list[list[int]] = [[] for _ in range(instance.sections)]
-    for i, (first, last) in enumerate(zip(instance.first.tolist(), instance.last.tolist(), strict=True)):
-        for x in range(first, last):
-            inside[x].append(i)
-    shares: list[list[tuple[int, int, int]]] = [[] for _ in range(instance.sections)]
-    columns = (instance.share_output, instance.share_input, instance.share_distance)
-    permissions = zip(*(column.tolist() for column in columns), strict=True)
-    spans = list(zip(instance.share_first.tolist(), instance.share_last.tolist(), strict=True))
-    for permission, (first, last) in zip(permissions, spans, strict=True):
-        for x in range(first, last):
-            shares[x].append(permission)
-    left = [capacity] * instance.sections
-    for x, items in enumerate(inside):
-        left[x] -= sum([sizes[i] for i in items])
-    for units, (first, last) in zip(instance.share_units.tolist(), spans, strict=True):
-        for x in range(first, last):
-            left[x] += units
-    found = []
-    for items, permitted, slack in zip(inside, shares, left, strict=True):
-        if 2 * slack > capacity:
-            continue  # nearly every offset would be left
-        if not permitted:
-            found.append(_Section(tuple(items), (), slack))
-            continue
-        paired = {i for output, source, _ in permitted for i in (output, source)}
-        if len(paired) < 2 * len(permitted):
-            continue
-        pairs = []
-        for o, i, away in permitted:
-            union = max(sizes[o], away + sizes[i])
-            separate = sizes[o] + sizes[i] - union <= slack
-            pairs.append(_Pair(o, i, away, union, separate, union + slack - sizes[i]))
-        found.append(_Section(tuple([i for i in items if i not in paired]), tuple(pairs), slack))
-    return found
-
-
-def _fill(
-    section: _Section, crossing: Sequence[int], sizes: Sequence[int], capacity: int, found: list[int]
-) -> bool:
-    """Leaves to the items of a section, in `found`, what its subset sums allow; false if that is nothing."""
-    by_size: dict[int, int] = {}
-    for i in crossing:
-        if sizes[i] not in by_size:
-            by_size[sizes[i]] = _up(_sums(section, sizes, capacity, without=i), section.slack)
-        found[i] &= by_size[sizes[i]]
-        if not found[i]:
-            return False
-    for pair in section.pairs:
-        o, i = pair.output, pair.input
-        sums = _sums(section, sizes, capacity, beside=pair)
-        output = _up(sums, section.slack)
-        source = _up(output << pair.distance, pair.farthest - pair.distance)
-        if pair.separate:
-            source |= output | output << sizes[o]
-            output |= output << sizes[i]
-        found[o] &= output
-        found[i] &= source
-        if not found[o] or not found[i]:
-            return False
-    return True
-
-
-def _sums(
-    section: _Section, sizes: Sequence[int], capacity: int, without: int = -1, beside: _Pair | None = None
-) -> int:
-    """What can lie below something: sums of what is live in the section, but for one item or pair."""
-    sums, full = 1, (1 << capacity + 1) - 1
-    for i in section.singles:
-        if i != without:
-            sums |= sums << sizes[i]
-    for pair in section.pairs:
-        if pair is beside:
-            continue
-        if pair.separate:
-            sums |= sums << pair.union | sums << sizes[pair.output] | sums << sizes[pair.input]
-        else:
-            sums |= sums << pair.union
-    return sums & full
-
-
-def _agree(together: Sequence[_Pair], found: list[int]) -> bool:
-    """Carries what is left along pairs that have to overlap, to the end; false: nothing is left."""
-    changed = True
-    while changed:
-        changed = False
-        for pair in together:
-            o, i, most = pair.output, pair.input, pair.farthest - pair.distance
-            source = found[i] & _up(found[o] << pair.distance, most)
-            output = found[o] & _down(source >> pair.distance, most)
-            changed = changed or source != found[i] or output != found[o]
-            found[i], found[o] = source, output
-            if not source or not output:
-                return False
-    return True
+def allowed_offsets(instance: Instance, capacity: int) -> Sets | None:
+    """The offsets that are left to each item at a capacity (in units); None where nothing fits."""
+    count = len(instance.items)
+    found = np.empty((count, capacity // WORD + 1), np.uint64)
+    slack, paired = np.empty(instance.sections, np.int64), np.empty(count, np.int32)
+    arrays = {name: np.ascontiguousarray(getattr(instance, name)) for name in _ARRAYS}
+    arrays |= {"slack": slack, "paired": paired, "found": found}
+    problem = _Problem(
+        items=count,
+        sections=instance.sections,
+        shares=len(instance.share_output),
+        capacity=capacity,
+        **{name: array.ctypes.data for name, array in arrays.items()},
+    )
+    sets = np.empty(_C.allowed_scratch(ctypes.byref(problem)), np.uint64)
+    problem.sets = sets.ctypes.data
+    return found if _C.allowed_find(ctypes.byref(problem)) else None

@@ -1,6 +1,6 @@
 """Arena problems: items with lifetimes and sizes, what a placement is, and when it is legal.
 
-Nothing here knows of networks. Offsets are multiples of each item's alignment; all sizes are
+Only `arena_problem` knows of plans. Offsets are multiples of each item's alignment; all sizes are
 rounded up to the greatest common divisor of the alignments (the granule), so that heights and
 bounds are exact over aligned bytes.
 """
@@ -16,6 +16,7 @@ from math import gcd
 from typing import Any, NamedTuple
 
 from buildtool.base.errors import PlanError
+from buildtool.plan.types import Buffer, Overlap
 
 
 class Item(NamedTuple):
@@ -126,3 +127,11 @@ def _together(
                 yield a, b
         insort(alive, (offsets[b], b))
         heappush(ends, (items[b].upper, b))
+
+
+def arena_problem(buffers: Sequence[Buffer], overlaps: Sequence[Overlap], alignment: int) -> Problem:
+    """A plan's buffers and overlaps as an arena problem, whose times are steps."""
+    return Problem(
+        tuple(Item(b.first, b.last + 1, b.size, alignment) for b in buffers),
+        tuple(Permission(o.output, o.input, o.distance) for o in overlaps),
+    )

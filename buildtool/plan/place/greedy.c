@@ -1,6 +1,5 @@
 /*
- * Arena offsets by greedy orders: the twin of what greedy.py does with its orders, placement for
- * placement.
+ * Arena offsets by greedy orders: what greedy.py does with its orders.
  *
  * No global state, no allocation: the caller provides all memory. Sizes and offsets are in bytes;
  * all sizes and alignments together stay below 2^61.

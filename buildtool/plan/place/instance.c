@@ -1,6 +1,5 @@
 /*
- * Arena problems as the search wants them: the twin of instance.py, array for array, and the first
- * of the orders of orders.py.
+ * Arena problems as the search wants them, and the first of the orders of orders.py.
  *
  * No global state, no allocation: the caller provides all memory, which is divided as `arrays`
  * says.
@@ -9,11 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ABI = 1, LOWER = 0, UPPER, SIZE, ALIGNMENT, OFFSET, FIELDS };
-enum { UNIT = 0, LIVE, SECTIONS, LINKS, SHARES, FACTS };
+enum { ABI = 2, LOWER = 0, UPPER, SIZE, ALIGNMENT, OFFSET, FIELDS };
+enum { UNIT = 0, LIVE, SECTIONS, LINKS, SHARES, CAPPED, FACTS };
 
 static const int64_t MOST = (int64_t)1 << 29;    /* as MOST_UNITS */
-static const int64_t LARGEST = (int64_t)1 << 30; /* bytes, and times: what is larger is Python's */
+static const int64_t LARGEST = (int64_t)1 << 51; /* bytes, and times: their sums stay in 64 bits */
+static const int64_t LONGEST = (int64_t)1 << 33; /* life of which an area stays in 64 bits */
 
 typedef struct {
     int32_t *items, *first, *last, *size, *alignment, *pinned, *floor, *low, *loose, *twin, *order;
@@ -27,7 +27,8 @@ typedef struct {
     int64_t unit;
     bool coarse;
     arrays to;
-    int64_t *keys; /* scratch: 4 * count */
+    int64_t *distance; /* scratch: of the shares, in bytes */
+    int64_t *keys;     /* scratch: 4 * count */
 } problem;
 
 static int64_t gcd(int64_t a, int64_t b) {
@@ -65,26 +66,52 @@ static void find_live(problem *p) {
 }
 
 /* Permissions of items that are live together; distances in bytes, multiples of the granule. */
-static bool find_shares(problem *p, int64_t granule) {
+static bool find_shares(problem *p, int64_t granule, bool *negative) {
     for (int32_t k = 0; k < p->permissions; ++k) {
         const int64_t *row = p->permission + 3 * (size_t)k;
         const int32_t output = position(p, row[0]), input = position(p, row[1]);
-        if (output < 0 || input < 0)
+        if (output < 0 || input < 0 || output == input)
             continue;
-        if (output == input || row[2] > LARGEST)
-            return false; /* what makes no sense, and what is too large, is Python's */
+        if (row[2] > LARGEST)
+            return false;
+        *negative = *negative || row[2] < 0;
         if (field(p, output, LOWER) >= field(p, input, UPPER) ||
             field(p, input, LOWER) >= field(p, output, UPPER))
             continue;
-        for (int32_t known = 0; known < p->shares; ++known)
-            if (p->to.share[0][known] == output && p->to.share[1][known] == input)
-                return false; /* a pair that is named twice is Python's */
-        const int64_t distance = row[2] > 0 ? (row[2] + granule - 1) / granule * granule : 0;
-        p->to.share[0][p->shares] = output;
-        p->to.share[1][p->shares] = input;
-        p->to.share[5][p->shares++] = (int32_t)distance;
+        int32_t known = 0;
+        while (known < p->shares &&
+               (p->to.share[0][known] != output || p->to.share[1][known] != input))
+            ++known;
+        p->to.share[0][known] = output;
+        p->to.share[1][known] = input;
+        p->distance[known] = row[2] > 0 ? (row[2] + granule - 1) / granule * granule : 0;
+        p->shares += known == p->shares;
     }
     return true;
+}
+
+/* Whether items that may lie at one offset are each the next one's output in a circle. */
+static bool is_circular(const problem *p) {
+    int32_t *waits = p->to.order, left = 0; /* on so many outputs; `order` is not filled yet */
+    bool changed = true;
+    for (int32_t i = 0; i < p->live; ++i)
+        waits[i] = 0;
+    for (int32_t k = 0; k < p->shares; ++k) {
+        p->to.share[2][k] = p->distance[k] == 0; /* whether it is still to be looked at */
+        left += p->to.share[2][k];
+        waits[p->to.share[1][k]] += p->to.share[2][k];
+    }
+    while (left > 0 && changed) {
+        changed = false;
+        for (int32_t k = 0; k < p->shares; ++k)
+            if (p->to.share[2][k] && waits[p->to.share[0][k]] == 0) {
+                p->to.share[2][k] = 0;
+                --waits[p->to.share[1][k]];
+                --left;
+                changed = true;
+            }
+    }
+    return left > 0;
 }
 
 static bool find_unit(problem *p) {
@@ -92,13 +119,14 @@ static bool find_unit(problem *p) {
     for (int32_t i = 0; i < p->live; ++i) {
         const int64_t offset = field(p, i, OFFSET) < 0 ? 0 : field(p, i, OFFSET);
         if (field(p, i, ALIGNMENT) < 1 || field(p, i, SIZE) > LARGEST ||
-            field(p, i, ALIGNMENT) > LARGEST || offset > LARGEST)
+            field(p, i, ALIGNMENT) > LARGEST || offset > LARGEST || field(p, i, LOWER) < -LARGEST ||
+            field(p, i, UPPER) > LARGEST)
             return false;
         unit = gcd(gcd(unit, field(p, i, SIZE)), offset);
         most = offset > most ? offset : most;
     }
     for (int32_t k = 0; k < p->shares; ++k)
-        unit = gcd(unit, p->to.share[5][k]);
+        unit = gcd(unit, p->distance[k]);
     p->coarse = true;
     for (int32_t i = 0; i < p->live; ++i)
         p->coarse = p->coarse && unit % field(p, i, ALIGNMENT) == 0;
@@ -211,7 +239,8 @@ static void fill_shares(problem *p) {
     for (int32_t k = 0; k < p->shares; ++k) {
         const int32_t output = p->to.share[0][k], input = p->to.share[1][k];
         const int32_t size = p->to.size[output];
-        const int32_t away = least(size, (int32_t)(p->to.share[5][k] / p->unit));
+        const int64_t apart = p->distance[k] / p->unit;
+        const int32_t away = apart < size ? (int32_t)apart : size;
         p->to.above[link_of(p, output, input)] = away;
         p->to.below[link_of(p, input, output)] = away;
         p->to.low[output] = least(p->to.low[output], away);
@@ -278,8 +307,16 @@ static bool is_before(const problem *p, const int64_t *crowd, int32_t a, int32_t
     return length_a != length_b ? length_a > length_b : a < b;
 }
 
-/* The items in that order, but twins among each other by position. */
+/*
+ * The items in that order, but twins among each other by position. Its first is -1 where a life is
+ * so long that areas cannot be compared.
+ */
 static void find_order(problem *p) {
+    for (int32_t i = 0; i < p->live; ++i)
+        if (field(p, i, UPPER) - field(p, i, LOWER) > LONGEST) {
+            p->to.order[0] = -1;
+            return;
+        }
     int64_t *live = p->keys, *crowd = p->keys + p->count;
     int32_t *head = (int32_t *)(p->keys + 2 * p->count), *next = head + p->count;
     for (int32_t x = 0; x < p->sections; ++x)
@@ -324,18 +361,23 @@ int32_t instance_abi(void) {
 /*
  * 1, with `facts` and the arrays in `memory`, of which the first eleven are `count` long, the next
  * count + 1, six are `permissions` long, and the last three as long as there are links; 0 where
- * something is too large. `scratch`: 4 * count words; `memory`: room for 12 * count + 1 +
- * 6 * permissions + 3 * count * (count - 1) words.
+ * something is too large, with the unit in `facts`. `scratch`: 4 * count + permissions words;
+ * `memory`: room for 12 * count + 1 + 6 * permissions + 3 * count * (count - 1) words.
  */
 int32_t instance_compile(int32_t count, int32_t permissions, const int64_t *item,
                          const int64_t *permission, int64_t granule, int64_t *facts,
                          int64_t *scratch, int32_t *memory) {
-    problem p = {
-        .count = count, .permissions = permissions, .item = item, .permission = permission};
+    problem p = {.count = count,
+                 .permissions = permissions,
+                 .item = item,
+                 .permission = permission,
+                 .unit = granule,
+                 .keys = scratch,
+                 .distance = scratch + 4 * (size_t)count};
     int32_t **const parts[] = {&p.to.items,     &p.to.first,  &p.to.last,  &p.to.size,
                                &p.to.alignment, &p.to.pinned, &p.to.floor, &p.to.low,
                                &p.to.loose,     &p.to.twin,   &p.to.order};
-    p.keys = scratch;
+    bool negative = false;
     for (size_t k = 0; k < sizeof parts / sizeof *parts; ++k, memory += count)
         *parts[k] = memory;
     p.to.start = memory;
@@ -343,13 +385,12 @@ int32_t instance_compile(int32_t count, int32_t permissions, const int64_t *item
     for (int32_t k = 0; k < 6; ++k, memory += permissions)
         p.to.share[k] = memory;
     p.to.neighbour = memory;
-    for (int32_t i = 0; i < count; ++i)
-        if (item[(size_t)i * FIELDS + LOWER] < -LARGEST ||
-            item[(size_t)i * FIELDS + UPPER] > LARGEST)
-            return 0;
     find_live(&p);
-    if (p.live == 0 || !find_shares(&p, granule) || !find_unit(&p))
+    const bool fits = find_shares(&p, granule, &negative) && find_unit(&p);
+    facts[UNIT] = p.unit;
+    if (!fits)
         return 0;
+    facts[CAPPED] = negative || is_circular(&p);
     fill_items(&p);
     find_sections(&p);
     find_links(&p);
@@ -357,7 +398,6 @@ int32_t instance_compile(int32_t count, int32_t permissions, const int64_t *item
     find_twins(&p);
     find_floors(&p);
     find_order(&p);
-    facts[UNIT] = p.unit;
     facts[LIVE] = p.live;
     facts[SECTIONS] = p.sections;
     facts[LINKS] = p.links;

@@ -1,7 +1,8 @@
 """In which order the search tries items that could lie equally low: a few good orders, and noise.
 
 A depth-first search that starts wrongly stays wrong for long, so it is restarted with other orders
-and growing limits. Nothing is left to chance: the noise comes from a fixed generator.
+and growing limits. Nothing is left to chance: the noise comes from a linear congruential generator, with
+the multiplier and the increment of Knuth's MMIX.
 """
 
 from __future__ import annotations
@@ -13,13 +14,24 @@ import numpy as np
 
 from buildtool.plan.place.arena import Problem
 from buildtool.plan.place.instance import Instance
-from buildtool.plan.place.noise import choice, following
 
 FIRST_LIMIT = 1000  # nodes of the runs of the first round; doubles from round to round
 NOISY = 4  # runs with noise in a round
 CROWDED_LIMIT = 4 * FIRST_LIMIT  # of the first round with crowded runs: for what is hard for the others
 SEED = 0x9E3779B97F4A7C15
+_MULTIPLIER, _INCREMENT, _MODULUS = 6364136223846793005, 1442695040888963407, 1 << 64
+_LOW_BITS = 33  # of the generator's state, which repeat soon
 LEAST_WEIGHT, WEIGHTS = 768, 512  # an area counts from 3/4 to 5/4 of itself, in 1024ths
+
+
+def following(state: int) -> int:
+    """The state after this one."""
+    return (state * _MULTIPLIER + _INCREMENT) % _MODULUS
+
+
+def choice(state: int, choices: int) -> int:
+    """One of 0, 1, ... `choices` - 1."""
+    return (state >> _LOW_BITS) % choices
 
 
 @dataclass(frozen=True)
@@ -31,28 +43,19 @@ class Run:
     crowded: bool = False
 
 
-@dataclass(frozen=True)
-class _Measures:
-    """Of every item: the most that is live during its life, its life's length, both with its size."""
-
-    crowd: Sequence[int]
-    length: Sequence[int]
-    area: Sequence[int]
-
-
 def runs(problem: Problem, instance: Instance) -> Iterator[Run]:
     """Runs without end, the more promising ones first."""
     if instance.order:
         yield Run(instance.order, FIRST_LIMIT)
-    m = _measures(problem, instance)
+    crowd, length, area = _measures(problem, instance)
     count = range(len(instance.items))
     fixed = (
-        (m.area, m.crowd, m.length),
-        (m.crowd, m.length, m.area),
-        (m.crowd, m.area, m.length),
-        (m.length, m.area, m.crowd),
+        (area, crowd, length),
+        (crowd, length, area),
+        (crowd, area, length),
+        (length, area, crowd),
     )
-    crowded = ((m.length, m.area, m.crowd), (m.area, m.length, m.crowd))
+    crowded = ((length, area, crowd), (area, length, crowd))
     state, limit = SEED, FIRST_LIMIT
     while True:
         for measures in fixed[1:] if instance.order and limit == FIRST_LIMIT else fixed:
@@ -62,14 +65,15 @@ def runs(problem: Problem, instance: Instance) -> Iterator[Run]:
             for i in count:
                 state = following(state)
                 weight = LEAST_WEIGHT + choice(state, WEIGHTS)
-                keys.append((m.area[i] * weight, m.crowd[i], m.length[i]))
+                keys.append((area[i] * weight, crowd[i], length[i]))
             yield Run(_order(keys, instance), limit)
         for measures in crowded if limit >= CROWDED_LIMIT else ():
             yield Run(_order(list(zip(*measures, strict=True)), instance), limit, crowded=True)
         limit *= 2
 
 
-def _measures(problem: Problem, instance: Instance) -> _Measures:
+def _measures(problem: Problem, instance: Instance) -> tuple[list[int], list[int], list[int]]:
+    """Of every item: the most that is live during its life, the life's length, and that with its size."""
     live = [0] * instance.sections
     spans = list(zip(instance.first.tolist(), instance.last.tolist(), strict=True))
     sizes = instance.size.tolist()
@@ -77,11 +81,8 @@ def _measures(problem: Problem, instance: Instance) -> _Measures:
         for section in range(first, last):
             live[section] += size
     length = [problem.items[i].upper - problem.items[i].lower for i in instance.items]
-    return _Measures(
-        [max(live[first:last]) for first, last in spans],
-        length,
-        [size * time for size, time in zip(sizes, length, strict=True)],
-    )
+    crowd = [max(live[first:last]) for first, last in spans]
+    return crowd, length, [size * time for size, time in zip(sizes, length, strict=True)]
 
 
 def _order(keys: Sequence[tuple[int, int, int]], instance: Instance) -> tuple[int, ...]:

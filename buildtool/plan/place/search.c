@@ -1,5 +1,5 @@
 /*
- * Exact search for arena offsets: the twin of search.py, node for node.
+ * Exact search for arena offsets.
  *
  * Items are placed from the bottom up, each as low as the ones placed before let it lie. Offsets
  * never fall along a branch, so an item that has been passed over can no longer lie where it could:

@@ -7,29 +7,27 @@ everywhere. Offsets found are checked before anything is done with them.
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path
 
-from buildtool.base.errors import PlanError, UnsupportedError
+import msgpack
+
+from buildtool.base.errors import UnsupportedError
+from buildtool.base.session import Level, Session
 from buildtool.base.work import Work
-from buildtool.plan.place import arena
+from buildtool.plan.place import arena, greedy
 from buildtool.plan.place.allowed import allowed_offsets, is_small
-from buildtool.plan.place.allowed_in_c import as_sets, sets_in_c
-from buildtool.plan.place.allowed_in_c import library as sets_library
 from buildtool.plan.place.arena import Problem, Solution
 from buildtool.plan.place.bounds import bound
-from buildtool.plan.place.instance import MOST_UNITS, Instance, compile_problem
-from buildtool.plan.place.instance import library as instance_library
-from buildtool.plan.place.native import NativeSearch, library
+from buildtool.plan.place.instance import MOST_UNITS, compile_problem
 from buildtool.plan.place.orders import FIRST_LIMIT, runs
-from buildtool.plan.place.outcome import Search, Verdict
-from buildtool.plan.place.search import PythonSearch
+from buildtool.plan.place.search import Search, Verdict
 
 LEAST_TABLE_BITS, MOST_TABLE_BITS = 10, 20  # of the table of states known to fail: 16 KiB to 16 MiB
 SETTING_UP = 1000  # units of work an item that any search takes besides its nodes: what its CPU is worth
 LOOK = 100  # nodes before it is found out which offsets are left to the items
+_SCHEMA = 1  # of what a session keeps
 SHARE = 4  # of the budget that is left, 1 / SHARE is spent on one height
 
 
@@ -55,11 +53,9 @@ class Result:
 class _Solver:
     """One problem, searched at one capacity after the other within one budget."""
 
-    def __init__(self, problem: Problem, budget: int, lib: Path | None, *, native: bool) -> None:
+    def __init__(self, problem: Problem, budget: int) -> None:
         self.problem, self.left, self.nodes = problem, budget, 0
-        self._library = library(lib) if native else None
-        compiler = instance_library() if native else None
-        self.instance: Instance = compile_problem(problem, compiler)
+        self.instance = compile_problem(problem)
         self._bits = min(MOST_TABLE_BITS, max(LEAST_TABLE_BITS, budget.bit_length()))
 
     def search(self, capacity: int, budget: int) -> tuple[Verdict, Solution | None]:
@@ -67,7 +63,7 @@ class _Solver:
         # All on top of each other is below MOST_UNITS, so a larger capacity makes no difference.
         units = min(capacity // self.instance.unit, MOST_UNITS - 1)
         small = is_small(self.instance, units)
-        search = self._search(units, LEAST_TABLE_BITS if small else self._bits)
+        search = Search(self.instance, units, LEAST_TABLE_BITS if small else self._bits)
         order = runs(self.problem, self.instance)
         first = next(order)
         tried = [first]
@@ -86,34 +82,16 @@ class _Solver:
             if outcome.verdict is Verdict.IMPOSSIBLE:
                 return self._impossible, None
             if run.limit == LOOK:
-                narrowed = self._narrowed(units)
-                if narrowed is None:
+                allowed = allowed_offsets(self.instance, units)
+                if allowed is None:
                     return self._impossible, None
-                search = narrowed
+                search = Search(self.instance, units, self._bits, allowed)
         return Verdict.LIMIT, None
 
     @property
     def _impossible(self) -> Verdict:
         """What it means that the search has tried everything."""
         return Verdict.LIMIT if self.instance.capped else Verdict.IMPOSSIBLE
-
-    def _search(self, units: int, bits: int) -> Search:
-        if self._library is None:
-            return PythonSearch(self.instance, units, bits)
-        return NativeSearch(self._library, self.instance, units, bits)
-
-    def _narrowed(self, units: int) -> Search | None:
-        """A search that keeps to the offsets that are left to the items; None where nothing fits."""
-        native, lib = self._library, sets_library()
-        if native is not None and lib is not None:
-            sets = sets_in_c(lib, self.instance, units)
-            return None if sets is None else NativeSearch(native, self.instance, units, self._bits, sets)
-        allowed = allowed_offsets(self.instance, units)
-        if not all(allowed):
-            return None
-        if native is None:
-            return PythonSearch(self.instance, units, self._bits, allowed)
-        return NativeSearch(native, self.instance, units, self._bits, as_sets(allowed, units))
 
     def _solution(self, units: Sequence[int]) -> Solution:
         offsets = [item.offset or 0 for item in self.problem.items]
@@ -123,25 +101,17 @@ class _Solver:
         return Solution(tuple(offsets), arena.height(self.problem, offsets))
 
 
-def decide(
-    problem: Problem,
-    capacity: int,
-    budget: int,
-    *,
-    native: bool = True,
-    lib: Path | None = None,
-    work: Work | None = None,
-) -> Result:
+def decide(problem: Problem, capacity: int, budget: int, work: Work | None = None) -> Result:
     """A placement no higher than `capacity` bytes: any; OPTIMAL if it meets the bound.
 
-    `native`: in C where that was built; the Python search visits the same nodes. `work`: what it counts to.
+    `work`: what it counts to.
     """
     least = bound(problem).bytes
     if work is not None:
         work.spend(SETTING_UP * len(problem.items))
     if least > capacity:
         return Result(Status.INFEASIBLE, None, least, 0)
-    solver = _Solver(problem, budget, lib, native=native)
+    solver = _Solver(problem, budget)
     verdict, solution = solver.search(capacity, budget)
     if work is not None:
         work.spend(solver.nodes * len(problem.items))
@@ -152,20 +122,18 @@ def decide(
     return Result(status, solution, least, solver.nodes)
 
 
-def solve(problem: Problem, budget: int, *, native: bool = True, lib: Path | None = None) -> Result:
+def solve(problem: Problem, budget: int) -> Result:
     """The lowest placement found; UNKNOWN only where fixed offsets leave not even a first one."""
     top = sum(size + item.alignment for size, item in zip(problem.sizes, problem.items, strict=True))
     top += max((i.offset or 0 for i in problem.items), default=0)
-    first = decide(problem, max(top, bound(problem).bytes), budget, native=native, lib=lib)
+    first = decide(problem, max(top, bound(problem).bytes), budget)
     if first.solution is None or first.status is Status.OPTIMAL:
         return first
-    rest = minimise(problem, first.solution, budget - first.nodes, native=native, lib=lib)
+    rest = minimise(problem, first.solution, budget - first.nodes)
     return replace(rest, nodes=first.nodes + rest.nodes)
 
 
-def minimise(
-    problem: Problem, start: Solution, budget: int, *, native: bool = True, lib: Path | None = None
-) -> Result:
+def minimise(problem: Problem, start: Solution, budget: int) -> Result:
     """The lowest placement found, from `start` down; never a higher one than `start`.
 
     First the bound itself is tried: if that can be met at all, it is often not hard. Then the middle
@@ -174,7 +142,7 @@ def minimise(
     least = bound(problem).bytes
     if start.height <= least:
         return Result(Status.OPTIMAL, start, least, 0)
-    solver = _Solver(problem, budget, lib, native=native)
+    solver = _Solver(problem, budget)
     unit, best = solver.instance.unit, start
     proven = -(-least // unit)  # in units: no placement is lower
     doubtful = proven  # nothing has been found below, whatever the reason
@@ -218,22 +186,61 @@ def improve(problem: Problem, solution: Solution, budget: int, work: Work | None
     return solution if found is None or found.height >= solution.height else found
 
 
-def decide_memories(
-    problem: Problem, memory: Sequence[int], capacities: Sequence[int], budget: int
-) -> list[Result]:
-    """Items pinned to memories: a result for each; `memory[i]` is where item i lies.
+def solved(problem: Problem, capacity: int | None, budget: int, session: Session | None = None) -> Result:
+    """The lowest placement that `solve` finds; with a capacity in bytes, what `decide` finds."""
+    if capacity is None:
+        return _kept(problem, "solve", budget, None, session, lambda: solve(problem, budget))
+    return _kept(problem, "solve", budget, capacity, session, lambda: decide(problem, capacity, budget))
 
-    Offsets are in the order of the memory's items. PlanError if an overlap is permitted across memories.
-    """
-    results = []
-    for which, capacity in enumerate(capacities):
-        index = {item: k for k, item in enumerate(i for i, m in enumerate(memory) if m == which)}
-        inside = []
-        for p in problem.permissions:
-            if (p.output in index) != (p.input in index):
-                raise PlanError(f"items {p.output} and {p.input} may overlap, but lie in different memories")
-            if p.output in index:
-                inside.append(p._replace(output=index[p.output], input=index[p.input]))
-        part = Problem(tuple(problem.items[i] for i in index), tuple(inside))
-        results.append(decide(part, capacity, budget))
-    return results
+
+def improved(problem: Problem, budget: int, session: Session | None = None) -> Solution:
+    """The lowest placement by greedy orders, lowered by an exact search."""
+
+    def made() -> Result:
+        return Result(Status.FEASIBLE, improve(problem, greedy.solve(problem), budget), 0, 0)
+
+    solution = _kept(problem, "improve", budget, None, session, made).solution
+    assert solution is not None
+    return solution
+
+
+def _kept(
+    problem: Problem,
+    how: str,
+    budget: int,
+    capacity: int | None,
+    session: Session | None,
+    make: Callable[[], Result],
+) -> Result:
+    """What a session has by the problem itself, or makes."""
+    if session is None:
+        return make()
+    parts = {
+        "schema": _SCHEMA,
+        "items": [[i.lower, i.upper, i.size, i.alignment, i.offset] for i in problem.items],
+        "permissions": [[p.output, p.input, p.distance] for p in problem.permissions],
+        "how": how,
+        "budget": budget,
+        "capacity": capacity,
+    }
+    return session.keep(Level("arenas", _packed, lambda data: _unpacked(data, problem)), parts, make)
+
+
+def _packed(result: Result) -> bytes:
+    offsets = None if result.solution is None else list(result.solution.offsets)
+    data: bytes = msgpack.packb([result.status.value, offsets, result.bound, result.nodes])
+    return data
+
+
+def _unpacked(data: bytes, problem: Problem) -> Result:
+    """The result in `data`; an exception for what is no legal placement of the problem."""
+    status, offsets, bound, nodes = msgpack.unpackb(data)
+    solution = None
+    if offsets is not None:
+        if not all(type(offset) is int for offset in offsets):
+            raise ValueError("not a placement")
+        arena.validate(problem, offsets)
+        solution = Solution(tuple(offsets), arena.height(problem, offsets))
+    if type(bound) is not int or type(nodes) is not int or (solution and bound > solution.height):
+        raise ValueError("not a result")
+    return Result(Status(status), solution, bound, nodes)

@@ -18,9 +18,9 @@ from buildtool.graph.types import Graph
 from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.branches import Branches, Progress, branches
 from buildtool.plan.schedule.inner import fed_by, known, needs
-from buildtool.plan.schedule.receptive import axes, columns, row_inputs, rows
+from buildtool.plan.schedule.receptive import columns, rows
 from buildtool.plan.schedule.rings import windows
-from buildtool.plan.schedule.schedule import first_column
+from buildtool.plan.schedule.schedule import column_ends, first_column, row_ranges
 from buildtool.plan.types import Group, Region, Scheme
 from buildtool.target.costs import Rings
 
@@ -46,10 +46,6 @@ class Ranges(NamedTuple):
         """The ranges that are not empty."""
         kept = self.low < self.high
         return self if kept.all() else Ranges(self.low[kept], self.high[kept])
-
-    def joined(self, other: Ranges) -> Ranges:
-        """The ranges from where either begins to where either ends."""
-        return Ranges(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
 
 
 class Calls(NamedTuple):
@@ -90,31 +86,20 @@ def all_of(size: int) -> Ranges:
     return Ranges(np.array([0]), np.array([size]))
 
 
-def _group_calls(graph: Graph, group: Group, made: int) -> tuple[tuple[int, Calls], ...]:
-    return tuple(group_calls(graph, group, made))
-
-
-def group_calls(graph: Graph, group: Group, made: int) -> Iterator[tuple[int, Calls]]:
-    """(operator, calls) of a group that makes the first `made` rows of its output."""
-    last = graph.ops[group.ops[-1]]
-    width = columns(graph, last)
-    starts = range(first_column(group, graph), width, group.hand_off or width)
-    ends = np.minimum(np.array(starts, np.int64) + (group.hand_off or width), width)
+def _group_calls(graph: Graph, group: Group, made: int) -> dict[int, Calls]:
+    """Operator -> its calls, of a group that makes the first `made` rows of its output."""
+    found: dict[int, Calls] = {}
+    width, step = columns(graph, graph.ops[group.ops[-1]]), in_steps(made, group.rows_per_step)
+    hand_off = group.hand_off or width
+    low, high = row_ranges(group, graph, step.low, step.high)
+    ends = column_ends(group, graph, np.arange(first_column(group, graph), width, hand_off) + hand_off)
     held = {k.tensor: k.columns for k in windows(graph, group)} if group.hand_off else {}
-    row_ranges = {last.outputs[0]: in_steps(made, group.rows_per_step)}
-    column_ends = {last.outputs[0]: ends}
-    for position in reversed(group.ops):
+    for place, position in enumerate(group.ops):
         op = graph.ops[position]
-        own, end = row_ranges[op.outputs[0]], column_ends[op.outputs[0]]
         kept = Rings(max((held.get(t, 0) for t in op.inputs), default=0), held.get(op.outputs[0], 0))
-        yield position, Calls(own.without_empty(), gained(end).without_empty(), kept)
-        vertical, horizontal = axes(graph, op)
-        for t in row_inputs(graph, op):
-            _, height, width, _ = graph.tensors[t].nhwc
-            read = own.read(vertical, height)
-            row_ranges[t] = row_ranges[t].joined(read) if t in row_ranges else read
-            need = np.minimum(width, horizontal.highs(end))
-            column_ends[t] = np.maximum(column_ends[t], need) if t in column_ends else need
+        own = Ranges(low[:, place], high[:, place]).without_empty()
+        found[position] = Calls(own, gained(ends[place]).without_empty(), kept)
+    return found
 
 
 def branch_calls(lanes: Branches, widths: Sequence[int], made: int) -> Iterator[tuple[int, Calls]]:

@@ -8,18 +8,17 @@ cost, times how often they occur.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
 
 from buildtool.base.distinct import distinct
 from buildtool.graph.types import Graph
-from buildtool.plan.schedule.calls import Calls, Numbers, Ranges, RegionCalls, region_calls
+from buildtool.plan.schedule.calls import Calls, Numbers, Ranges, region_calls
 from buildtool.plan.schedule.receptive import accumulates
 from buildtool.plan.types import Load, Region
-from buildtool.target.costs import Part, Pricer, Rings, along, geometry, part
+from buildtool.target.costs import Part, Pricer, Rings, along, geometry, part, whole
 from buildtool.target.geometry import Geometry
 from buildtool.target.types import Costs, KernelVariant
 
@@ -82,80 +81,88 @@ def lengths(ranges: Ranges) -> Parts:
     return tuple((Part(n, n, n, 0), int(found[n])) for n in np.flatnonzero(found).tolist())
 
 
-def sums_cost(pricer: Pricer, of: Geometry, rows: Parts, columns: Parts) -> float:
-    """A global pooling that is fed part by part."""
-    fed = sum(
-        pricer.sums(of, row.size, column.size) * (times * often)
-        for row, times in rows
-        for column, often in columns
-    )
-    return fed + pricer.sums_end(of)
-
-
-@dataclass(frozen=True)
 class CostModel:
-    """The costs of a graph's plans on a target; `kernels`: one an operator, None for aliases."""
+    """The costs of a graph's plans on a target; `kernels`: one an operator, None for aliases.
 
-    graph: Graph
-    kernels: Sequence[KernelVariant | None]
-    costs: Costs
+    Most of what is asked was asked before: equal ranges of rows come from other blocks and plans, equal
+    operators from other places of the network. So each cost is made out once, and what ranges are to it is
+    known by a number. `streamed`: in a region that is streamed.
+    """
 
-    @cached_property
-    def pricer(self) -> Pricer:
-        """The prices of calls."""
-        return Pricer(self.costs)
-
-    @cached_property
-    def calls(self) -> CallCosts:
-        """The costs of calls in streamed regions, each of which is made out once."""
-        return CallCosts(self)
+    def __init__(self, graph: Graph, kernels: Sequence[KernelVariant | None], costs: Costs) -> None:
+        self.graph, self.kernels, self.pricer = graph, kernels, Pricer(costs)
+        self._numbers: dict[Parts, int] = {}
+        self._parts: list[Parts] = []
+        self._of_ranges: dict[tuple[int, bool, int, bytes, bytes, Rings], int] = {}
+        self._costs: dict[tuple[int, bool, int, int], float] = {}
 
     @cached_property
     def geometries(self) -> dict[int, Geometry]:
         """Operator -> what its cost depends on."""
         return {p: geometry(self.graph, self.graph.ops[p]) for p, kernel in enumerate(self.kernels) if kernel}
 
-    def operator(self, position: int, calls: Calls, streamed: bool) -> float:
-        """An operator's calls in a region that is streamed, or is not."""
-        if streamed:
-            known = self.calls
-            return known.cost(
-                position,
-                known.parts(position, 0, calls.rows),
-                known.parts(position, 1, calls.columns, calls.rings),
+    @cached_property
+    def fed_in_parts(self) -> frozenset[int]:
+        """The operators that are global poolings, which add up their input in a streamed region."""
+        return frozenset(p for p, op in enumerate(self.graph.ops) if accumulates(self.graph, op))
+
+    @cached_property
+    def _alike(self) -> tuple[int, ...]:
+        """Operator -> the first one with the same geometry and kernel, which costs the same."""
+        first: dict[tuple[Geometry | None, str, bool], int] = {}
+        return tuple(
+            first.setdefault(
+                (self.geometries.get(p), kernel.cost if kernel else "", p in self.fed_in_parts), p
             )
-        rows = self.parts(position, 0, calls.rows, streamed)
-        columns = self.parts(position, 1, calls.columns, streamed, calls.rings)
-        return self.priced(position, rows, columns, streamed)
+            for p, kernel in enumerate(self.kernels)
+        )
 
     def parts(
         self,
         position: int,
         axis: int,
         ranges: Ranges,
-        streamed: bool,
         rings: Rings = Rings(),  # noqa: B008
-    ) -> Parts:
-        """What ranges along an axis are to the cost of an operator."""
-        if self.kernels[position] is None:
-            return ()
-        if streamed and position in self.fed_in_parts:
-            return lengths(ranges)
-        return parts(self.geometries[position], axis, ranges, rings)
+        streamed: bool = True,
+    ) -> int:
+        """The number of what ranges along an axis are to the cost of an operator."""
+        alike = self._alike[position]
+        summed = streamed and alike in self.fed_in_parts
+        key = (alike, summed, axis, ranges.low.tobytes(), ranges.high.tobytes(), rings)
+        found = self._of_ranges.get(key)
+        if found is None:
+            made: Parts = ()
+            if self.kernels[alike] is not None:
+                made = lengths(ranges) if summed else parts(self.geometries[alike], axis, ranges, rings)
+            found = self._of_ranges[key] = self._numbers.setdefault(made, len(self._parts))
+            if found == len(self._parts):
+                self._parts.append(made)
+        return found
 
-    def priced(self, position: int, rows: Parts, columns: Parts, streamed: bool) -> float:
-        """The calls of an operator for these rows and columns."""
-        kernel = self.kernels[position]
+    def cost(self, position: int, rows: int, columns: int, streamed: bool = True) -> float:
+        """All calls of an operator for rows and columns by their numbers."""
+        alike = self._alike[position]
+        key = (alike, streamed and alike in self.fed_in_parts, rows, columns)
+        found = self._costs.get(key)
+        if found is None:
+            found = self._costs[key] = self._priced(alike, key[1], self._parts[rows], self._parts[columns])
+        return found
+
+    def _priced(self, position: int, summed: bool, rows: Parts, columns: Parts) -> float:
+        kernel, pricer = self.kernels[position], self.pricer
         if kernel is None:
             return 0.0
-        if streamed and position in self.fed_in_parts:
-            return sums_cost(self.pricer, self.geometries[position], rows, columns)
-        return calls_cost(self.pricer, kernel, self.geometries[position], rows, columns)
+        of = self.geometries[position]
+        each = ((row, column, times * often) for row, times in rows for column, often in columns)
+        if summed:
+            return sum(pricer.sums(of, y.size, x.size) * times for y, x, times in each) + pricer.sums_end(of)
+        return sum(pricer.cost(kernel, of, y, x) * times for y, x, times in each)
 
-    @cached_property
-    def fed_in_parts(self) -> frozenset[int]:
-        """The operators that are global poolings, which add up their input in a streamed region."""
-        return frozenset(p for p, op in enumerate(self.graph.ops) if accumulates(self.graph, op))
+    def operator(self, position: int, calls: Calls, streamed: bool) -> float:
+        """An operator's calls."""
+        rows = self.parts(position, 0, calls.rows, streamed=streamed)
+        columns = self.parts(position, 1, calls.columns, calls.rings, streamed)
+        return self.cost(position, rows, columns, streamed)
 
     def delivery(self, rows: int) -> float:
         """So many rows of the network's first input, which the application delivers."""
@@ -164,15 +171,8 @@ class CostModel:
     def region(self, region: Region, image: str) -> float:
         """All that a region does, but for weights and moves that it begins with."""
         calls = region_calls(self.graph, region, image)
-        return self.of_calls(region, calls) + self.delivery(calls.delivered)
-
-    def of_calls(self, region: Region, calls: RegionCalls) -> float:
-        """The operators of a region with these calls."""
-        return sum(self.operator(p, own, region.is_streamed) for p, own in calls.operators.items())
-
-    def regions(self, regions: Iterable[Region], image: str, moved: Iterable[int] = ()) -> float:
-        """A plan that loads no weights; `moved`: bytes of each tensor that is copied within the arena."""
-        return sum(self.region(region, image) for region in regions) + sum(map(self.pricer.move, moved))
+        operators = sum(self.operator(p, own, region.is_streamed) for p, own in calls.operators.items())
+        return operators + self.delivery(calls.delivered)
 
     def loading(self, load: Load) -> float:
         """What it adds to an operator's cost that its weights are brought into the arena once."""
@@ -180,7 +180,7 @@ class CostModel:
             return self.pricer.load(load.size)
         kernel, of = self.kernels[load.op], self.geometries[load.op]
         assert kernel is not None
-        rows, columns = part(of, 0, 0, of.oh), part(of, 1, 0, of.ow)
+        rows, columns = whole(of)
         total = -self.pricer.cost(kernel, of, rows, columns)
         slices, rest = divmod(of.cout, load.channels)
         for count, times in ((load.channels, slices), (rest, 1 if rest else 0)):
@@ -191,51 +191,3 @@ class CostModel:
                 total += times * self.pricer.cost(kernel, share, rows, columns)
                 total += times * self.pricer.load(load.size * count // of.cout)
         return total
-
-
-class CallCosts:
-    """The costs of a graph's operators in streamed regions, each made out once.
-
-    Most of what is asked was asked before: equal ranges of rows come from other blocks and plans, equal
-    operators from other places of the network. Parts are known by a number.
-    """
-
-    def __init__(self, model: CostModel) -> None:
-        self._model = model
-        self._numbers: dict[Parts, int] = {}
-        self._parts: list[Parts] = []
-        self._of_ranges: dict[tuple[int, int, bytes, bytes, Rings], int] = {}
-        self._costs: dict[tuple[int, int, int], float] = {}
-
-    @cached_property
-    def _alike(self) -> tuple[int, ...]:
-        """Operator -> the first one with the same geometry and kernel, which costs the same."""
-        model = self._model
-        first: dict[tuple[Geometry | None, str, bool], int] = {}
-        return tuple(
-            first.setdefault(
-                (model.geometries.get(p), kernel.cost if kernel else "", p in model.fed_in_parts), p
-            )
-            for p, kernel in enumerate(model.kernels)
-        )
-
-    def parts(self, position: int, axis: int, ranges: Ranges, rings: Rings = Rings()) -> int:  # noqa: B008
-        """The number of what ranges along an axis are to the cost of an operator: see CostModel.parts."""
-        alike = self._alike[position]
-        key = (alike, axis, ranges.low.tobytes(), ranges.high.tobytes(), rings)
-        found = self._of_ranges.get(key)
-        if found is None:
-            parts = self._model.parts(alike, axis, ranges, True, rings)
-            found = self._of_ranges[key] = self._numbers.setdefault(parts, len(self._parts))
-            if found == len(self._parts):
-                self._parts.append(parts)
-        return found
-
-    def cost(self, position: int, rows: int, columns: int) -> float:
-        """All calls of an operator for rows and columns by their numbers."""
-        key = (self._alike[position], rows, columns)
-        found = self._costs.get(key)
-        if found is None:
-            model = self._model
-            found = self._costs[key] = model.priced(key[0], self._parts[rows], self._parts[columns], True)
-        return found

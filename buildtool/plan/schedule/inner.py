@@ -11,11 +11,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TypeVar
 
 from buildtool.base.errors import PlanError
+from buildtool.graph.ops import UNEVEN_KINDS
 from buildtool.graph.types import Graph, Op
 from buildtool.plan.schedule.axis import Axis, AxisTable, tabled, union
 from buildtool.plan.schedule.branches import exits
 from buildtool.plan.schedule.receptive import accumulates, axes, by_rows, columns, row_inputs, rows, streams
-from buildtool.plan.schedule.resizing import UNEVEN
 from buildtool.plan.types import Group, Scheme
 from buildtool.target.types import KernelVariant
 
@@ -65,7 +65,7 @@ def _needs(graph: Graph, group: Group, ending: Sequence[int]) -> dict[int, Axes]
             raise PlanError("makes nothing that its group needs", operator=op.place)
         after, own = found[op.outputs[0]], axes(graph, op)
         for t in row_inputs(graph, op):
-            if op.kind in UNEVEN and len(group.ops) > 1:
+            if op.kind in UNEVEN_KINDS and len(group.ops) > 1:
                 after = _tabled(graph, last, after, op.outputs[0])
             path = (after[0].after(own[0]), after[1].after(own[1]))
             known = found.get(t)
@@ -102,7 +102,7 @@ def fed_by(graph: Graph, groups: Sequence[Group], index: int) -> int:
 
 def together(graph: Graph, ops: Sequence[int]) -> bool:
     """Whether operators may be one chain: those whose rows follow a table run in a group of their own."""
-    return len(ops) == 1 or not any(graph.ops[position].kind in UNEVEN for position in ops)
+    return len(ops) == 1 or not any(graph.ops[position].kind in UNEVEN_KINDS for position in ops)
 
 
 def read_whole(graph: Graph, group: Group) -> frozenset[int]:
@@ -164,7 +164,7 @@ def objection(
         if accumulates(graph, op) and position != ops[-1]:
             return position, "needs all rows before it has any"
     if not together(graph, ops):
-        uneven = next(position for position in ops if graph.ops[position].kind in UNEVEN)
+        uneven = next(position for position in ops if graph.ops[position].kind in UNEVEN_KINDS)
         return uneven, "enlarges its input: it runs in a group of its own"
     group = Group(ops)
     try:

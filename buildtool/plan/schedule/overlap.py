@@ -27,19 +27,11 @@ from collections.abc import Mapping, Sequence
 
 from buildtool.base.modes import InPlace
 from buildtool.graph.liveness import LiveRange, state_of
-from buildtool.graph.ops import ALIAS_KINDS
+from buildtool.graph.ops import ALIAS_KINDS, PIXEL_KINDS, SLIDING_KINDS
 from buildtool.graph.partviews import parts
-from buildtool.graph.types import (
-    AxisAttrs,
-    BlockAttrs,
-    ConvAttrs,
-    Graph,
-    Op,
-    OpKind,
-    PoolAttrs,
-    Tensor,
-)
-from buildtool.plan.schedule.receptive import ROW_BY_ROW, WINDOWED
+from buildtool.graph.types import AxisAttrs, Graph, Op, OpKind, Tensor
+from buildtool.plan.schedule.axis import Axis
+from buildtool.plan.schedule.receptive import axes
 from buildtool.plan.types import Overlap
 from buildtool.target.types import Contract, KernelVariant
 
@@ -59,14 +51,12 @@ def distance(graph: Graph, op: Op, operand: int, contract: Contract) -> int | No
             return None  # a broadcast operand is read again and again
         return max(0, (result.elements - 1) * (result.dtype.size - source.dtype.size))
     if contract is Contract.ROW:
-        rows = _row_steps(op)
-        if rows is None or result.nhwc[0] != 1 or source.nhwc[0] != 1:
+        if result.nhwc[0] != 1 or source.nhwc[0] != 1:
             return None  # in a batch, the next image's rows are not below this one's
-        if op.kind in ROW_BY_ROW and source.shape != result.shape:
-            return None  # a broadcast operand is read again and again
-        if op.kind in WINDOWED and operand != op.inputs[0]:
-            return None
-        return _row_distance(rows, source, result)
+        # a broadcast operand is read again and again
+        goes_along = op.kind in PIXEL_KINDS and source.shape == result.shape
+        if goes_along or (op.kind in SLIDING_KINDS and operand == op.inputs[0]):
+            return _row_distance(axes(graph, op)[0], source, result)
     if contract is Contract.PARTS and op.kind is OpKind.CONCATENATION:
         return _part_distance(graph, op, operand)
     return None
@@ -96,18 +86,9 @@ def _part_distance(graph: Graph, op: Op, operand: int) -> int | None:
     return (lines - 1) * (result.size // lines - own) + offset
 
 
-def _row_steps(op: Op) -> tuple[int, int] | None:
-    """(stride, rows padded above): output row q reads no input row below q * stride - pad."""
-    if op.kind in WINDOWED and isinstance(op.attrs, ConvAttrs | PoolAttrs):
-        return op.attrs.stride[0], op.attrs.pad.top
-    if op.kind is OpKind.SPACE_TO_DEPTH and isinstance(op.attrs, BlockAttrs):
-        return op.attrs.block, 0
-    return (1, 0) if op.kind in ROW_BY_ROW else None
-
-
-def _row_distance(steps: tuple[int, int], source: Tensor, result: Tensor) -> int:
+def _row_distance(rows: Axis, source: Tensor, result: Tensor) -> int:
     """The formula above, in bytes. It is linear in q but for one bend, so its pieces' ends are enough."""
-    stride, pad = steps
+    stride, pad = rows.stride, rows.pad
     in_rows, out_rows = source.nhwc[1], result.nhwc[1]
     in_row, out_row = source.size // max(in_rows, 1), result.size // max(out_rows, 1)
     reading = min(out_rows, -(-(in_rows + pad) // stride))  # output rows whose window begins in the input

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from buildtool.graph.liveness import state_of
-from buildtool.graph.ops import PIXEL_KINDS
+from buildtool.graph.ops import PIXEL_KINDS, SLIDING_KINDS, UNEVEN_KINDS
+from buildtool.graph.reference.resize import bilinear_positions, nearest_indices
 from buildtool.graph.types import (
     AxisAttrs,
     BlockAttrs,
@@ -15,32 +18,22 @@ from buildtool.graph.types import (
     PadAttrs,
     PadMode,
     PoolAttrs,
+    ResizeAttrs,
     ShuffleAttrs,
     SliceAttrs,
 )
-from buildtool.plan.schedule.axis import Axis
-from buildtool.plan.schedule.resizing import UNEVEN, uneven_axes
+from buildtool.plan.schedule.axis import Axis, table
 from buildtool.target.types import KernelVariant, Windows
 
-ROW_BY_ROW = PIXEL_KINDS
 MOST_ROWS = 1 << 14
-WINDOWED = frozenset(
-    {
-        OpKind.CONV_2D,
-        OpKind.DEPTHWISE_CONV_2D,
-        OpKind.AVERAGE_POOL_2D,
-        OpKind.MAX_POOL_2D,
-        OpKind.SPACE_TO_DEPTH,
-    }
-)
 
 
 def axes(graph: Graph, op: Op) -> tuple[Axis, Axis]:
     """Rows and columns of an operator that runs row by row (see `streams`)."""
     attrs = op.attrs
-    if op.kind in UNEVEN:
+    if op.kind in UNEVEN_KINDS:
         return _tables(graph, op)
-    if isinstance(attrs, ConvAttrs) and op.kind in WINDOWED:
+    if isinstance(attrs, ConvAttrs) and op.kind in SLIDING_KINDS:
         kernel = graph.tensors[op.inputs[1]].shape[1:3]
         spans = [(k - 1) * d + 1 for k, d in zip(kernel, attrs.dilation, strict=True)]
         return (
@@ -58,11 +51,51 @@ def axes(graph: Graph, op: Op) -> tuple[Axis, Axis]:
 
 
 def _tables(graph: Graph, op: Op) -> tuple[Axis, Axis]:
-    """The axes of an operator in UNEVEN, made once."""
+    """The axes of an operator in UNEVEN_KINDS, made once."""
     kept: dict[int, tuple[Axis, Axis]] = graph.facts.setdefault("tables of axes", {})
     if op.outputs[0] not in kept:
-        kept[op.outputs[0]] = uneven_axes(graph, op)
+        kept[op.outputs[0]] = _uneven_axes(graph, op)
     return kept[op.outputs[0]]
+
+
+def _uneven_axes(graph: Graph, op: Op) -> tuple[Axis, Axis]:
+    """Rows and columns of an operator in UNEVEN_KINDS, by the arithmetic of the reference kernels."""
+    source, result = graph.tensors[op.inputs[0]].nhwc, graph.tensors[op.outputs[0]].nhwc
+    if op.kind is OpKind.TRANSPOSE_CONV:
+        assert isinstance(op.attrs, ConvAttrs)
+        kernel, pad = graph.tensors[op.inputs[1]].shape[1:3], op.attrs.pad
+        return (
+            _scattered(source[1], result[1], kernel[0], op.attrs.stride[0], pad.top),
+            _scattered(source[2], result[2], kernel[1], op.attrs.stride[1], pad.left),
+        )
+    if isinstance(op.attrs, BlockAttrs):
+        return _dealt(result[1], op.attrs.block), _dealt(result[2], op.attrs.block)
+    assert isinstance(op.attrs, ResizeAttrs)
+    of = _nearest if op.kind is OpKind.RESIZE_NEAREST_NEIGHBOR else _bilinear
+    return of(source[1], result[1], op.attrs), of(source[2], result[2], op.attrs)
+
+
+def _scattered(size: int, out: int, kernel: int, stride: int, pad: int) -> Axis:
+    """Input i adds to the outputs [i * stride - pad, i * stride - pad + kernel)."""
+    at = np.arange(out, dtype=np.int64) + pad
+    first, end = -((kernel - 1 - at) // stride), at // stride + 1
+    return table(np.clip(first, 0, size), np.clip(end, 0, size))
+
+
+def _dealt(out: int, block: int) -> Axis:
+    """Each input makes a block of outputs."""
+    at = np.arange(out, dtype=np.int64) // block
+    return table(at, at + 1)
+
+
+def _nearest(size: int, out: int, attrs: ResizeAttrs) -> Axis:
+    index = nearest_indices(size, out, attrs)
+    return table(index, index + 1)
+
+
+def _bilinear(size: int, out: int, attrs: ResizeAttrs) -> Axis:
+    lower, upper, _ = bilinear_positions(size, out, attrs)
+    return table(np.minimum(lower, size - 1), upper + 1)
 
 
 def accumulates(graph: Graph, op: Op) -> bool:
@@ -86,7 +119,7 @@ def row_inputs(graph: Graph, op: Op) -> tuple[int, ...]:
 
     What else it reads it needs as a whole for every row: operands that are repeated over rows or columns.
     """
-    if op.kind in WINDOWED or op.kind in UNEVEN or accumulates(graph, op):
+    if op.kind in SLIDING_KINDS or op.kind in UNEVEN_KINDS or accumulates(graph, op):
         return op.inputs[:1]
     image = graph.tensors[op.outputs[0]].nhwc[:3]
     found = (t for t in op.inputs if t >= 0 and not graph.tensors[t].is_constant)
@@ -107,11 +140,11 @@ def streams(graph: Graph, op: Op) -> bool:
     result = graph.tensors[op.outputs[0]]
     if len(op.outputs) != 1 or len(result.shape) != 4 or result.shape[0] != 1:
         return False
-    if op.kind in WINDOWED or op.kind in UNEVEN:
-        return op.kind in UNEVEN or _meets_input(graph, op)
+    if op.kind in SLIDING_KINDS or op.kind in UNEVEN_KINDS:
+        return op.kind in UNEVEN_KINDS or _meets_input(graph, op)
     if op.kind is OpKind.CONCATENATION:
         return op.attrs == AxisAttrs(3) and len(row_inputs(graph, op)) > 0
-    return (op.kind in ROW_BY_ROW or moves_channels(graph, op)) and len(row_inputs(graph, op)) > 0
+    return (op.kind in PIXEL_KINDS or moves_channels(graph, op)) and len(row_inputs(graph, op)) > 0
 
 
 def _meets_input(graph: Graph, op: Op) -> bool:

@@ -8,7 +8,7 @@ branches asks for its input little by little (see `branches`).
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -19,12 +19,13 @@ import numpy.typing as npt
 from buildtool.base.distinct import distinct
 from buildtool.base.errors import PlanError
 from buildtool.base.modes import Image
+from buildtool.graph.macs import pixel_macs
 from buildtool.graph.types import Graph
-from buildtool.plan.schedule.axis import Axis
+from buildtool.plan.schedule.axis import Axis, N
 from buildtool.plan.schedule.branches import Branches, Progress, branches
 from buildtool.plan.schedule.inner import fed_by, known, made, needs, together
 from buildtool.plan.schedule.receptive import axes, columns, row_inputs, rows
-from buildtool.plan.types import SOURCE, Group, Region, Scheme, Step
+from buildtool.plan.types import SOURCE, Group, Region, Scheme
 
 Ints = npt.NDArray[np.int32]
 Columns = npt.NDArray[np.int64]
@@ -112,6 +113,11 @@ class Run:
         return {op: Activity(*line) for op, line in zip(found.tolist(), lines, strict=True)}
 
 
+def executed_macs(graph: Graph, run: Run) -> int:
+    """Multiply-accumulates of a run, repetitions included."""
+    return sum(pixel_macs(graph, graph.ops[op], a.pixels) for op, a in run.activities.items() if op != SOURCE)
+
+
 def _packed(lines: Ints) -> bytes:
     """Lines of numbers as bytes, column by column, deflated where there are more than a few."""
     plain = lines.T.tobytes()
@@ -137,16 +143,6 @@ def run(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> Run:
     chain = links(region, graph)
     found = tuple(_advances(chain, graph, image))
     return Run.of(region, found, _steps_of(chain, graph, found))
-
-
-def schedule(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> tuple[Step, ...]:
-    """The steps of one region as objects: see `run`."""
-    return tuple(Step(*line) for line in run(region, graph, image).steps.tolist())
-
-
-def plan_steps(regions: Iterable[Region], graph: Graph, image: str = Image.OVERWRITABLE) -> tuple[Step, ...]:
-    """The steps of all regions, one after the other; a lifetime's unit is an index into them."""
-    return tuple(step for region in regions for step in schedule(region, graph, image))
 
 
 def _position(group: Group, graph: Graph) -> int:
@@ -276,7 +272,7 @@ def _block(link: Link, ops: tuple[int, ...], graph: Graph, calls: Ints, spans: I
     """
     low, high = spans[:, :1], spans[:, 1:]
     if link.branches is None:
-        low, high = _row_ranges(link.group, graph, spans[:, 0], spans[:, 1])
+        low, high = row_ranges(link.group, graph, spans[:, 0], spans[:, 1])
     place, x0, x1 = calls.T
     block = np.empty((len(spans), len(calls), 5), np.int32)
     block[:, :, 0] = np.array(ops, np.int32)[place]
@@ -285,7 +281,7 @@ def _block(link: Link, ops: tuple[int, ...], graph: Graph, calls: Ints, spans: I
     return block
 
 
-def _row_ranges(group: Group, graph: Graph, y0: Ints, y1: Ints) -> tuple[Ints, Ints]:
+def row_ranges(group: Group, graph: Graph, y0: N, y1: N) -> tuple[N, N]:
     """Rows [low, high) that each operator of a group makes for rows [y0, y1) of the last one.
 
     One line for each of the spans, one column for each operator.
@@ -314,7 +310,7 @@ def hand_offs(group: Group, graph: Graph) -> tuple[tuple[int, int, int], ...]:
 def _hand_offs(group: Group, graph: Graph) -> tuple[tuple[int, int, int], ...]:
     width = columns(graph, graph.ops[group.ops[-1]])
     step = group.hand_off or width
-    ends = _ends(group, graph, np.arange(first_column(group, graph), width, step) + step)
+    ends = column_ends(group, graph, np.arange(first_column(group, graph), width, step) + step)
     done = np.maximum.accumulate(np.maximum(ends, 0), axis=1)  # by operator and hand-off
     before = np.concatenate([np.zeros_like(done[:, :1]), done[:, :-1]], axis=1)
     hand_off, index = np.nonzero((before < done).T)
@@ -339,17 +335,11 @@ def first_column(group: Group, graph: Graph) -> int:
     return -ahead * group.hand_off
 
 
-def column_ends(group: Group, graph: Graph, end: int) -> list[int]:
-    """Per operator of a group, one past the last column it has made when the last one has made `end`.
+def column_ends(group: Group, graph: Graph, ends: Columns) -> Columns:
+    """Per operator of a group, one past the last column it has made when the last one has made `ends`.
 
-    Not above 0: it has made none yet.
+    A row an operator; not above 0: it has made none yet.
     """
-    found: list[int] = _ends(group, graph, np.array([end]))[:, 0].tolist()
-    return found
-
-
-def _ends(group: Group, graph: Graph, ends: Columns) -> Columns:
-    """The same (a row an operator) for many ends, none of them beyond what there is."""
     last = graph.ops[group.ops[-1]]
     wanted = {last.outputs[0]: np.minimum(columns(graph, last), ends)}
     found = []

@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from buildtool.base.distinct import distinct
+from buildtool.base.modes import Image
 from buildtool.base.session import Session
 from buildtool.graph.liveness import LiveRange, alias_roots, live_ranges
 from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph
 from buildtool.plan.schedule.schedule import Run, Steps, run
-from buildtool.plan.types import Region, Step
+from buildtool.plan.types import SOURCE, Region, Step
 
 MOST_RUNS = 16384  # that a session keeps, of a kilobyte or so each: more than the regions of long plans
 
@@ -91,6 +91,32 @@ class Timeline:
         return found
 
     @cached_property
+    def tensor_lives(self) -> Mapping[int, Life]:
+        """Tensor by its root (see alias_roots) -> the first and the last step in which its memory is touched.
+
+        What an operator touches, it touches from its first step to its last. The network's inputs are there
+        from step 0, unless rows of a streamed image are delivered; its outputs, and the inputs of a resident
+        image, are there until the last step.
+        """
+        graph, found = self.graph, dict[int, Life]()
+
+        def touch(tensor: int, life: Life) -> None:
+            if tensor in self.roots:
+                known = found.get(self.roots[tensor], life)
+                found[self.roots[tensor]] = Life(min(known.first, life.first), max(known.last, life.last))
+
+        for t in graph.inputs if self.image != Image.STREAM else ():
+            touch(t, Life(0, 0))
+        for position, life in self.lives.items():
+            op = graph.ops[position] if position != SOURCE else None
+            for t in (*op.inputs, *op.outputs) if op else graph.inputs[:1]:
+                touch(t, life)
+        end = Life(self.last, self.last)
+        for t in (*graph.outputs, *(graph.inputs if self.image == Image.RESIDENT else ())):
+            touch(t, end)
+        return found
+
+    @cached_property
     def columns(self) -> Mapping[int, int]:
         """Operator -> the most columns of its output that one of its calls makes."""
         found: dict[int, int] = {}
@@ -113,17 +139,3 @@ class Timeline:
 def _known(session: Session, digest: str, region: Region, graph: Graph, image: str) -> Run:
     """A run that a session may have already: plans asked for together share most of their regions."""
     return session.remember("runs", (digest, region, image), lambda: run(region, graph, image), MOST_RUNS)
-
-
-def pixels(steps: Steps) -> dict[int, int]:
-    """Operator -> pixels that it computes in some steps, repetitions included; without deliveries."""
-    computed = (steps[:, 2] - steps[:, 1]).astype(np.int64) * (steps[:, 4] - steps[:, 3])
-    sums = np.bincount(steps[:, 0] + 1, computed)
-    ran = distinct(steps[:, 0]).values.tolist()
-    return {op: int(sums[op + 1]) for op in ran if op >= 0}
-
-
-def calls(steps: Steps) -> dict[int, int]:
-    """Operator (SOURCE: deliveries of rows) -> how many of some steps are its."""
-    found, _, counts = distinct(steps[:, 0])
-    return dict(zip(found.tolist(), counts.tolist(), strict=True))

@@ -8,14 +8,15 @@ calls.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate, chain
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 
+from buildtool.base.remembered import remembered
 from buildtool.base.session import Session
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.axis import Axis, union
@@ -25,7 +26,6 @@ from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.chain_ends import ChainCosts, ChainWindows
 from buildtool.plan.search.sections import Section, section
 from buildtool.plan.types import Group, Scheme
-from buildtool.target.costs import COST_UNITS
 
 MOST_OPERATORS = 10  # in one block
 STEPS = (1, 2, 3, 4, 6, 8)  # rows a block may make in one go
@@ -81,22 +81,17 @@ class Blocks:
 
     e: Elements
     hand_offs: tuple[int, ...]
-    session: Session | None = field(default=None, compare=False)
+    session: Session = field(compare=False)
 
     @cached_property
     def sections(self) -> tuple[Section | None, ...]:
         """Last element -> the section that ends there."""
         return tuple(section(self.e, last) for last in range(len(self.e.positions)))
 
+    @remembered
     def ending_at(self, last: int) -> tuple[Block, ...]:
         """The blocks with this last element: first elements and steps that may be worth a look."""
-        if last not in self._ending:
-            self._ending[last] = tuple(self._ending_at(last))
-        return self._ending[last]
-
-    @cached_property
-    def _ending(self) -> dict[int, tuple[Block, ...]]:
-        return {}
+        return tuple(self._ending_at(last))
 
     def _ending_at(self, last: int) -> Iterator[Block]:
         yield from self._chains(last)
@@ -110,7 +105,7 @@ class Blocks:
 
     def _chains(self, last: int) -> Iterator[Block]:
         """The blocks of elements that feed each other."""
-        if not self.e.by_rows(last) or self.e.uneven[last]:
+        if not self.e.by_rows[last] or self.e.uneven[last]:
             return
         height = self.e.heights[last]
         for first in self._firsts(last):
@@ -131,25 +126,20 @@ class Blocks:
         """The row axis of a block; None if an addition reads the block's input at another stride."""
         axis = self._through(last)[last - first]
         for e, t in self.e.beside(first, last):
-            if t == self.e.main(first):
+            if t == self.e.main[first]:
                 after = self._through(last)[last - e]
                 if after.stride != axis.stride:
                     return None
                 axis = union(axis, after)
         return axis
 
+    @remembered
     def _through(self, last: int) -> list[Axis]:
         """By how many elements earlier a chain begins: the row axis from its input to an element's output."""
-        if last not in self._known_through:
-            found = [self.e.axes_of[last][0]]
-            for e in range(last - 1, self.lowest(last) - 1, -1):
-                found.append(found[-1].after(self.e.axes_of[e][0]))
-            self._known_through[last] = found
-        return self._known_through[last]
-
-    @cached_property
-    def _known_through(self) -> dict[int, list[Axis]]:
-        return {}
+        found = [self.e.axes_of[last][0]]
+        for e in range(last - 1, self.lowest(last) - 1, -1):
+            found.append(found[-1].after(self.e.axes_of[e][0]))
+        return found
 
     def _lags(self, first: int, last: int, step: int) -> Lags:
         """See Block: only a path of stride 1 can be followed in a ring."""
@@ -171,7 +161,7 @@ class Blocks:
             first
             and not self.e.uneven[first]
             and not self.e.uneven[first - 1]
-            and self.e.feeds(first - 1)
+            and self.e.feeds[first - 1]
             and last - first + 1 < MOST_OPERATORS
         ):
             inner = self.e.makes[first - 1]
@@ -187,7 +177,7 @@ class Blocks:
     @cached_property
     def _lowest(self) -> tuple[int, ...]:
         count = len(self.e.positions)
-        return tuple(min(self._firsts(last)) if self.e.by_rows(last) else last for last in range(count))
+        return tuple(min(self._firsts(last)) if self.e.by_rows[last] else last for last in range(count))
 
     def block(
         self, first: int, last: int, step: int, axis: Axis, need: int, sums: int, work: int, branches: bool
@@ -199,7 +189,7 @@ class Blocks:
         return Block(first, last, step, axis, need, lags, sums, work, beside)
 
     def _sums(self, last: int) -> int:
-        if not self.e.accumulates(last):
+        if not self.e.accumulates[last]:
             return 0
         return round_up(accumulator_bytes(self.e.graph, self.e.positions[last]), self.e.alignment)
 
@@ -207,17 +197,11 @@ class Blocks:
         """Multiply-accumulates of a chain's block that makes `made` rows."""
         return self._works(last, step, made)[last - first]
 
+    @remembered
     def _works(self, last: int, step: int, made: int) -> list[int]:
         """Of the chains that end at an element, by how many elements earlier they begin: see `work`."""
-        key = last, step, made
-        if key not in self._known_works:
-            pixels = self.pixels_made(self.lowest(last), last, step, made)
-            self._known_works[key] = list(accumulate(self._worked([one]) for one in pixels))
-        return self._known_works[key]
-
-    @cached_property
-    def _known_works(self) -> dict[tuple[int, int, int], list[int]]:
-        return {}
+        pixels = self.pixels_made(self.lowest(last), last, step, made)
+        return list(accumulate(self._worked([one]) for one in pixels))
 
     def work_of(self, block: Block, made: int) -> int:
         """Multiply-accumulates of a block that makes `made` rows."""
@@ -242,7 +226,7 @@ class Blocks:
         high: Rows = np.minimum(low + step, made)
         columns = self.e.widths[last]
         for e in range(last, first - 1, -1):
-            pooling = self.e.accumulates(e)
+            pooling = self.e.accumulates[e]
             yield e, 0 if pooling else int((high - low).sum()) * columns
             if e > first:
                 vertical, horizontal = self.e.axes_of[e]
@@ -254,7 +238,7 @@ class Blocks:
 
     def lean(self, block: Block) -> tuple[Form, ...]:
         """The forms with the least memory; of those that end a row alike, the one with the least."""
-        *cached, rows = self._groups(block)
+        *cached, rows = self.groups(block)
         strip = self._form(block, rows)
         kept = [strip]
         for group in cached:  # each with larger windows than the one before it
@@ -270,8 +254,9 @@ class Blocks:
 
     def forms(self, block: Block) -> tuple[tuple[Form, float], ...]:
         """All forms that no other is as good as in both memory and cost, by memory, ascending."""
-        made = (self._form(block, group) for group in self._groups(block))
-        return self._undominated((form, self.block_cost(block, form.group)) for form in made)
+        return self._undominated(
+            (form, self.block_cost(block, form.group)) for form in self._every_form(block)
+        )
 
     @staticmethod
     def _undominated(costed: Iterable[tuple[Form, float]]) -> tuple[tuple[Form, float], ...]:
@@ -283,10 +268,7 @@ class Blocks:
 
     def cheapest(self, block: Block, most_window: float) -> Form | None:
         """The cheapest of the forms with at most so many bytes of windows; None: they all have more."""
-        key = block.first, block.last, block.step, block.section is not None
-        if key not in self._every_form:
-            self._every_form[key] = tuple(self._form(block, group) for group in self._groups(block))
-        fitting = [form for form in self._every_form[key] if form.window <= most_window]
+        fitting = [form for form in self._every_form(block) if form.window <= most_window]
         if len(fitting) < 2:
             return fitting[0] if fitting else None
         found = self._undominated((form, self.block_cost(block, form.group)) for form in fitting)
@@ -300,15 +282,15 @@ class Blocks:
         window = self._windows.of(block.last, block.step, group.hand_off)[block.last - block.first]
         return Form(group, window, self._windows.late(block.first, block.last, group.hand_off))
 
-    @cached_property
-    def _every_form(self) -> dict[tuple[int, int, int, bool], tuple[Form, ...]]:
-        return {}
+    def _every_form(self, block: Block) -> tuple[Form, ...]:
+        """A block by hand-off, whole rows last."""
+        return tuple(self._form(block, group) for group in self.groups(block))
 
     @cached_property
     def _windows(self) -> ChainWindows:
         return ChainWindows(self.e, self._lowest)
 
-    def _groups(self, block: Block) -> Iterator[Group]:
+    def groups(self, block: Block) -> Iterator[Group]:
         """A block by hand-off, whole rows last."""
         pixels = (ROW,) if block.section is not None else self._hand_offs(block.first, block.last)
         return (self.group(block, n) for n in pixels)
@@ -352,40 +334,6 @@ class Blocks:
     @cached_property
     def _chain_costs(self) -> ChainCosts:
         return ChainCosts(self.e, self._lowest)
-
-    def none_saves(self, once: Sequence[int], least_wanted: Sequence[int], ends: Iterable[int]) -> bool:
-        """Whether no block costs less than its elements run one by one, whatever form it has.
-
-        `once`: cut -> weight of cost of all elements before it, one by one; `least_wanted`: cut -> the least
-        rows that are ever wanted of the tensor before it; `ends`: the elements whose blocks are looked at.
-        It asks for costs alone: no windows are laid out, and blocks count that repeat too much of their work
-        to be looked at otherwise. So False says little.
-        """
-        for last in ends:
-            height, section = self.e.heights[last], self.sections[last]
-            wanted = {height, min(height, least_wanted[last + 1])}
-            found: Iterable[tuple[int, float]] = ()
-            if section is not None:
-                found = ((section.first, self._costs_of_section(section, made)) for made in wanted)
-            if self.e.by_rows(last) and not self.e.uneven[last]:
-                found = chain(found, self._costs_of_chains(last, wanted))
-            if any(round(cost * COST_UNITS) < once[last + 1] - once[first] for first, cost in found):
-                return False
-        return True
-
-    def _costs_of_chains(self, last: int, wanted: Collection[int]) -> Iterator[tuple[int, float]]:
-        """(first element, cost) of the chains that end at an element, in every form and for rows wanted."""
-        height, firsts = self.e.heights[last], list(self._firsts(last))
-        hand_offs = [self._hand_offs(first, last) for first in firsts]
-        for step in STEPS if len(firsts) > 1 else STEPS[:1]:
-            if step > 1 and step >= 2 * height:
-                break
-            for made in {min(height, -(-rows // step) * step) for rows in wanted}:
-                for pixels in dict.fromkeys(chain(*hand_offs)):
-                    costs = self._chain_costs.of(last, step, pixels, made)
-                    for first, own, cost in zip(firsts, hand_offs, costs, strict=True):
-                        if pixels in own and (step == 1 or first < last):
-                            yield first, cost + self._delivery(first, last, made)
 
     def _costs_of_section(self, section: Section, made: int) -> float:
         """The calls of a section that makes so many rows, and what is delivered for them."""

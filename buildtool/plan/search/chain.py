@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from buildtool.base.modes import Image, InPlace
+from buildtool.base.remembered import remembered
 from buildtool.graph.fusions import fusions
 from buildtool.graph.liveness import alias_roots, state_of
 from buildtool.graph.macs import op_macs
@@ -130,12 +131,9 @@ class Elements:
                 held[cut].add(t)
         return tuple(map(frozenset, held))
 
-    def size(self, tensor: int) -> int:
-        """Aligned bytes of a whole tensor in the arena, where state takes none."""
-        return self._sizes[tensor]
-
     @cached_property
-    def _sizes(self) -> tuple[int, ...]:
+    def sizes(self) -> tuple[int, ...]:
+        """Tensor -> aligned bytes of the whole of it in the arena, where state takes none."""
         elsewhere = state_of(self.graph)
         sizes = (0 if i in elsewhere else t.size for i, t in enumerate(self.graph.tensors))
         return tuple(round_up(size, self.alignment) for size in sizes)
@@ -148,12 +146,9 @@ class Elements:
         """The least bytes of the arena for an element's constants while it runs alone."""
         return self.loaded[self.positions[element]][1] if self.loaded else 0
 
-    def feeds(self, element: int) -> bool:
-        """Whether an element's output goes straight into the next element, row by row."""
-        return self._feeds[element]
-
     @cached_property
-    def _feeds(self) -> tuple[bool, ...]:
+    def feeds(self) -> tuple[bool, ...]:
+        """Element -> whether its output goes straight into the next element, row by row."""
         return tuple(self._feeds_next(element) for element in range(len(self.positions)))
 
     def _feeds_next(self, element: int) -> bool:
@@ -161,18 +156,15 @@ class Elements:
             return False
         here = self.op(element)
         return (
-            self.by_rows(element)
-            and self.by_rows(element + 1)
-            and not self.accumulates(element)
+            self.by_rows[element]
+            and self.by_rows[element + 1]
+            and not self.accumulates[element]
             and here.outputs[0] in self.rows_read[element + 1]
         )
 
-    def by_rows(self, element: int) -> bool:
-        """Whether an element can run row by row."""
-        return self._by_rows[element]
-
     @cached_property
-    def _by_rows(self) -> tuple[bool, ...]:
+    def by_rows(self) -> tuple[bool, ...]:
+        """Element -> whether it can run row by row."""
         return tuple(self._can_run_by_rows(p) and e not in self.fused for e, p in enumerate(self.positions))
 
     def _can_run_by_rows(self, position: int) -> bool:
@@ -205,12 +197,9 @@ class Elements:
         """Whether an element is not a later one of a fusion by slices."""
         return element not in self.fused or self.fused[element].start == element
 
-    def accumulates(self, element: int) -> bool:
-        """Whether an element is a global pooling, which can be fed row by row."""
-        return self._accumulates[element]
-
     @cached_property
-    def _accumulates(self) -> tuple[bool, ...]:
+    def accumulates(self) -> tuple[bool, ...]:
+        """Element -> whether it is a global pooling, which can be fed row by row."""
         return tuple(accumulates(self.graph, self.graph.ops[p]) for p in self.positions)
 
     @cached_property
@@ -225,19 +214,12 @@ class Elements:
             self.scratch_for(element, self.widths[element]) for element in range(len(self.positions))
         )
 
+    @remembered
     def scratch_for(self, element: int, columns: int) -> int:
         """Aligned bytes of scratch of an element's kernel, for calls of so many columns at most."""
-        known = self._scratch.get((element, columns))
-        if known is None:
-            position = self.positions[element]
-            kernel, op = self.kernels[position], self.graph.ops[position]
-            wanted = catalogue.scratch_bytes(kernel, self.graph, op, columns) if kernel else 0
-            known = self._scratch[element, columns] = round_up(wanted, self.alignment)
-        return known
-
-    @cached_property
-    def _scratch(self) -> dict[tuple[int, int], int]:
-        return {}
+        kernel = self.kernels[self.positions[element]]
+        wanted = catalogue.scratch_bytes(kernel, self.graph, self.op(element), columns) if kernel else 0
+        return round_up(wanted, self.alignment)
 
     @cached_property
     def model(self) -> CostModel:
@@ -257,7 +239,7 @@ class Elements:
 
     def input_rows(self, element: int) -> int:
         """Rows of the tensor that drives an element."""
-        return self.graph.tensors[self.main(element)].nhwc[1]
+        return self.graph.tensors[self.main[element]].nhwc[1]
 
     def delivery(self, first: int, rows: int) -> float:
         """What so many rows of the input of a region that begins here cost, if they are delivered."""
@@ -265,14 +247,11 @@ class Elements:
 
     def fed(self, first: int) -> bool:
         """Whether a region that begins here reads an image that is delivered row by row."""
-        return self.image == Image.STREAM and self.roots[self.main(first)] == self.graph.inputs[0]
-
-    def main(self, element: int) -> int:
-        """The activation that drives an element: what the element before it makes, or the first it reads."""
-        return self._main[element]
+        return self.image == Image.STREAM and self.roots[self.main[first]] == self.graph.inputs[0]
 
     @cached_property
-    def _main(self) -> tuple[int, ...]:
+    def main(self) -> tuple[int, ...]:
+        """Element -> the activation that drives it: what the one before it makes, or the first it reads."""
         return tuple(map(self._main_of, range(len(self.positions))))
 
     def _main_of(self, element: int) -> int:
@@ -287,7 +266,7 @@ class Elements:
     def rows_read(self) -> tuple[tuple[int, ...], ...]:
         """Element -> the activations that it reads row by row, if it runs so."""
         count = len(self.positions)
-        return tuple(row_inputs(self.graph, self.op(e)) if self.by_rows(e) else () for e in range(count))
+        return tuple(row_inputs(self.graph, self.op(e)) if self.by_rows[e] else () for e in range(count))
 
     @cached_property
     def read_whole(self) -> tuple[frozenset[int], ...]:
@@ -305,7 +284,7 @@ class Elements:
     @cached_property
     def _beside(self) -> tuple[tuple[tuple[int, int], ...], ...]:
         return tuple(
-            tuple((e, t) for t in self.op(e).inputs if t in self.roots and t != self.main(e))
+            tuple((e, t) for t in self.op(e).inputs if t in self.roots and t != self.main[e])
             for e in range(len(self.positions))
         )
 

@@ -1,7 +1,7 @@
 """What chains need besides their rings (windows between operators, and scratch), and what their calls cost.
 
 Chains that end alike share all but what lies before their first element. So they are looked at together,
-from the last element back. Most of what is asked of their costs was asked before: see CallCosts, by whose
+from the last element back. Most of what is asked of their costs was asked before: see CostModel, by whose
 numbers parts are known here.
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from buildtool.base.modes import InPlace
+from buildtool.base.remembered import remembered
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.calls import gained, in_steps
 from buildtool.plan.search.chain import Elements
@@ -27,36 +28,32 @@ class ChainWindows:
 
     def __init__(self, e: Elements, lowest: Sequence[int]) -> None:
         self._e, self._lowest = e, lowest
-        self._sizes: dict[tuple[int, int, int], list[int]] = {}
-        self._scratch: dict[tuple[int, int], list[int]] = {}
-        self._late: dict[tuple[int, int], int] = {}
 
+    @remembered
     def of(self, last: int, step: int, pixels: int) -> list[int]:
         """By how many elements before the last one a chain begins: aligned bytes of its workspace.
 
         As `workspace` lays it out: with hand-offs of pixels all windows are kept; of strips each operator
         needs the windows before and after it, which are one where it may write over what it reads.
         """
-        key = (last, step, pixels)
-        if key not in self._sizes:
-            made = self._of_pixels if pixels else self._of_strips
-            self._sizes[key] = made(self._shapes(last, step, pixels), self._scratch_of(last, pixels), last)
-        return self._sizes[key]
+        made = self._of_pixels if pixels else self._of_strips
+        return made(self._shapes(last, step, pixels), self._scratch_of(last, pixels), last)
 
     def late(self, first: int, last: int, pixels: int) -> int:
         """A bit for each element of a chain, of the last one the lowest: whether it still runs when the last
         one has made a row's first pixels. One whose columns are all made by then does not.
         """
-        key = (last, pixels)
-        if key not in self._late:
-            width = self._e.widths[last]
-            end, begun, late = width, min(width, pixels or width), 1  # columns made at the end, at the first
-            for e in range(last, self._lowest[last], -1):
-                axis, most = self._e.axes_of[e][1], self._e.widths[e - 1]
-                end, begun = min(most, axis.high(end)), min(most, axis.high(begun))
-                late |= (begun < end) << (last - e + 1)
-            self._late[key] = late
-        return self._late[key] & ((1 << (last - first + 1)) - 1)
+        return self._late_of(last, pixels) & ((1 << (last - first + 1)) - 1)
+
+    @remembered
+    def _late_of(self, last: int, pixels: int) -> int:
+        width = self._e.widths[last]
+        end, begun, late = width, min(width, pixels or width), 1  # columns made at the end, at the first
+        for e in range(last, self._lowest[last], -1):
+            axis, most = self._e.axes_of[e][1], self._e.widths[e - 1]
+            end, begun = min(most, axis.high(end)), min(most, axis.high(begun))
+            late |= (begun < end) << (last - e + 1)
+        return late
 
     def _of_pixels(self, shapes: list[tuple[int, int, int]], scratch: list[int], last: int) -> list[int]:
         found, kept, most = [scratch[0]], 0, scratch[0]
@@ -97,21 +94,19 @@ class ChainWindows:
             found.append((rows, columns, rows * columns * tensor.pixel_bytes))
         return found
 
+    @remembered
     def _scratch_of(self, last: int, pixels: int) -> list[int]:
         """Aligned bytes of scratch of the elements, last to first, for the most columns that a call makes.
 
         Columns that the next element steps over are not made.
         """
-        key = (last, pixels)
-        if key not in self._scratch:
-            made, each = self._e.widths[last], pixels or self._e.widths[last]
-            found = [self._e.scratch_for(last, min(made, each))]
-            for e in range(last, self._lowest[last], -1):
-                axis, whole = self._e.axes_of[e][1], self._e.widths[e - 1]
-                made, each = max(0, min(whole, axis.high(made))), each * axis.stride
-                found.append(self._e.scratch_for(e - 1, min(made, each) if pixels else made))
-            self._scratch[key] = found
-        return self._scratch[key]
+        made, each = self._e.widths[last], pixels or self._e.widths[last]
+        found = [self._e.scratch_for(last, min(made, each))]
+        for e in range(last, self._lowest[last], -1):
+            axis, whole = self._e.axes_of[e][1], self._e.widths[e - 1]
+            made, each = max(0, min(whole, axis.high(made))), each * axis.stride
+            found.append(self._e.scratch_for(e - 1, min(made, each) if pixels else made))
+        return found
 
 
 # ---- what calls cost ----------------------------------------------------------------------------------
@@ -122,67 +117,55 @@ class ChainCosts:
 
     def __init__(self, e: Elements, lowest: Sequence[int]) -> None:
         self._e, self._lowest = e, lowest
-        self._calls = e.model.calls
-        self._chains: dict[tuple[int, int, int, int], list[float]] = {}
-        self._rows: dict[tuple[int, int, int], list[int]] = {}
-        self._columns: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        self._model = e.model
 
+    @remembered
     def of(self, last: int, step: int, pixels: int, made: int) -> list[float]:
         """By how many elements before the last one a chain begins: its cost, deliveries not counted.
 
         The first element reads whole rows, the others what windows keep of them.
         """
-        key = (last, step, pixels, made)
-        if key not in self._chains:
-            rows, columns = self._row_parts(last, step, made), self._column_parts(last, pixels)
-            found, after = list[float](), 0.0
-            for i, (own, (first, later)) in enumerate(zip(rows, columns, strict=True)):
-                position = self._e.positions[last - i]
-                found.append(after + self._calls.cost(position, own, first))
-                if i + 1 < len(rows):
-                    after += self._calls.cost(position, own, later)
-            self._chains[key] = found
-        return self._chains[key]
+        rows, columns = self._row_parts(last, step, made), self._column_parts(last, pixels)
+        found, after = list[float](), 0.0
+        for i, (own, (first, later)) in enumerate(zip(rows, columns, strict=True)):
+            position = self._e.positions[last - i]
+            found.append(after + self._model.cost(position, own, first))
+            if i + 1 < len(rows):
+                after += self._model.cost(position, own, later)
+        return found
 
+    @remembered
     def _row_parts(self, last: int, step: int, made: int) -> list[int]:
-        """Of a chain's elements, last to first: the rows of their calls (see CallCosts)."""
-        key = (last, step, made)
-        if key not in self._rows:
-            ranges, found = in_steps(made, step), list[int]()
-            for e in range(last, self._lowest[last] - 1, -1):
-                found.append(self._calls.parts(self._e.positions[e], 0, ranges.without_empty()))
-                if e:
-                    ranges = ranges.read(self._e.axes_of[e][0], self._e.heights[e - 1])
-            self._rows[key] = found
-        return self._rows[key]
+        """Of a chain's elements, last to first: the rows of their calls (see CostModel)."""
+        ranges, found = in_steps(made, step), list[int]()
+        for e in range(last, self._lowest[last] - 1, -1):
+            found.append(self._model.parts(self._e.positions[e], 0, ranges.without_empty()))
+            if e:
+                ranges = ranges.read(self._e.axes_of[e][0], self._e.heights[e - 1])
+        return found
 
+    @remembered
     def _column_parts(self, last: int, pixels: int) -> list[tuple[int, int]]:
         """Of a chain's elements, last to first: the columns of their calls, as the first one and as a later.
 
         The first hand-offs are those of the longest chain: shorter ones do nothing in some of them.
         """
-        key = (last, pixels)
-        if key not in self._columns:
-            width = self._e.widths[last]
-            ends = np.arange(-self._ahead(last, pixels) * pixels, width, pixels or width) + (pixels or width)
-            ends, found, kept, each = np.minimum(ends, width), list[tuple[int, int]](), 0, pixels
-            for e in range(last, self._lowest[last] - 1, -1):
-                ranges, axis, position = (
-                    gained(ends).without_empty(),
-                    self._e.axes_of[e][1],
-                    self._e.positions[e],
-                )
-                first = later = self._calls.parts(position, 1, ranges, Rings(0, kept))
-                if e:
-                    each *= axis.stride
-                    before = min(self._e.widths[e - 1], each + axis.kernel - axis.stride) if pixels else 0
-                    if before:
-                        later = self._calls.parts(position, 1, ranges, Rings(before, kept))
-                    kept = before
-                    ends = np.minimum(self._e.widths[e - 1], axis.highs(ends))
-                found.append((first, later))
-            self._columns[key] = found
-        return self._columns[key]
+        width = self._e.widths[last]
+        ends = np.arange(-self._ahead(last, pixels) * pixels, width, pixels or width) + (pixels or width)
+        ends, found, kept, each = np.minimum(ends, width), list[tuple[int, int]](), 0, pixels
+        for e in range(last, self._lowest[last] - 1, -1):
+            ranges, axis = gained(ends).without_empty(), self._e.axes_of[e][1]
+            position = self._e.positions[e]
+            first = later = self._model.parts(position, 1, ranges, Rings(0, kept))
+            if e:
+                each *= axis.stride
+                before = min(self._e.widths[e - 1], each + axis.kernel - axis.stride) if pixels else 0
+                if before:
+                    later = self._model.parts(position, 1, ranges, Rings(before, kept))
+                kept = before
+                ends = np.minimum(self._e.widths[e - 1], axis.highs(ends))
+            found.append((first, later))
+        return found
 
     def _ahead(self, last: int, pixels: int) -> int:
         """Hand-offs before the last element's first columns: see schedule.first_column."""

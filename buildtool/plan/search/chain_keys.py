@@ -75,7 +75,7 @@ class ChainKeys:
             if e.fed(element)
             else ()
         )
-        by_rows = e.by_rows(element)
+        by_rows = e.by_rows[element]
         return of.kind, of.attributes, operands, asked, by_rows, delivered, beside
 
     def _distance(self, element: int, tensor: int) -> int:
@@ -89,6 +89,6 @@ class ChainKeys:
         """Tensor -> the elements that it drives."""
         found: dict[int, tuple[int, ...]] = {}
         for element in range(len(self._e.positions)):
-            main = self._e.main(element)
+            main = self._e.main[element]
             found[main] = (*found.get(main, ()), element)
         return found

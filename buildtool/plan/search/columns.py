@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.plan.search.progress import ProgressTable
-from buildtool.plan.search.sections import Section
+from buildtool.plan.search.sections import Section, section_progress
 from buildtool.plan.search.tables import FormRow, Tables
 
 Numbers = npt.NDArray[np.int64]
@@ -29,10 +29,17 @@ FORM = (
 WINDOW, SECTION = FORM.index("window"), FORM.index("section")
 
 
-def columns(t: Tables) -> tuple[Numbers, ...]:
-    """Elements, cuts, block forms, what elements read besides, sections, and the sections' rows."""
-    rows, forms = _forms(t)
-    return _elements(t), _cuts(t, rows), forms, _besides(t), *_sections(t)
+class Columns:
+    """Tables, and the same as plain numbers; all searches in the same tables share it."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.t = tables
+
+    @cached_property
+    def arrays(self) -> tuple[Numbers, ...]:
+        """Elements, cuts, block forms, what elements read besides, sections, and the sections' rows."""
+        rows, forms = _forms(self.t)
+        return _elements(self.t), _cuts(self.t, rows), forms, _besides(self.t), *_sections(self.t)
 
 
 def _table(rows: Iterator[tuple[int, ...]] | Sequence[tuple[int, ...]], columns: int) -> Numbers:
@@ -42,7 +49,7 @@ def _table(rows: Iterator[tuple[int, ...]] | Sequence[tuple[int, ...]], columns:
 
 def _elements(t: Tables) -> Numbers:
     e = t.e
-    fed = [e.graph.tensors[e.main(k)] for k in range(t.count)]
+    fed = [e.graph.tensors[e.main[k]] for k in range(t.count)]
     sources = t.sources
     return _table(
         [
@@ -50,12 +57,12 @@ def _elements(t: Tables) -> Numbers:
                 *(e.heights[k], sources[k].rows, *_axis(t, k), *t.rows[k], e.makes[k]),
                 *(
                     fed[k].row_bytes,
-                    e.main(k) in e.read_whole[k],
+                    e.main[k] in e.read_whole[k],
                     sources[k].tensor,
                     sources[k].row,
                 ),
-                *(sources[k].last, sources[k].size, sources[k].streamed, t.feeds[k], t.last_reader[k]),
-                *(t.sizes[k], t.wholes[k], e.accumulates(k)),
+                *(sources[k].last, sources[k].size, sources[k].streamed, e.feeds[k], t.last_reader[k]),
+                *(t.sizes[k], t.wholes[k], e.accumulates[k]),
             )
             for k in range(t.count)
         ],
@@ -113,13 +120,13 @@ def _forms(t: Tables) -> tuple[list[int], Numbers]:
 
 def _sections(t: Tables) -> tuple[Numbers, Numbers]:
     """Of each section where its lists begin, and all lists one behind the other."""
-    progress, rows = ProgressTable(t), list[int]()
+    rows = list[int]()
     begins: list[tuple[int, ...]] = []
     for last, section in enumerate(t.blocks.sections):
         if section is None:
             continue
-        form = next((form for form in t.endings(last) if form.block.section is not None), None)
-        found = progress.of(form) if form is not None else None
+        runs = any(form.block.section is not None for form in t.endings(last))
+        found = section_progress(section, t.sources[section.first].rows) if runs else None
         lists = (_wanted(section), found.made if found else (), found.low if found else ())
         begin = []
         for one in (*lists, section.read_from, section.read_after):

@@ -18,7 +18,7 @@ in one go, of HAND_OFFS pixels or whole rows, and repeats at most MOST_REPETITIO
 points, groups make more rows in one go only where that saves work. Branches between a fork and the join
 of all that it feeds are one group (see `sections`). A fusion in slices is a region by itself, in which its
 operators run by rows together (see `graph.fusions` and `Elements.fused`). What enlarges an image (or makes
-it less by a table of rows, see `schedule.resizing`) is a group by itself, or among branches, of one row a
+it less by a table of rows, see `schedule.receptive`) is a group by itself, or among branches, of one row a
 step. Where a later block leaves out rows of branches, the bytes inside of them are those of a group that
 makes all.
 """
@@ -32,6 +32,7 @@ from functools import cached_property
 from buildtool.base.errors import UsageError, suggest
 from buildtool.base.modes import Image, InPlace
 from buildtool.base.pareto import undominated
+from buildtool.base.remembered import remembered
 from buildtool.base.session import Session
 from buildtool.graph.macs import total_macs
 from buildtool.graph.topology import topology, topology_digest
@@ -43,9 +44,8 @@ from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search import blocks
 from buildtool.plan.search.blocks import Blocks
 from buildtool.plan.search.chain import Elements
-from buildtool.plan.search.cuts import Cuts
-from buildtool.plan.search.miss import factor
-from buildtool.plan.search.paths import MOST_LABELS, Search, Way
+from buildtool.plan.search.columns import Columns
+from buildtool.plan.search.paths import MOST_LABELS, Search, Way, factor
 from buildtool.plan.search.priced import Ties
 from buildtool.plan.search.regions import Candidate
 from buildtool.plan.search.tables import Objective, Tables
@@ -121,7 +121,7 @@ class Space:
 
     elements: Elements
     hand_offs: tuple[int, ...]
-    session: Session | None = None  # what may know the forms of equal chains already
+    session: Session  # what may know the forms of equal chains already
 
     @cached_property
     def blocks(self) -> Blocks:
@@ -139,35 +139,24 @@ class Space:
         return Tables(self.elements, self.blocks, Objective.COST)
 
     @cached_property
-    def cuts(self) -> Cuts:
+    def columns(self) -> Columns:
         """What searches for the least work share."""
-        return Cuts(self.tables)
+        return Columns(self.tables)
 
     @cached_property
-    def cost_cuts(self) -> Cuts:
+    def cost_columns(self) -> Columns:
         """What searches for the least cost share."""
-        return Cuts(self.cost_tables)
-
-    @cached_property
-    def _tied(self) -> dict[Way, Way]:
-        return {}
+        return Columns(self.cost_tables)
 
     @cached_property
     def _ties(self) -> Ties | None:
         forms = self.tables.starts[-1]
         return Ties(self.tables, self.cost_tables) if forms <= MOST_FORMS else None
 
+    @remembered
     def cheapest(self, way: Way) -> Way:
         """The cheapest of the ways that do as little work as this one; itself in large networks."""
-        if self._ties is None:
-            return way
-        if way not in self._tied:
-            self._tied[way] = self._ties.cheapest(way)
-        return self._tied[way]
-
-    @cached_property
-    def _ways(self) -> dict[tuple[float, int], Ways]:
-        return {}
+        return way if self._ties is None else self._ties.cheapest(way)
 
     @cached_property
     def once(self) -> int:
@@ -178,16 +167,14 @@ class Space:
         """Work beyond the elements' own that a way of at most this F may do."""
         return int(self.once * (max_f - 1.0)) + self.once - self.tables.before[-1]
 
+    @remembered
     def ways(self, max_f: float, most_labels: int = MOST_LABELS) -> Ways:
         """The undominated ways with at most this F, which a search of so many labels finds."""
-        key = max_f, most_labels
-        if key not in self._ways:
-            extra = self.most_extra(max_f)
-            search = Search(self.cuts, extra, most_labels)
-            found = tuple(undominated(search.falling(), lambda way: (way.bytes, way.weight)))
-            missed = 1.0 if search.exact else factor(self.cuts, extra, found, search.exact_way)
-            self._ways[key] = Ways(found, missed)
-        return self._ways[key]
+        extra = self.most_extra(max_f)
+        search = Search(self.columns, extra, most_labels)
+        found = tuple(undominated(search.falling(), lambda way: (way.bytes, way.weight)))
+        missed = 1.0 if search.exact else factor(self.columns, extra, found, search.exact_way)
+        return Ways(found, missed)
 
 
 @dataclass(frozen=True)
@@ -272,7 +259,7 @@ class Front:
         inside = range(region.first, region.end)
         read = {e.roots[t] for k in inside for t in e.op(k).inputs if t in e.roots}
         read -= {tables.sources[region.first].tensor, *(e.makes[k] for k in inside)}
-        dying = sum(e.size(t) for t in read if e.last_read[t] < region.end)
+        dying = sum(e.sizes[t] for t in read if e.last_read[t] < region.end)
         return min(dying, tables.sizes[region.end - 1])
 
     def plan(self, index: int) -> Plan:

@@ -1,6 +1,6 @@
 /*
- * Regions that end at a cut within a limit of bytes: the twin of regions.py, lower_bound.py and
- * row_profiles.py, label for label. Those say what is done and why; the names here are theirs.
+ * Regions that end at a cut within a limit of bytes: regions.py says what is done, and
+ * tests/oracles/labels_twin.py why each thing is; the names here are theirs.
  *
  * One handle serves one search. All its memory is its own; search_free gives it back. Whatever
  * cannot be had of memory ends the call with OUT_OF_MEMORY, and the handle can then only be freed.
@@ -287,7 +287,7 @@ static int64_t held_rows(const int64_t *lows, int64_t height, int64_t step, int6
     return found;
 }
 
-/* ---- what holds whatever the limit: see cuts.py -----------------------------------------------
+/* ---- what holds whatever the limit: see Cuts -----------------------------------------------
  */
 
 /* Least bytes of the ring at a block's input; after `progress` of the block. */

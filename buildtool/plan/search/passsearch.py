@@ -16,10 +16,10 @@ from buildtool.base.session import Session
 from buildtool.graph.secondpass import once_positions, repeated_ops, with_second_passes
 from buildtool.graph.types import Graph, SecondPass
 from buildtool.plan.schedule.gates import gates
-from buildtool.plan.search.cuts import Cuts
+from buildtool.plan.search.columns import Columns
 from buildtool.plan.search.front import Settings, Space, space_of
-from buildtool.plan.search.lower_bound import INFINITE
 from buildtool.plan.search.paths import MOST_LABELS, Search
+from buildtool.plan.search.regions import INFINITE
 from buildtool.plan.search.tables import Tables
 from buildtool.target import catalogue
 from buildtool.target.costs import COST_UNITS
@@ -53,8 +53,8 @@ class Lane:
 class _LaneSearch(Search):
     """A search whose cuts' weights others may lower: `own` are those of ways that this lane found."""
 
-    def __init__(self, cuts: Cuts, lane: Lane, most_extra: int | None, most_labels: int) -> None:
-        super().__init__(cuts, most_extra, most_labels)
+    def __init__(self, columns: Columns, lane: Lane, most_extra: int | None, most_labels: int) -> None:
+        super().__init__(columns, most_extra, most_labels)
         self.lane, self.reached = lane, 0
         self.own = [-INFINITE] * (self.t.count + 1)
         self.own[0] = 0
@@ -101,11 +101,11 @@ class PassSearch:
     def __init__(
         self,
         lanes: Sequence[Lane],
-        cuts: Callable[[Space], Cuts],
+        columns: Callable[[Space], Columns],
         most_extra: int | None = None,
         most_labels: int = MOST_LABELS,
     ) -> None:
-        self._lanes = [_LaneSearch(cuts(lane.space), lane, most_extra, most_labels) for lane in lanes]
+        self._lanes = [_LaneSearch(columns(lane.space), lane, most_extra, most_labels) for lane in lanes]
         self._most_extra = most_extra
 
     @property
@@ -214,7 +214,7 @@ def worthwhile(
     own = settings(graph)
     extra = None if by_cost else lanes[0].space.most_extra(own.max_f)
     search = PassSearch(
-        lanes, lambda space: space.cost_cuts if by_cost else space.cuts, extra, own.most_labels
+        lanes, lambda space: space.cost_columns if by_cost else space.columns, extra, own.most_labels
     )
     return tuple(dict.fromkeys(found.passes for found in search.falling() if found.passes))
 
@@ -226,6 +226,6 @@ def least_cost(
     lanes = lanes_of(graph, target, settings, session)
     if not lanes:
         return 0.0
-    search = PassSearch(lanes, lambda space: space.cost_cuts, None, settings(graph).most_labels)
+    search = PassSearch(lanes, lambda space: space.cost_columns, None, settings(graph).most_labels)
     found = search.least(most_bytes)
     return found.weight / COST_UNITS if found is not None and search.exact else 0.0

@@ -7,23 +7,22 @@ dearer, keeps its way: a lower limit never makes anything cheaper.
 
 A search has a budget of labels (see `regions`). Once it is spent, every cut gets a few labels more for
 each limit, and the best way that these show; limits then fall in larger steps. Ways are real ones still,
-but there may be better ones: `miss` says by how much.
+but there may be better ones: `factor` says by how much.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from buildtool.plan.search.cuts import Cuts
-from buildtool.plan.search.lower_bound import INFINITE
-from buildtool.plan.search.native import NativeRegions, library
-from buildtool.plan.search.regions import Candidate, Reached, Regions
+from buildtool.plan.search.columns import Columns
+from buildtool.plan.search.regions import INFINITE, Candidate, Reached, Regions
 
 MOST_LABELS = 200_000  # of a search: then it is no longer exact
 LABELS_BEYOND = 50  # of each search for one cut, once those are spent
-FALL_BEYOND = 16  # by this part of the bytes limits fall then at the least
+FALL_BEYOND = 16  # by this part of the bytes limits fall then at the least, and those of a relaxed search
 
 
 @dataclass(frozen=True)
@@ -39,13 +38,17 @@ class Search:
     """Ways of least weight for limits of bytes that never rise."""
 
     def __init__(
-        self, cuts: Cuts, most_extra: int | None = None, most_labels: int = MOST_LABELS, relaxed: bool = False
+        self,
+        columns: Columns,
+        most_extra: int | None = None,
+        most_labels: int = MOST_LABELS,
+        relaxed: bool = False,
     ) -> None:
         """`most_extra`: ways whose weight is further beyond the elements' own are left out.
 
         `relaxed`: no ways are looked for, but a weight that none is below (see `lower_bound`).
         """
-        self.t = tables = cuts.t
+        self.t = tables = columns.t
         self.most_extra = most_extra = INFINITE // 4 if most_extra is None else most_extra
         count = tables.count
         self._best = (ctypes.c_int64 * (count + 1))(*[-INFINITE] * (count + 1))
@@ -54,12 +57,7 @@ class Search:
         )()  # cut -> when the best of any cut before it last rose
         # what may be won back later by blocks that leave rows out
         limit = most_extra + tables.spare
-        found = library()
-        self._regions: NativeRegions | Regions = (
-            NativeRegions(found, cuts, limit, self._best, self._version)
-            if found is not None
-            else Regions(cuts, limit, self._best, self._version)
-        )
+        self._regions = Regions(columns, limit, self._best, self._version)
         self._last: list[Reached | None] = [None] * (count + 1)
         self._candidates: dict[int, tuple[Reached, Candidate]] = {}  # by cut: the last, in full
         self._rounds = 0
@@ -148,3 +146,49 @@ class Search:
             most_bytes = way.bytes - (1 if self.exact else max(1, way.bytes // FALL_BEYOND))
         if found is not None:
             yield found
+
+
+# ---- by how much ways may miss -----------------------------------------------------------------------
+
+
+def factor(columns: Columns, most_extra: int | None, ways: Sequence[Way], exact: Way | None) -> float:
+    """By how much a front that a budget ended may miss: for every way of the space one of `ways` needs at
+    most so many times its bytes, and weighs at most so many times its weight.
+
+    `exact`: no way with as many bytes or more is missed. A relaxed search proves it, for limits of bytes that
+    fall by a sixteenth: within each no way weighs less than the bound, and above the next one every way needs
+    that many bytes at the least.
+    """
+    missed = 1.0
+    for size, weight in _corners(columns, most_extra, ways, exact):
+        nearest = min((max(way.bytes / size, _over(way.weight, weight)) for way in ways), default=math.inf)
+        missed = max(missed, nearest)
+    return missed
+
+
+def over_bound(columns: Columns, weight: int, most_bytes: int) -> float:
+    """How many times the least weight of all ways within some bytes a weight may be."""
+    bound = Search(columns, relaxed=True).lower_bound(most_bytes)
+    return 1.0 if bound is None else _over(weight, bound)
+
+
+def _over(weight: int, bound: int) -> float:
+    if weight <= bound:
+        return 1.0
+    return weight / bound if bound > 0 else math.inf
+
+
+def _corners(
+    columns: Columns, most_extra: int | None, ways: Sequence[Way], exact: Way | None
+) -> Iterator[tuple[int, int]]:
+    """(bytes, weight): every way that may be missed needs and weighs at least as much as one of these."""
+    relaxed = Search(columns, most_extra, relaxed=True)
+    limit = INFINITE if exact is None else exact.bytes - 1
+    known = 0 if exact is None else exact.weight  # of fewer bytes nothing weighs less
+    while (bound := relaxed.lower_bound(limit)) is not None:
+        largest = max((way.bytes for way in ways), default=limit)
+        below = min(limit, largest) - max(1, min(limit, largest) // FALL_BEYOND)
+        yield max(1, below + 1), max(bound, known)
+        if below < 1:
+            return
+        limit = below

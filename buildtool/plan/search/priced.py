@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from buildtool.plan.search.blocks import Block, Form, Rows
-from buildtool.plan.search.cuts import Cuts
-from buildtool.plan.search.lower_bound import INFINITE
+from buildtool.plan.search.columns import Columns
 from buildtool.plan.search.paths import Search, Way
+from buildtool.plan.search.regions import INFINITE
 from buildtool.plan.search.tables import Tables, as_rows
 
 SCALE = 1024  # of weights: prices are in 1 / SCALE of a weight of cost
@@ -43,9 +43,8 @@ class Priced(Tables):
         """As in Tables."""
         return self.cost.keys
 
-    def _question(self, last: int) -> tuple[None, dict[str, Hashable]]:
+    def _kept_as(self, last: int) -> None:
         """Nobody keeps these rows: what a session has of an element's chain are weights without a price."""
-        return None, {}
 
     def _rows(self, last: int) -> Rows:
         return as_rows(self._row(form.block, form.form) for form in self.cost.endings(last))
@@ -72,7 +71,7 @@ class Ties:
 
     def __init__(self, work: Tables, cost: Tables) -> None:
         self._work, self._cost = work, cost
-        self._cuts: dict[int, Cuts] = {}  # by price
+        self._columns: dict[int, Columns] = {}  # by price
 
     def cheapest(self, way: Way) -> Way:
         """The cheapest way with the work of a way of least work, in at most its bytes.
@@ -83,8 +82,8 @@ class Ties:
         price = 1 << ((self._cost.before[-1] + cost) // self._least_saving).bit_length()
         if (max(work, way.weight) * price + self._cost.before[-1] + max(cost, 0)) * 4 >= INFINITE:
             return way
-        cuts = self._cuts.setdefault(price, Cuts(priced(self._cost, price, 1)))
-        search = Search(cuts, cost + price * (way.weight - work))
+        columns = self._columns.setdefault(price, Columns(priced(self._cost, price, 1)))
+        search = Search(columns, cost + price * (way.weight - work))
         found = search.least(way.bytes)
         return found if found is not None and search.exact else way
 

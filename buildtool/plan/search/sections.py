@@ -11,6 +11,7 @@ are chains.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from buildtool.base.errors import PlanError
 from buildtool.plan.place.arena import round_up
@@ -54,7 +55,7 @@ def section(e: Elements, last: int) -> Section | None:
     if first is None:
         return None
     group = Group(e.positions[first : last + 1], Scheme.BRANCHES, 1)
-    source = e.main(first)
+    source = e.main[first]
     try:
         axis = needs(e.graph, group)[source][0]
         lanes = branches(e.graph, group, source)
@@ -65,29 +66,29 @@ def section(e: Elements, last: int) -> Section | None:
 
 def _alone(e: Elements, element: int) -> Section | None:
     """An element whose rows follow a table, which asks for all that its next row needs at once."""
-    if not e.by_rows(element):
+    if not e.by_rows[element]:
         return None
-    group, source = Group((e.positions[element],), Scheme.OPERATOR, 1), e.main(element)
+    group, source = Group((e.positions[element],), Scheme.OPERATOR, 1), e.main[element]
     lanes = branches(e.graph, group, source)
     return _run(e, element, element, group, Axis(), replace(lanes, pace=lanes.height))
 
 
 def _first(e: Elements, last: int) -> int | None:
     """Its first element, going back until nothing but one tensor comes from outside row by row."""
-    if len(e.rows_read[last]) < 2 or not e.by_rows(last):
+    if len(e.rows_read[last]) < 2 or not e.by_rows[last]:
         return None
     outside, whole = set(e.rows_read[last]), set(e.read_whole[last])
     for first in range(last - 1, max(-1, last - MOST_ELEMENTS), -1):
         made, op = e.makes[first], e.op(first)
-        if not e.by_rows(first) or accumulates(e.graph, op) or made in e.outputs:
+        if not e.by_rows[first] or accumulates(e.graph, op) or made in e.outputs:
             return None
         if made not in outside or made in whole or max(e.readers[made]) > last:
             return None  # it feeds something else
         outside.remove(made)
         outside.update(e.rows_read[first])
         whole.update(e.read_whole[first])
-        if outside == {e.main(first)}:
-            return None if all(e.feeds(k) for k in range(first, last)) else first
+        if outside == {e.main[first]}:
+            return None if all(e.feeds[k] for k in range(first, last)) else first
     return None
 
 
@@ -123,3 +124,30 @@ def _lows(reads: list[tuple[int, bool, int]], lanes: Branches) -> tuple[tuple[in
         after[made] = min(after[made], after[made + 1])
         starting[made] = min(starting[made], after[made + 1])
     return tuple(after), tuple(starting)
+
+
+class BlockProgress(NamedTuple):
+    """By row of a block's input: rows of its output that are made before it; the lowest row still read.
+
+    A ring is filled some rows at a time. While rows from x on are made, it has to hold all from the lowest
+    one that is still read by then.
+    """
+
+    made: tuple[int, ...]
+    low: tuple[int, ...]
+
+
+def section_progress(section: Section, tall: int) -> BlockProgress:
+    """As the section runs; rows that it leaves out count as read."""
+    progress = Progress(section.lanes)
+    made: list[int] = []
+    low: list[int] = []
+    while progress.made[-1] < section.lanes.lanes[-1].height:
+        at = progress.made[-1], progress.lowest(INPUT, tall)
+        more = max(0, progress.ask() - len(made))
+        made += [at[0]] * more
+        low += [at[1]] * more
+        for _ in progress.advance():
+            pass
+    rest = tall - len(made)
+    return BlockProgress((*made, *[progress.made[-1]] * rest), (*low, *[tall] * rest))

@@ -118,11 +118,6 @@ def _unpacked(data: bytes, longest: int) -> Rows:
 _PLACE = b"rows"  # so that a chain without blocks has bytes, too
 
 
-def _saves(rows: Rows) -> bool:
-    """Whether any block weighs less than its elements run one by one."""
-    return int(rows[:, LEAST_EXTRA].min(initial=0)) < 0
-
-
 def as_rows(rows: Iterable[FormRow]) -> Rows:
     """Rows as one array."""
     return np.array([*rows], np.int64).reshape(-1, len(FormRow._fields))
@@ -200,45 +195,25 @@ class Tables:
         Elements with equal keys have the same rows. A session keeps them for all networks: `ChainKeys.plain`
         is the whole question, and no row has the number of an element or a tensor in it.
         """
-        found = self._rows_if_kept(last)
-        if found is None:
-            found = self._rows(last)
-            level, parts = self._questions[self.keys[last]]
-            if level is not None and self.blocks.session is not None:
-                self.blocks.session.hold(level, parts, found, MOST_CHAINS)
-            self._by_key[self.keys[last]] = found
-        return found
-
-    def _rows_if_kept(self, last: int) -> Rows | None:
-        """The rows, where they are known already: here, or to the session."""
         key = self.keys[last]
-        if key not in self._questions:  # nobody was asked yet
-            level, parts = self._questions[key] = self._question(last)
-            session = self.blocks.session
-            kept = session.kept(level, parts) if session is not None and level is not None else None
-            if kept is not None:
-                self._by_key[key] = kept
-        return self._by_key.get(key)
+        if key not in self._by_key:
+            kept_as = self._kept_as(last)
+            self._by_key[key] = (
+                self.blocks.session.keep(*kept_as, lambda: self._rows(last), MOST_CHAINS)
+                if kept_as
+                else self._rows(last)
+            )
+        return self._by_key[key]
 
-    def _question(self, last: int) -> tuple[Level[Rows] | None, dict[str, Hashable]]:
+    def _kept_as(self, last: int) -> tuple[Level[Rows], dict[str, Hashable]] | None:
         """Under what a session keeps an element's rows; None where that cannot be said."""
-        plain = (
-            self._chain_keys.plain(last, self.objective is Objective.COST) if self.blocks.session else None
-        )
+        plain = self._chain_keys.plain(last, self.objective is Objective.COST)
         if plain is None:
-            return None, {}
-        parts: dict[str, Hashable] = {
-            "schema": _SCHEMA,
-            "objective": self.objective.value,
-            "wanted": self.least_wanted[last + 1],
-            "chain": plain,
-        }
+            return None
+        wanted = self.least_wanted[last + 1]
+        parts = {"schema": _SCHEMA, "objective": self.objective.value, "wanted": wanted, "chain": plain}
         longest = last - self.blocks.lowest(last)
         return Level("tables", _packed, lambda data: _unpacked(data, longest)), parts
-
-    @cached_property
-    def _questions(self) -> dict[Hashable, tuple[Level[Rows] | None, dict[str, Hashable]]]:
-        return {}
 
     def _rows(self, last: int) -> Rows:
         """Made from the blocks."""
@@ -271,19 +246,15 @@ class Tables:
 
     @cached_property
     def nothing_saves(self) -> bool:
-        """Whether no way weighs less than all elements run one by one: no block weighs less than its own.
+        """Whether no way weighs less than all elements run one by one: no block weighs less than its own."""
+        return all(extra >= 0 for last in self._distinct.values() for extra in self._extras(last))
 
-        Of blocks that nobody knows yet, costs are asked for without their windows first: mostly that is
-        enough to know it.
-        """
-        distinct = self._distinct.values()
-        if self.objective is Objective.COST:
-            known = {last: self._rows_if_kept(last) for last in distinct}
-            saving = any(rows is not None and _saves(rows) for rows in known.values())
-            others = [last for last, rows in known.items() if rows is None]
-            if not saving and self.blocks.none_saves(self.before, self.least_wanted, others):
-                return True
-        return not any(_saves(self.rows_of(last)) for last in distinct)
+    def _extras(self, last: int) -> Iterator[int]:
+        """What blocks that end at an element weigh beyond their elements, whatever windows they need."""
+        wanted = {self.e.heights[last], min(self.e.heights[last], self.least_wanted[last + 1])}
+        for block in self.blocks.ending_at(last):
+            for group in self.blocks.groups(block):
+                yield from (self.extra(block, Form(group, 0, 0), rows) for rows in wanted)
 
     @cached_property
     def _distinct(self) -> dict[Hashable, int]:
@@ -343,7 +314,7 @@ class Tables:
         found = [0] * (self.count + 1)
         for cut in range(self.count, 0, -1):
             found[cut] = self.e.heights[cut - 1]
-            if cut < self.count and self.feeds[cut - 1]:
+            if cut < self.count and self.e.feeds[cut - 1]:
                 found[cut] = min(found[cut], max(0, self.e.axes_of[cut][0].high(found[cut + 1])))
                 for section in self.sections_from.get(cut, ()):
                     found[cut] = min(found[cut], section.lanes.wanted(found[section.last + 1])[-1])
@@ -361,11 +332,6 @@ class Tables:
     # ---- boundaries ------------------------------------------------------------------------------
 
     @cached_property
-    def feeds(self) -> tuple[bool, ...]:
-        """Element -> whether it feeds the next one row by row."""
-        return tuple(self.e.feeds(element) for element in range(self.count))
-
-    @cached_property
     def rows(self) -> tuple[tuple[int, int], ...]:
         """Element -> rows of its output, bytes of a row."""
         tensors = [self.e.graph.tensors[t] for t in self.e.makes]
@@ -374,17 +340,12 @@ class Tables:
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Element -> aligned bytes of its output."""
-        return tuple(self.e.size(t) for t in self.e.makes)
+        return tuple(self.e.sizes[t] for t in self.e.makes)
 
     @cached_property
     def last_reader(self) -> tuple[int, ...]:
         """Element -> the last element that reads its output."""
         return tuple(self.e.last_read[t] for t in self.e.makes)
-
-    def ring(self, cut: int, rows: int, ahead: int) -> int:
-        """Aligned bytes of the ring at a cut: so many rows needed, filled `ahead` rows at a time."""
-        height, row = self.rows[cut - 1]
-        return round_up(min(height, rows + ahead - 1) * row, self.e.alignment)
 
     @cached_property
     def least_rows(self) -> tuple[int, ...]:
@@ -392,7 +353,7 @@ class Tables:
         found = [1] * (self.count + 1)
         for cut in range(1, self.count):
             for reader in self.e.readers.get(self.e.makes[cut - 1], ()):
-                if reader > cut and all(self.feeds[cut:reader]):  # else a section counts it
+                if reader > cut and all(self.e.feeds[cut:reader]):  # else a section counts it
                     found[cut] = max(found[cut], self._ahead(cut, reader))
         return tuple(found)
 
@@ -413,13 +374,15 @@ class Tables:
     @cached_property
     def live(self) -> tuple[int, ...]:
         """Cut -> aligned bytes of what has to be whole there."""
-        return tuple(sum(self.e.size(t) for t in held) for held in self.e.live)
+        return tuple(sum(self.e.sizes[t] for t in held) for held in self.e.live)
 
     @cached_property
     def held(self) -> tuple[int, ...]:
         """Region's end -> aligned bytes of its output and of what has to be whole there."""
         made = ([self.e.makes[cut - 1]] if cut else [] for cut in range(self.count + 1))
-        return tuple(sum(map(self.e.size, live.union(m))) for live, m in zip(self.e.live, made, strict=True))
+        return tuple(
+            sum(self.e.sizes[t] for t in live.union(m)) for live, m in zip(self.e.live, made, strict=True)
+        )
 
     @cached_property
     def lowest_first(self) -> tuple[int, ...]:
@@ -436,13 +399,13 @@ class Tables:
         """First element -> what feeds a region that begins with it."""
         found = []
         for element in range(self.count):
-            read = self.e.main(element)
+            read = self.e.main[element]
             root = self.e.roots[read]
             tensor = self.e.graph.tensors[read]
             image = root in self.e.graph.inputs
             row, last = tensor.row_bytes, self.e.last_read[root]
             streamed = image and self.e.image == Image.STREAM
-            found.append(Source(root, tensor.nhwc[1], row, self.e.size(root), last, streamed))
+            found.append(Source(root, tensor.nhwc[1], row, self.e.sizes[root], last, streamed))
         return tuple(found)
 
     @cached_property
@@ -466,7 +429,7 @@ class Tables:
         saved = self._saved(element)
         sliced = least - (saved if self._slices_in_place(element) else 0)
         beside = min(whole - saved, sliced) if least < whole else whole - saved
-        return sum(self.e.size(t) for t in held) + self.e.scratch[element] + beside
+        return sum(self.e.sizes[t] for t in held) + self.e.scratch[element] + beside
 
     def _slices_in_place(self, element: int) -> bool:
         """Whether an operator that computes slices of its channels may write over its input in each of them.
@@ -486,13 +449,13 @@ class Tables:
         allowed = _CONTRACTS[InPlace(e.in_place)]
         if kernel is None or kernel.overlap not in allowed or len(op.outputs) != 1:
             return 0
-        own, lows = e.size(op.outputs[0]), list[tuple[int, int]]()  # lowest offset over the output's, bytes
+        own, lows = e.sizes[op.outputs[0]], list[tuple[int, int]]()  # lowest offset over the output's, bytes
         for t in op.inputs:
             if t not in e.roots or [e.roots.get(u) for u in op.inputs].count(e.roots[t]) > 1:
                 continue
             apart = None if e.last_read[e.roots[t]] > element else self._apart(element, t)
             if apart is not None:
-                lows.append((round_up(max(0, apart), e.alignment), e.size(e.roots[t])))
+                lows.append((round_up(max(0, apart), e.alignment), e.sizes[e.roots[t]]))
         if kernel.overlap is Contract.PARTS:
             return _saved_by_parts(own, [(low, size) for low, size in lows if low < own])
         return max((own + size - max(own, low + size) for low, size in lows), default=0)
@@ -500,17 +463,6 @@ class Tables:
     def _apart(self, element: int, operand: int) -> int | None:
         kernel = self.e.kernels[self.e.positions[element]]
         return distance(self.e.graph, self.e.op(element), operand, kernel.overlap) if kernel else None
-
-    def crossing(self, first: int, need: int, end: int) -> int:
-        """Bytes of a region beside its rings and windows: what crosses it, its input and its output.
-
-        `need`: rows of a streamed input that have to be there at once.
-        """
-        source = self.sources[first]
-        held = source.size
-        if source.streamed:
-            held = round_up(min(source.rows, need) * source.row, self.e.alignment)
-        return self.live[first] - source.size + held + self.sizes[end - 1]
 
 
 def _saved_by_parts(own: int, lows: Sequence[tuple[int, int]]) -> int:

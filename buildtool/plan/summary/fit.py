@@ -9,7 +9,7 @@ from buildtool.graph.secondpass import without_second_passes
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.layerwise import IMAGES
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
-from buildtool.plan.summary.binding import binding
+from buildtool.plan.summary.summary import binding
 from buildtool.plan.types import Plan
 from buildtool.target.choice import roomier
 from buildtool.target.types import Board, Target

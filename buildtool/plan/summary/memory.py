@@ -7,7 +7,7 @@ while their group runs, scratch while its operator does; in between others may h
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -109,46 +109,38 @@ class ArenaUse:
 
         Last: operator -> most bytes live in any of its steps.
         """
-        lasting = self._lasting(live)
-        turns = {p: self._turn(region, live, p) for p in (SOURCE, *region.ops)}
-        starts = sorted({first, *(max(first, self.plan.buffers[h.buffer].first) for h in lasting)})
-        best, most, most_live = first, -1, list[LiveBuffer]()
-        alive: dict[int, int] = {}
-        for number, op in _distinct(starts, first, steps):
-            live = [h for h in lasting if self._lives(h, number)] + turns[op]
-            size = self.covered(live)
-            alive[op] = max(size, alive.get(op, 0))
-            if size > most:
-                best, most, most_live = number, size, live
-        return Moment(best, Step(*steps[best - first].tolist()), most), most_live, alive
+        sizes, ops = self.by_step(region, live, first, steps), steps[:, 0]
+        best = int(sizes.argmax())
+        alive = {op: int(sizes[ops == op].max()) for op in distinct(ops).values.tolist()}
+        moment = Moment(first + best, Step(*steps[best].tolist()), int(sizes[best]))
+        there = self._there(self._lasting(live), moment.number)
+        return moment, there + self.in_turn(region, live, moment.step.op), alive
 
     def by_step(self, region: Region, live: Sequence[LiveBuffer], first: int, steps: Steps) -> Bytes:
         """Aligned bytes that are live in each step of a region, the first of which has the number `first`."""
         lasting = self._lasting(live)
-        turns = {p: self._turn(region, live, p) for p in (SOURCE, *region.ops)}
+        turns = {p: self.in_turn(region, live, p) for p in (SOURCE, *region.ops)}
         ends = {self.plan.buffers[h.buffer].last + 1 for h in lasting}
         edges = sorted(ends | {self.plan.buffers[h.buffer].first for h in lasting})
         numbers = first + np.arange(len(steps))
         ops = steps[:, 0] - SOURCE  # from 0
         kinds = np.searchsorted(edges, numbers, side="right") * (int(ops.max(initial=0)) + 1) + ops
         _, at, which = np.unique(kinds, return_index=True, return_inverse=True)
-        sizes = [
-            self.covered([h for h in lasting if self._lives(h, first + i)] + turns[int(steps[i, 0])])
-            for i in at.tolist()
-        ]
+        sizes = [self.covered(self._there(lasting, first + i) + turns[int(steps[i, 0])]) for i in at.tolist()]
         return np.array(sizes, np.int64)[which]
+
+    def _there(self, lasting: Sequence[LiveBuffer], number: int) -> list[LiveBuffer]:
+        """Those that are live in a step."""
+        buffers = self.plan.buffers
+        return [h for h in lasting if buffers[h.buffer].first <= number <= buffers[h.buffer].last]
 
     def _lasting(self, live: Sequence[LiveBuffer]) -> list[LiveBuffer]:
         """Those that keep their bytes as long as they live, whoever runs."""
         turning = (Use.WINDOWS, Use.SCRATCH)
         return [h for h in live if h.use not in turning and h.buffer not in self.by_turns]
 
-    def _lives(self, live: LiveBuffer, number: int) -> bool:
-        buffer = self.plan.buffers[live.buffer]
-        return buffer.first <= number <= buffer.last
-
-    def _turn(self, region: Region, live: Sequence[LiveBuffer], position: int) -> list[LiveBuffer]:
-        """Windows, scratch and constants that are in use while an operator of a region runs."""
+    def in_turn(self, region: Region, live: Sequence[LiveBuffer], position: int) -> list[LiveBuffer]:
+        """Windows, scratch and constants that are in use while one of a region's operators runs."""
         group = next((g for g in region.groups if position in g.ops), None)
         if group is None:
             return []
@@ -160,10 +152,6 @@ class ArenaUse:
             if turn or scratch or (h.use is Use.WINDOWS and self._window_lives(group, buffer, position)):
                 found.append(h)
         return found
-
-    def in_turn(self, region: Region, live: Sequence[LiveBuffer], position: int) -> list[LiveBuffer]:
-        """Windows, scratch and constants that are in use while one of a region's operators runs."""
-        return self._turn(region, live, position)
 
     def _window_lives(self, group: Group, buffer: Buffer, position: int) -> bool:
         """In strips a window lives from its maker to its last reader, else while its group runs."""
@@ -198,18 +186,3 @@ class ArenaUse:
             if size:
                 found.append((use, size))
         return tuple(found)
-
-
-def _distinct(starts: Sequence[int], first: int, steps: Steps) -> Iterator[tuple[int, int]]:
-    """(number, operator) of the steps at which something else can be live than at all earlier ones.
-
-    Between two of `starts`, where a buffer's life begins, an operator's first step stands for its others.
-    """
-    if len(steps) == 1:
-        yield first, int(steps[0, 0])
-        return
-    begun = np.searchsorted(starts, first + np.arange(len(steps)), side="right")
-    ops = steps[:, 0] - SOURCE  # from 0
-    kinds = distinct(begun * (int(ops.max(initial=0)) + 1) + ops)
-    for offset in sorted(kinds.first.tolist()):
-        yield first + offset, int(steps[offset, 0])

@@ -6,8 +6,9 @@ plan's cost, to the last sixteenth (see `target.costs`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,7 @@ from buildtool.plan.schedule.schedule import Run, Steps
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.schedule.turns import brought
 from buildtool.plan.summary.memory import ArenaUse
-from buildtool.plan.types import SOURCE, Buffer, BufferKind, Load, Move, Plan
+from buildtool.plan.types import SOURCE, Buffer, Load, Move, Plan
 from buildtool.target.costs import Rings, part
 from buildtool.target.types import Costs, KernelVariant
 
@@ -28,22 +29,15 @@ Costs64 = npt.NDArray[np.float64]
 Bytes64 = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Held:
-    """A buffer of the arena by its position in Plan.buffers: bytes [offset, offset + size).
+class Held(NamedTuple):
+    """A buffer of the arena by its position in Plan.buffers, and the names of the tensors in it.
 
-    Live from the start of step `first` to the end of step `last`. `kind`: see BufferKind. `tensors`: the
-    names of the tensors in it, none of scratch. `operator`: who writes it or whom it serves; -1 for the
-    network's inputs, and for scratch of a whole region.
+    `operator`: who writes it or whom it serves; -1 for the network's inputs, and for scratch of a whole
+    region.
     """
 
-    buffer: int
-    name: str
-    kind: BufferKind
-    offset: int
-    size: int
-    first: int
-    last: int
+    position: int
+    buffer: Buffer
     tensors: tuple[str, ...]
     operator: int
 
@@ -134,22 +128,12 @@ def held(plan: Plan, graph: Graph) -> tuple[Held, ...]:
     """A plan's buffers, in their order."""
     running = ((position, op) for position, op in enumerate(graph.ops) if op.kind is not OpKind.JOINED)
     makers = {t: position for position, op in running for t in op.outputs}
-    return tuple(_held(position, buffer, graph, makers) for position, buffer in enumerate(plan.buffers))
-
-
-def _held(position: int, buffer: Buffer, graph: Graph, makers: Mapping[int, int]) -> Held:
-    made_by = (makers[t] for t in buffer.tensors if t in makers)
-    return Held(
-        buffer=position,
-        name=buffer.name,
-        kind=buffer.kind,
-        offset=buffer.offset,
-        size=buffer.size,
-        first=buffer.first,
-        last=buffer.last,
-        tensors=tuple(graph.tensors[t].name for t in buffer.tensors),
-        operator=buffer.op if buffer.op >= 0 else next(made_by, -1),
-    )
+    found = []
+    for position, buffer in enumerate(plan.buffers):
+        made_by = (makers[t] for t in buffer.tensors if t in makers)
+        names = tuple(graph.tensors[t].name for t in buffer.tensors)
+        found.append(Held(position, buffer, names, buffer.op if buffer.op >= 0 else next(made_by, -1)))
+    return tuple(found)
 
 
 def _moved(plan: Plan, model: CostModel, move: Move) -> Moved:

@@ -1,4 +1,4 @@
-"""Summary of a plan, region by region: bytes live while it runs and what they are, work, calls, cost."""
+"""Summary of a plan: where it is fullest; by region the bytes that are live and what they are, work, cost."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from buildtool.base.session import Session
 from buildtool.graph.macs import op_macs, pixel_macs
 from buildtool.graph.types import Graph
+from buildtool.plan.place.arena import arena_problem
+from buildtool.plan.place.bounds import bound
 from buildtool.plan.schedule.calls import Calls, region_calls
 from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.schedule import Run
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.schedule.turns import brought
 from buildtool.plan.summary.memory import ArenaUse, LiveBuffer, Moment, Use
-from buildtool.plan.types import Load, Plan, Region
+from buildtool.plan.types import SOURCE, Load, Plan, Region
 from buildtool.target.types import Costs, KernelVariant
 
 
@@ -152,14 +154,12 @@ def peak(plan: Plan, graph: Graph, *, weights: bool = True, session: Session | N
     """
     timeline = Timeline.of(graph, plan.regions, plan.image, session)
     at = ArenaUse(plan, graph)
-    best: Moment | None = None
+    moments = list[Moment]()
     for run, first in zip(timeline.runs, timeline.starts, strict=False):
         buffers = at.buffers(run.region, first, first + run.count - 1)
         counted = [h for h in buffers if weights or h.use is not Use.WEIGHTS]
-        moment, _, _ = at.fullest(run.region, counted, first, run.steps)
-        if best is None or moment.bytes > best.bytes:
-            best = moment
-    return best
+        moments.append(at.fullest(run.region, counted, first, run.steps)[0])
+    return max(moments, key=lambda moment: moment.bytes, default=None)
 
 
 def _operator_work(model: CostModel, region: Region, op: int, calls: Calls, loads: Sequence[Load]) -> Work:
@@ -180,3 +180,34 @@ def _together(works: Iterable[Work], more_calls: int = 0, more_cost: float = 0.0
         sum(work.calls for work in every) + more_calls,
         sum(work.cost for work in every) + more_cost,
     )
+
+
+@dataclass(frozen=True)
+class Binding:
+    """The fullest step (the first, of several): its operator's position (-1: there is none).
+
+    `place`: the operator as messages call it. `live_bytes`: aligned; what buffers share counts once, and
+    in a streamed region windows and scratch count only while they are in use.
+    """
+
+    op: int
+    place: str
+    step: int
+    live_bytes: int
+
+
+def binding(plan: Plan, graph: Graph, session: Session | None = None) -> Binding:
+    """Where `plan` is fullest. `session`: what may know the plan's timeline already."""
+    if any(region.is_streamed for region in plan.regions):
+        moment = peak(plan, graph, session=session)
+        assert moment is not None
+        place = "" if moment.step.op == SOURCE else graph.ops[moment.step.op].place
+        return Binding(moment.step.op, place, moment.number, moment.bytes)
+    most = bound(arena_problem(plan.buffers, plan.overlaps, plan.alignment))
+    steps = Timeline.of(graph, plan.regions, plan.image, session).steps[:, 0].tolist()
+    if most.time >= len(steps):
+        return Binding(-1, "", most.time, most.live)
+    op = steps[most.time]
+    if op == SOURCE:
+        return Binding(op, "", most.time, most.live)
+    return Binding(op, graph.ops[op].place, most.time, most.live)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from buildtool.base.plain import to_plain
 from buildtool.base.session import Session
 from buildtool.graph.macs import op_macs
 from buildtool.graph.partviews import parts, views
 from buildtool.graph.secondpass import Repetition, repetitions
 from buildtool.graph.types import Graph, Op, OpKind
-from buildtool.plan.summary.binding import binding
+from buildtool.plan.summary.summary import binding
 from buildtool.plan.types import Buffer, Group, Plan
 from buildtool.schema.plans import (
     BufferView,
@@ -38,23 +39,11 @@ def to_json(plan: Plan, graph: Graph, session: Session | None = None) -> PlanVie
         "binding": {"operator": at.op, "name": at.place, "step": at.step, "live_bytes": at.live_bytes},
         "accounting": list(plan.accounting),
         "operators": _operators(plan, graph),
-        "regions": [{"groups": [group_view(group) for group in region.groups]} for region in plan.regions],
+        "regions": to_plain(plan.regions, named=True),
         "buffers": [_buffer(buffer, graph) for buffer in plan.buffers],
-        "loads": [
-            {
-                "op": x.op,
-                "buffer": x.buffer,
-                "size": x.size,
-                "channels": x.channels,
-                "slots": x.slots,
-                "by_turns": x.by_turns,
-            }
-            for x in plan.loads
-        ],
-        "moves": [{"source": move.source, "target": move.target} for move in plan.moves],
-        "overlaps": [
-            {"op": x.op, "input": x.input, "output": x.output, "distance": x.distance} for x in plan.overlaps
-        ],
+        "loads": to_plain(plan.loads, named=True),
+        "moves": to_plain(plan.moves, named=True),
+        "overlaps": to_plain(plan.overlaps, named=True),
         "second_at": plan.second_at,
         "state_bytes": plan.state_bytes,
         "states": [_buffer(buffer, graph) for buffer in plan.states],
@@ -96,12 +85,8 @@ def _repeated(one: Repetition, graph: Graph) -> SecondPassView:
 
 def group_view(group: Group) -> PlannedGroup:
     """A group as plain values."""
-    return {
-        "ops": list(group.ops),
-        "scheme": str(group.scheme),
-        "rows_per_step": group.rows_per_step,
-        "hand_off": group.hand_off,
-    }
+    found: PlannedGroup = to_plain(group, named=True)
+    return found
 
 
 def _operators(plan: Plan, graph: Graph) -> list[PlannedOperator]:
@@ -118,16 +103,6 @@ def _operators(plan: Plan, graph: Graph) -> list[PlannedOperator]:
 
 
 def _buffer(buffer: Buffer, graph: Graph) -> BufferView:
-    return {
-        "kind": str(buffer.kind),
-        "name": buffer.name,
-        "tensors": list(buffer.tensors),
-        "tensor_names": [graph.tensors[t].name for t in buffer.tensors],
-        "size": buffer.size,
-        "first": buffer.first,
-        "last": buffer.last,
-        "offset": buffer.offset,
-        "rows": buffer.rows,
-        "columns": buffer.columns,
-        "op": buffer.op,
-    }
+    found: BufferView = to_plain(buffer, named=True)
+    found["tensor_names"] = [graph.tensors[t].name for t in buffer.tensors]
+    return found

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from buildtool.target.types import Board, Library
 from buildtool_plugins.baremetal.plugin import BaremetalPlugin, Tools, clang, gcc
-from buildtool_plugins.cortex_m.cmsis_nn import NAME, cmsis_nn
 
 if TYPE_CHECKING:
     from buildtool_plugins.tools.llvm_mca import Isa
@@ -25,11 +24,13 @@ class CortexMPlugin(BaremetalPlugin):
 
     debuggers = ("gdb-multiarch", "arm-none-eabi-gdb")
 
-    libraries = (NAME,)
+    libraries = ("cmsis_nn",)
 
     def library(self, board: Board, name: str, path: str) -> Library:
         """CMSIS-NN, of which the user has a checkout at `path`."""
-        assert name == NAME
+        from buildtool_plugins.cortex_m.cmsis_nn import cmsis_nn  # it runs compilers, which few boards need
+
+        assert name == "cmsis_nn"
         return cmsis_nn(board, path)
 
     def isa(self, board: Board) -> Isa:

@@ -17,7 +17,6 @@ from buildtool.target.kernels import kernels_root
 from buildtool.target.plugin import Exported, Harness, VendorBuild
 from buildtool.target.types import Board, Flashing, Issues, Reality, RunRequest, RunResult, Wiring
 from buildtool_plugins.host import HostPlugin
-from buildtool_plugins.xcore import xtc
 
 ISSUES_SOURCE = Path(__file__).resolve().parent / "issues.c"
 ISSUES_FLAGS = ("-DNN_VPU_COUNT", "-DNN_CYCLES")
@@ -56,18 +55,26 @@ class XcorePlugin(HostPlugin):
 
     def flashing(self, board: Board, image: Path, tool: str) -> Flashing:
         """Raises ToolError with the lines to run: the images made here are programs of this machine."""
+        from buildtool_plugins.xcore import xtc
+
         raise xtc.by_hand(image.stem)
 
     def wiring(self, board: Board, wire: str) -> Wiring:
         """Raises ToolError as `flashing` does: no test firmware for the chip is made here."""
+        from buildtool_plugins.xcore import xtc
+
         raise xtc.by_hand("NAME")
 
     def build_files(self, exported: Exported) -> dict[str, bytes]:
         """A CMake project for XMOS's XTC tools, and the weights in their flash container."""
+        from buildtool_plugins.xcore import xtc
+
         return xtc.project(exported)
 
     def vendor_build(self, net: str, folder: Path, tell: Callable[[str], None]) -> VendorBuild | None:
         """The project's .xe by XTC, where it is in PATH; raises ToolError with what its tools said."""
+        from buildtool_plugins.xcore import xtc
+
         return xtc.compile_project(net, folder, tell)
 
 

@@ -254,20 +254,6 @@ def test_two_versions_that_share_a_folder_find_each_its_own(folder, monkeypatch)
     assert made == ["1", "2"] and not (folder / ASIDE).exists()
 
 
-def test_bytes_that_are_no_value_are_put_aside_and_made_anew(folder):
-    cache = Cache(folder, "code")
-    cache.begin("texts")
-    Session(keeper=cache).keep(Level("texts", lambda text: b"\xff", bytes.decode), {"a": 1}, lambda: "text")
-    cache.flush()
-    cache = Cache(folder, "code")
-    cache.begin("texts")
-    assert Session(keeper=cache).keep(TEXT, {"a": 1}, lambda: "made") == "made"
-    assert cache.counts()["texts"] == {"hits": 0, "misses": 1}
-    cache.flush()
-    assert care.stats()["errors"] == {"bad": 1}
-    assert Session(keeper=Cache(folder, "code")).kept(TEXT, {"a": 1}) == "made"
-
-
 def test_a_session_that_finds_much_on_disk_remembers_the_last(folder):
     cache = Cache(folder, "code")
     cache.begin("texts")
@@ -321,20 +307,6 @@ def test_every_level_is_known_by_name_and_documented():
     assert sorted(rows) == sorted(LEVELS)
 
 
-def test_explain_names_the_part_of_the_key_that_changed(folder):
-    for ram in (4096, 8192):
-        cache = Cache(folder, "code")
-        cache.begin("plan net on host")
-        number = ram
-        if cache.get("plans", key(number), {"ram": ram, "topology": "t"}) is None:
-            cache.put("plans", key(number), b"data")
-        cache.flush()
-    (asked,) = care.explain("plan net")["asked"]
-    assert asked["changed"] == [{"part": "ram", "was": "4096", "now": "8192"}]
-    assert asked["hits"] == 0 and asked["misses"] == 1
-    assert care.explain("another")["asked"] == []
-
-
 def test_a_damaged_report_is_left_out_and_fails_no_request(folder):
     filled(folder, [1], subject="plan net on host")
     with sqlite3.connect(folder / NAME) as base:
@@ -346,23 +318,3 @@ def test_a_damaged_report_is_left_out_and_fails_no_request(folder):
     cache.get("fronts", key(5), PARTS)
     cache.flush()
     assert {asked["level"] for asked in care.explain("net")["asked"]} == {"fronts", "plans"}
-
-
-def test_stats_verify_and_clear_count_what_there_is(folder):
-    cache = filled(folder, [1, 2, 3])
-    cache.begin("again")
-    cache.get("plans", key(1), PARTS)
-    cache.get("plans", key(9), PARTS)
-    cache.flush()
-    stats = care.stats()
-    assert stats["levels"]["plans"]["entries"] == 3
-    assert (stats["levels"]["plans"]["hits"], stats["levels"]["plans"]["misses"]) == (1, 1)
-    path = folder / "plans" / key(1)[:2] / key(1)[2:]
-    path.write_bytes(path.read_bytes()[:-1])
-    verified = care.verify()
-    assert (verified["entries"], verified["bad"]) == (2, 1)
-    assert care.stats()["levels"]["plans"]["entries"] == 2
-    (folder / "of the user.txt").write_text("mine")
-    assert care.clear()["entries"] == 2
-    assert [path.name for path in folder.rglob("*")] == ["of the user.txt"]
-    assert care.stats()["bytes"] == 0

@@ -14,8 +14,8 @@ from paths import ROOT
 from buildtool import options
 from buildtool.api.requests import options_of
 from buildtool.fronts.bazel import labels
-from buildtool.fronts.bazel.compilers import builtin_folders, names_as_given
-from buildtool.fronts.bazel.starlark import RULES, call, value
+from buildtool.fronts.bazel.boards import builtin_folders, names_as_given
+from buildtool.fronts.bazel.labels import RULES, call, value
 
 EXAMPLE = ROOT / "examples/bazel_firmware"
 DERIVED = 'extends = "cortex-m4"\ntitle = "mine"\n'

@@ -9,12 +9,11 @@ import threading
 
 import pytest
 from daemons import running
-from zeronet import Net
+from zeronet import small
 
 from buildtool.fronts.bazel import worker
 from buildtool.fronts.bazel.worker import serve
 from buildtool.fronts.cli import main as cli
-from buildtool.graph.tflite.writer import write_model
 
 
 def varint(value):
@@ -144,10 +143,8 @@ def test_noise_of_any_kind_ends_in_one_error_or_in_answers():
 
 @pytest.mark.slow
 def test_the_worker_answers_what_the_command_and_the_daemon_answer(tmp_path, capsys):
-    net = Net((1, 8, 8, 3))
-    graph = net.graph(net.dense(net.mean(net.conv(net.inputs[0], 8, (3, 3))), 4))
     model = tmp_path / "net.tflite"
-    model.write_bytes(write_model(graph))
+    model.write_bytes(small())
     (tmp_path / "arena.csv").write_text("id,lower,upper,size\na,0,2,8\nb,1,3,8\n")
     lines = [
         ["plan", str(model), "--board", "cortex-m4", "--json"],

@@ -275,6 +275,7 @@ def test_a_pipe_is_read_where_something_writes_to_it_and_refused_where_nothing_d
     with pytest.raises(UsageError, match="nothing writes to this pipe"):
         figures.read(str(pipe))
     text = (answers / "old.json").read_bytes()
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # whoever writes never finds nobody there
     with subprocess.Popen([sys.executable, "-c", f"open({str(pipe)!r}, 'wb').write({text!r})"]) as writer:
         while True:  # until the writer has come
             try:
@@ -283,6 +284,7 @@ def test_a_pipe_is_read_where_something_writes_to_it_and_refused_where_nothing_d
             except UsageError as error:
                 assert "nothing writes" in error.text
         assert writer.wait() == 0
+    os.close(reader)
     assert found.totals == figures.read(str(answers / "old.json")).totals
 
 

@@ -15,8 +15,8 @@ from paths import ROOT
 from buildtool.api import handle
 from buildtool.client import BuildtoolError, UsageError, options_of
 from buildtool.client import options as table
-from buildtool.fronts.cmake import asked, cores, folder, quoting, requests
-from buildtool.fronts.cmake.context import Context
+from buildtool.fronts.cmake import answering, cores, folder, quoting, requests
+from buildtool.fronts.cmake.requests import Context
 from buildtool.target.registry import board_names
 
 PACKAGE = ROOT / "buildtool/fronts/cmake"
@@ -110,7 +110,7 @@ def test_what_is_wrong_is_told_in_the_words_of_cmake(
         *(f"argument {word}\n" for word in words),
     ]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("".join(lines).encode())))
-    assert asked.main(["network", str(tmp_path / "answer.cmake")]) == 1
+    assert answering.main(["network", str(tmp_path / "answer.cmake")]) == 1
     said = " ".join(capfdbinary.readouterr().err.decode().split())
     assert re.search(told, said), said
     assert said.count("error: ") == 1

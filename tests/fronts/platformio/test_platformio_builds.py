@@ -13,12 +13,10 @@ from needs import needs_tool
 from onecompile import once_compiled
 from paths import ROOT
 from programs import said
-from retrained import retrained
-from zeronet import Net
+from retrained import retrained_model
+from zeronet import small
 
 from buildtool.fronts.cli import main as cli
-from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.types import Graph
 
 EXAMPLE = ROOT / "examples/platformio_firmware"
 ODD = "models/a 'wake' $HOME, ü.tflite"
@@ -90,11 +88,6 @@ def _scons(home: Path) -> Path:
     return folder
 
 
-def _network() -> Graph:
-    net = Net((1, 8, 8, 3))
-    return net.graph(net.dense(net.mean(net.conv(net.inputs[0], 8, (3, 3))), 4))
-
-
 @pytest.fixture
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return Project(tmp_path_factory.mktemp("pio"), once_compiled(tmp_path_factory))
@@ -118,7 +111,7 @@ def test_several_networks_are_built_into_one_program_and_only_what_changed_is_bu
 ) -> None:
     model = project.folder / ODD
     model.parent.mkdir()
-    model.write_bytes(write_model(_network()))
+    model.write_bytes(small())
     (project.folder / "src/main.c").write_text(TWO_NETWORKS)
     python = project.folder / "my tools/python"
     python.parent.mkdir()
@@ -136,7 +129,7 @@ def test_several_networks_are_built_into_one_program_and_only_what_changed_is_bu
     assert "Emitting" not in (again := project.run("host"))
     assert "Compiling" not in again and "Linking" not in again
 
-    model.write_bytes(write_model(retrained(_network())))
+    model.write_bytes(retrained_model(small()))
     changed = project.run("host")
     assert "Emitting the network wake\n" in changed and changed.count("Emitting") == 1
     compiled = [line.rpartition("/")[2] for line in changed.splitlines() if line.startswith("Compiling")]

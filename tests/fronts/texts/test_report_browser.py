@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 from browser import Browser, browsing
-from reportpages import REPORTS, answer, hostile, planned, written
-
-from buildtool.api.answers.packedsteps import unpacked
+from reportpages import REPORTS, answer, hostile, planned, unpacked, written
 
 pytestmark = pytest.mark.slow
 

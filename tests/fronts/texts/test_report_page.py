@@ -12,10 +12,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import ROOT
-from reportpages import HOSTILE, PICTURES, SESSION, answer, data_inside, hostile, planned, written
+from reportpages import (
+    HOSTILE,
+    PICTURES,
+    SESSION,
+    answer,
+    data_inside,
+    expanded,
+    hostile,
+    planned,
+    unpacked,
+    written,
+)
 
 from buildtool.api import handle
-from buildtool.api.answers.packedsteps import expanded, repeated, unpacked
+from buildtool.api.answers.reporting import repeated
 from buildtool.fronts.cli import main as cli
 from buildtool.fronts.texts import front
 from buildtool.fronts.texts.html.page import page

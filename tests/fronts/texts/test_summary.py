@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from plan_nets import graphs, make_target, residual_net
+from plan_nets import graphs, make_target, plan_steps, residual_net
 from zeronet import Net
 
 from buildtool.firmware.planned import planned
@@ -18,7 +18,6 @@ from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.baselines import msf_strategy
 from buildtool.plan.baselines.strips import parse_segments, plan_strips
-from buildtool.plan.schedule.schedule import plan_steps, schedule
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.summary.memory import Use
@@ -138,7 +137,7 @@ def in_reach(graph, group, buffer, position):
 def test_a_regions_fullest_step_is_the_one_with_most_bytes_painted(graph, plan, summary):
     at = 0
     for region, found in zip(plan.regions, summary.regions, strict=True):
-        run = schedule(region, graph, plan.image)
+        run = plan_steps((region,), graph, plan.image)
         sampled = sorted({*range(0, len(run), max(1, len(run) // 40)), found.fullest.number - at})
         sizes = {i: painted(graph, plan, at + i, run[i]) for i in sampled}
         assert max(sizes.values()) == sizes[found.fullest.number - at] == found.fullest.bytes

@@ -6,10 +6,12 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
+import replay_twin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import needs_shared
 from plainxcore import plain_xcore
+from planmutants import with_buffer
 
 from buildtool.api import handle
 from buildtool.base.errors import PlanError, UsageError
@@ -17,10 +19,10 @@ from buildtool.base.modes import Objective
 from buildtool.base.session import Session
 from buildtool.firmware.planned import planned
 from buildtool.options.values import PlanOptions
-from buildtool.plan.assemble.ahead import Demand, begins
-from buildtool.plan.assemble.behind import Room, Site, Trail, places, stacks
-from buildtool.plan.check import native
+from buildtool.plan.assemble.arrivals import Demand, Room, Site, Trail, begins, places, stacks
+from buildtool.plan.check import check as checking
 from buildtool.plan.check.check import check
+from buildtool.plan.check.replay import replay
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.schedule.turns import Part, brought
 from buildtool.plan.types import BufferKind
@@ -48,12 +50,6 @@ def wandering(plan):
 
 def by_turns(plan):
     return sorted({load.op for load in plan.loads if load.by_turns})
-
-
-def changed(plan, index, **fields):
-    buffers = list(plan.buffers)
-    buffers[index] = replace(buffers[index], **fields)
-    return replace(plan, buffers=tuple(buffers))
 
 
 @slow
@@ -107,11 +103,10 @@ def test_the_plan_has_all_that_is_tested_here():
 
 
 @slow
-@pytest.mark.parametrize("compiled", [True, False])
-def test_faults_in_what_comes_while_a_region_runs_are_found(compiled, monkeypatch):
+@pytest.mark.parametrize("run", [replay, replay_twin.replay])
+def test_faults_in_what_comes_while_a_region_runs_are_found(run, monkeypatch):
     """By the replay in C and by its twin."""
-    if not compiled:
-        monkeypatch.setattr(native, "library", lambda path=None: None)
+    monkeypatch.setattr(checking, "replay", run)
     found = made()
     graph, target, plan = found.graph, found.target, found.plan
     check(plan, graph, target)
@@ -125,14 +120,14 @@ def test_faults_in_what_comes_while_a_region_runs_are_found(compiled, monkeypatc
     place = plan.buffers[at]
     faults = [
         # on rows that are still read, and where the output comes before the constants are done with
-        (changed(plan, at, offset=place.offset + 1024), "read|arena"),
-        (changed(plan, others[-1].buffer, offset=plan.buffers[at].offset), "not in the arena when"),
+        (with_buffer(plan, at, offset=place.offset + 1024), "read|arena"),
+        (with_buffer(plan, others[-1].buffer, offset=plan.buffers[at].offset), "not in the arena when"),
         # there only once, though another group has its turn in the same place
         (once(plan, turned), "not in the arena when"),
-        (changed(plan, loads_of(plan, turned)[0].buffer, offset=ring.offset), "arena|read|over"),
+        (with_buffer(plan, loads_of(plan, turned)[0].buffer, offset=ring.offset), "arena|read|over"),
         # gaps and overlaps between the buffers of an operator
-        (changed(plan, at, first=place.first + 1), "do not live as long"),
-        (changed(plan, at, last=place.last + 1), "do not live as long"),
+        (with_buffer(plan, at, first=place.first + 1), "do not live as long"),
+        (with_buffer(plan, at, last=place.last + 1), "do not live as long"),
         (without(plan, others[-1]), "do not live as long"),
         (without(plan, *loads_of(plan, op)), "not brought into the arena"),
         (replaced(plan, first, slots=2), "cannot hold|in slices"),
@@ -156,10 +151,9 @@ def without(plan, *gone):
 
 
 @slow
-@pytest.mark.parametrize("compiled", [True, False])
-def test_slices_that_lie_between_pixels_are_refused(compiled, monkeypatch):
-    if not compiled:
-        monkeypatch.setattr(native, "library", lambda path=None: None)
+@pytest.mark.parametrize("run", [replay, replay_twin.replay])
+def test_slices_that_lie_between_pixels_are_refused(run, monkeypatch):
+    monkeypatch.setattr(checking, "replay", run)
     found = made()
     plan = found.plan
     cut = {load.op for load in plan.loads if load.channels}
@@ -168,7 +162,7 @@ def test_slices_that_lie_between_pixels_are_refused(compiled, monkeypatch):
     moved = [m for m in plan.moves if overlap.output in (m.source, m.target)]
     assert not moved and output.offset >= 16
     with pytest.raises(PlanError, match="for every slice"):
-        check(changed(plan, overlap.output, offset=output.offset - 16), found.graph, found.target)
+        check(with_buffer(plan, overlap.output, offset=output.offset - 16), found.graph, found.target)
 
 
 @slow

@@ -19,10 +19,8 @@ from buildtool.plan.baselines.strips import plan_strips
 from buildtool.plan.check.check import check
 from buildtool.plan.schedule import timeline as timelines
 from buildtool.plan.search.front import Settings, front
-from buildtool.plan.summary.binding import binding
-from buildtool.plan.summary.summary import peak, summarize
+from buildtool.plan.summary.summary import binding, peak, summarize
 from buildtool.plan.types import BufferKind
-from buildtool.target.types import Contract
 
 
 @settings(derandomize=True, deadline=None, max_examples=40)
@@ -110,12 +108,7 @@ def parts():
     """Convolutions, then their outputs behind each other, every part where it goes to."""
     net = Net((1, 6, 6, 4))
     made = [net.conv(net.inputs[0], 16), net.conv(net.inputs[0], 16)]
-    graph = net.graph(net.relu(net.concat(made)))
-    target = make_target()
-    kernels = tuple(
-        replace(k, overlap=Contract.PARTS) if k.op == "CONCATENATION" else k for k in target.kernels
-    )
-    return graph, replace(target, kernels=kernels)
+    return net.graph(net.relu(net.concat(made))), make_target()
 
 
 def test_a_streamed_plan_has_parts_in_place_and_the_replay_goes_line_by_line():

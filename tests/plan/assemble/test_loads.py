@@ -9,16 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plainxcore import plain_xcore
+from planmutants import with_buffer
 
 from buildtool.base.errors import PlanError
 from buildtool.emit.image import weight_image
 from buildtool.emit.sources import emit
 from buildtool.plan.assemble.constants import Constants, constants
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
-from buildtool.plan.assemble.loads import with_loads
+from buildtool.plan.assemble.loads import Loading
 from buildtool.plan.baselines.strips import parse_segments, plan_strips
 from buildtool.plan.check.check import check
 from buildtool.plan.models import load_model, read_graph
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import BufferKind
 from buildtool.target import catalogue
 from buildtool.target.registry import load_target
@@ -39,7 +41,8 @@ def loaded(limit, segments=""):
     graph, target, kernels, blocks = parts()
     strips = parse_segments(segments) if segments else ()
     bare = plan_strips(graph, target, strips) if strips else plan_layerwise(graph, target)
-    return bare, with_loads(bare, graph, target, kernels, blocks, limit, "rows")
+    timeline = Timeline.of(graph, bare.regions, bare.image)
+    return bare, Loading(timeline, target, kernels, blocks, "rows", bare.strategy).plan(limit, 0)
 
 
 def test_every_operator_with_constants_has_a_load():
@@ -98,12 +101,6 @@ def test_slices_of_all_channels_are_the_block(channels, factors, weights):
     assert block.slice_bytes(1) <= whole
 
 
-def changed(plan, index, **fields):
-    buffers = list(plan.buffers)
-    buffers[index] = replace(buffers[index], **fields)
-    return replace(plan, buffers=tuple(buffers))
-
-
 def test_faults_in_loads_are_found():
     graph, target, _, _ = parts()
     bare, plan = loaded(1 << 20)
@@ -113,10 +110,10 @@ def test_faults_in_loads_are_found():
     at = plan.buffers[load.buffer]
     others = [b for b in plan.buffers if b.kind is BufferKind.TENSOR and b.first <= at.last <= b.last]
     faults = [
-        (changed(plan, load.buffer, first=at.last + 1, last=at.last + 1), "do not live as long"),
-        (changed(plan, load.buffer, size=load.size - 16), "cannot hold its"),
-        (changed(plan, load.buffer, op=load.op + 1), "another's buffer"),
-        (changed(plan, load.buffer, offset=others[0].offset), "overlap"),
+        (with_buffer(plan, load.buffer, first=at.last + 1, last=at.last + 1), "do not live as long"),
+        (with_buffer(plan, load.buffer, size=load.size - 16), "cannot hold its"),
+        (with_buffer(plan, load.buffer, op=load.op + 1), "another's buffer"),
+        (with_buffer(plan, load.buffer, offset=others[0].offset), "overlap"),
         (replace(plan, loads=(*plan.loads, load)), "cannot take the constants"),
         (replace(plan, loads=(replace(load, buffer=999),)), "cannot take the constants"),
         (replace(plan, loads=(replace(load, slots=3),)), "cannot hold its"),
@@ -166,7 +163,7 @@ def test_a_streamed_plan_whose_constants_are_overwritten_is_refused():
     load = next(load for load in plan.loads if load.op == 2)
     window = next(b for b in plan.buffers if b.kind is BufferKind.RING)
     with pytest.raises(PlanError, match=r"not in the arena when"):
-        check(changed(plan, load.buffer, offset=window.offset), graph, target)
+        check(with_buffer(plan, load.buffer, offset=window.offset), graph, target)
 
 
 def test_a_plan_for_constants_of_another_size_is_not_emitted():

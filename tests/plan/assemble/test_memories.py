@@ -9,7 +9,8 @@ from plan_nets import graphs, make_target, residual_net
 
 from buildtool.base.errors import PlanError
 from buildtool.plan.assemble.layerwise import plan
-from buildtool.plan.assemble.memories import _in_order, in_one, over_two, touched_bytes
+from buildtool.plan.assemble.memories import in_one, over_two, touched_bytes
+from buildtool.plan.assemble.moves import in_order
 from buildtool.plan.check.check import check
 from buildtool.plan.codec import from_bytes, to_bytes
 from buildtool.plan.locked import Locked, from_text, to_text
@@ -113,8 +114,8 @@ def test_moves_of_one_moment_come_in_an_order_in_which_none_writes_over_what_ano
         return Buffer(BufferKind.TENSOR, "", (0,), 16, first, first, offset)
 
     up = [buffer(0, 1), buffer(16, 2), buffer(16, 1), buffer(32, 2)]
-    assert _in_order((Move(0, 1), Move(2, 3)), up) == (Move(2, 3), Move(0, 1))
+    assert in_order((Move(0, 1), Move(2, 3)), up) == (Move(2, 3), Move(0, 1))
     swapped = [buffer(0, 1), buffer(16, 2), buffer(16, 1), buffer(0, 2)]
-    assert _in_order((Move(0, 1), Move(2, 3)), swapped) is None
+    assert in_order((Move(0, 1), Move(2, 3)), swapped) is None
     later = [buffer(0, 1), buffer(16, 2), buffer(16, 2), buffer(0, 3)]
-    assert _in_order((Move(2, 3), Move(0, 1)), later) == (Move(0, 1), Move(2, 3))
+    assert in_order((Move(2, 3), Move(0, 1)), later) == (Move(0, 1), Move(2, 3))

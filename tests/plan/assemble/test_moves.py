@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan_nets import make_target, residual_net
+from plan_nets import make_target
 from zeronet import Net
 
 from buildtool.base.errors import PlanError
@@ -17,7 +17,6 @@ from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.moves import _Problem, place_in_parts
 from buildtool.plan.check.check import check
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.search.front import Settings, front
 from buildtool.plan.types import Buffer, BufferKind, Group, Overlap, Region
 from buildtool.target import catalogue
 
@@ -228,21 +227,3 @@ def test_long_stretches_are_placed_piece_by_piece(monkeypatch):
     assert pieces.buffers != whole.buffers
     assert pieces.moves
     check(pieces, graph, target)
-
-
-@pytest.mark.parametrize(
-    ("make", "image"),
-    [(lambda: chain(8), "overwritable"), (lambda: chain(5), "resident"), (residual_net, "stream")],
-)
-def test_plans_are_the_same_bytes_without_anything_in_c(monkeypatch, make, image):
-    graph, target = make(), make_target(scratch="kh * kw * cin")
-
-    def plans():
-        found = front(graph, target, Settings(image=image))
-        return [codec.to_bytes(found.plan(i)) for i in range(len(found.points))]
-
-    in_c = plans()
-    monkeypatch.setattr("buildtool.plan.place.solver.library", lambda path: None)
-    monkeypatch.setattr("buildtool.plan.place.solver.instance_library", lambda: None)
-    monkeypatch.setattr("buildtool.plan.place.greedy.library", lambda path: None)
-    assert plans() == in_c

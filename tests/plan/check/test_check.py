@@ -7,6 +7,7 @@ from arena_run import run
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from plan_nets import graphs, make_target, residual_net
+from planmutants import with_buffer
 from zeronet import Net
 
 from buildtool.base.errors import PlanError, TargetError
@@ -32,11 +33,13 @@ def _refused(damaged, graph, target=TARGET, match=None):
         check(damaged, graph, target)
 
 
-def _with_buffer(made, index, **changes):
-    buffers = list(made.buffers)
-    buffers[index] = replace(buffers[index], **changes)
+def _restacked(made, buffers):
     top = max(b.offset + b.size for b in buffers)
     return replace(made, buffers=tuple(buffers), arena_bytes=-(-top // 16) * 16)
+
+
+def _with_buffer(made, index, **changes):
+    return _restacked(made, with_buffer(made, index, **changes).buffers)
 
 
 def test_what_the_planner_makes_is_legal():
@@ -57,10 +60,8 @@ def test_every_shift_of_a_buffer_in_a_tight_arena_is_refused(by):
     graph = net.graph(net.concat([net.inputs[0]] * 2))
     made = plan(graph, TARGET)
     assert made.arena_bytes == 64 + 128
-    for index in range(len(made.buffers)):
-        buffers = list(made.buffers)
-        buffers[index] = replace(buffers[index], offset=buffers[index].offset + by)
-        _refused(replace(made, buffers=tuple(buffers)), graph)
+    for index, buffer in enumerate(made.buffers):
+        _refused(with_buffer(made, index, offset=buffer.offset + by), graph)
 
 
 @pytest.mark.slow
@@ -101,52 +102,80 @@ def test_a_damaged_plan_is_refused_or_still_runs(data):
     assert run(damaged, graph, TARGET) == ""
 
 
-def test_a_shrunk_buffer_is_refused():
+def _buffers(made, kind):
+    return [(i, b) for i, b in enumerate(made.buffers) if b.kind is kind]
+
+
+def _swapped(regions, i):
+    return (*regions[:i], regions[i + 1], regions[i], *regions[i + 2 :])
+
+
+def _merged(made):
+    first, second = made.buffers[:2]
+    both = replace(first, tensors=first.tensors + second.tensors, size=max(first.size, second.size), last=9)
+    return _restacked(made, (both, *made.buffers[2:]))
+
+
+def _closer(made, i):
+    closer = replace(made.overlaps[i], distance=made.overlaps[i].distance - 1)
+    return replace(made, overlaps=(*made.overlaps[:i], closer, *made.overlaps[i + 1 :]))
+
+
+DAMAGES = {  # the words that refuse them -> plans
+    "bytes": lambda made: [
+        _with_buffer(made, i, size=b.size - 1)
+        for i, b in enumerate(made.buffers)
+        if b.kind is BufferKind.TENSOR or b.size
+    ],
+    "lives": lambda made: [
+        _with_buffer(made, i, **cut)
+        for i, b in _buffers(made, BufferKind.TENSOR)
+        if b.last > b.first
+        for cut in ({"first": b.first + 1}, {"last": b.last - 1})
+    ],
+    "before its input|lives|scratch": lambda made: [
+        replace(made, regions=_swapped(made.regions, i)) for i in range(len(made.regions) - 1)
+    ],
+    "0 of 1 output pixels": lambda made: [replace(made, regions=made.regions[:-1])],
+    "twice": lambda made: [replace(made, regions=(*made.regions, made.regions[-1]))],
+    "alias": lambda made: [
+        replace(made, regions=(*made.regions, Region((Group((9,), Scheme.OPERATOR),)))),
+        replace(made, kernels=(*made.kernels[:9], "reshape_test", *made.kernels[10:])),
+    ],
+    "still reads": lambda made: [_closer(made, i) for i, o in enumerate(made.overlaps) if o.distance],
+    "overlap in step": lambda made: [
+        replace(made, overlaps=made.overlaps[:i] + made.overlaps[i + 1 :]) for i in range(len(made.overlaps))
+    ],
+    "overlap names": lambda made: [
+        replace(made, overlaps=(*made.overlaps, Overlap(*strange)))
+        for strange in ((99, 0, 1, 0), (-1, 0, 1, 0), (0, 2, 1, 0), (9, 0, 1, 0))
+    ],
+    "bytes of scratch": lambda made: [
+        damaged
+        for i, b in _buffers(made, BufferKind.SCRATCH)
+        for damaged in (
+            _with_buffer(made, i, size=b.size - 1),
+            _restacked(made, (*made.buffers, replace(b, offset=made.arena_bytes))),
+        )
+    ],
+    ".": lambda made: [
+        _restacked(made, made.buffers[:i] + made.buffers[i + 1 :])
+        for i, _ in _buffers(made, BufferKind.SCRATCH)
+    ],
+    "different tensors": lambda made: [_merged(made), _with_buffer(made, 0, kind=BufferKind.RING)],
+    "not an activation": lambda made: [_with_buffer(made, 0, tensors=wrong) for wrong in ((0, 999), (1,))],
+    "two buffers": lambda made: [_with_buffer(made, 0, tensors=(0, 0))],
+    "no kernel 'relu_test'": lambda made: [replace(made, kernels=("relu_test", *made.kernels[1:]))],
+}
+
+
+@pytest.mark.parametrize("words", DAMAGES)
+def test_damage_is_refused_in_words_for_it(words):
     graph, made = _made()
-    for index, buffer in enumerate(made.buffers):
-        if buffer.kind is BufferKind.TENSOR or buffer.size:
-            _refused(_with_buffer(made, index, size=buffer.size - 1), graph, match="bytes")
-
-
-def test_a_life_cut_short_is_refused():
-    graph, made = _made()
-    for index, buffer in enumerate(made.buffers):
-        if buffer.kind is BufferKind.TENSOR and buffer.last > buffer.first:
-            _refused(_with_buffer(made, index, first=buffer.first + 1), graph, match="lives")
-            _refused(_with_buffer(made, index, last=buffer.last - 1), graph, match="lives")
-
-
-def test_swapped_steps_are_refused():
-    graph, made = _made()
-    for i in range(len(made.regions) - 1):
-        regions = list(made.regions)
-        regions[i], regions[i + 1] = regions[i + 1], regions[i]
-        _refused(replace(made, regions=tuple(regions)), graph, match="before its input|lives|scratch")
-
-
-def test_an_operator_that_is_left_out_or_runs_twice_is_refused():
-    graph, made = _made()
-    _refused(replace(made, regions=made.regions[:-1]), graph, match="0 of 1 output pixels")
-    _refused(replace(made, regions=(*made.regions, made.regions[-1])), graph, match="twice")
-    alias = Region((Group((9,), Scheme.OPERATOR),))
-    _refused(replace(made, regions=(*made.regions, alias)), graph, match="alias")
-
-
-def test_a_closer_overlap_is_refused():
-    graph, made = _made()
-    far = [i for i, o in enumerate(made.overlaps) if o.distance]
-    assert far
-    for i in far:
-        overlaps = list(made.overlaps)
-        overlaps[i] = replace(overlaps[i], distance=overlaps[i].distance - 1)
-        _refused(replace(made, overlaps=tuple(overlaps)), graph, match="still reads")
-
-
-def test_a_forgotten_overlap_is_refused():
-    graph, made = _made()
-    for i in range(len(made.overlaps)):
-        fewer = made.overlaps[:i] + made.overlaps[i + 1 :]
-        _refused(replace(made, overlaps=fewer), graph, match="overlap in step")
+    damaged = DAMAGES[words](made)
+    assert damaged
+    for one in damaged:
+        _refused(one, graph, match=words)
 
 
 def test_an_overlap_that_the_kernel_does_not_allow_is_refused():
@@ -177,41 +206,6 @@ def test_an_overlap_with_what_must_survive_is_refused(image):
     _refused(replace(made, overlaps=(Overlap(0, 0, 1, 0),)), graph, match="read later")
 
 
-def test_overlaps_of_strangers_are_refused():
-    graph, made = _made()
-    for overlap in (Overlap(99, 0, 1, 0), Overlap(-1, 0, 1, 0), Overlap(0, 2, 1, 0), Overlap(9, 0, 1, 0)):
-        _refused(replace(made, overlaps=(*made.overlaps, overlap)), graph, match="overlap names")
-
-
-def test_missing_or_small_scratch_is_refused():
-    graph, made = _made()
-    scratch = [i for i, b in enumerate(made.buffers) if b.kind is BufferKind.SCRATCH]
-    assert scratch
-    for i in scratch:
-        buffers = made.buffers[:i] + made.buffers[i + 1 :]
-        _refused(_restacked(made, buffers), graph)
-        _refused(_with_buffer(made, i, size=made.buffers[i].size - 1), graph, match="scratch")
-
-
-def _restacked(made, buffers):
-    top = max(b.offset + b.size for b in buffers)
-    return replace(made, buffers=buffers, arena_bytes=-(-top // 16) * 16)
-
-
-def test_a_second_scratch_in_a_step_is_refused():
-    graph, made = _made()
-    scratch = next(b for b in made.buffers if b.kind is BufferKind.SCRATCH)
-    extra = replace(scratch, offset=made.arena_bytes)
-    _refused(_restacked(made, (*made.buffers, extra)), graph, match="scratch")
-
-
-def test_tensors_that_are_no_aliases_share_no_buffer():
-    graph, made = _made()
-    first, second = made.buffers[0], made.buffers[1]
-    merged = replace(first, tensors=first.tensors + second.tensors, size=max(first.size, second.size), last=9)
-    _refused(_restacked(made, (merged, *made.buffers[2:])), graph, match="different tensors")
-
-
 def test_aliases_share_their_buffer():
     net = Net((1, 4, 4, 4))
     x = net.concat([net.inputs[0]])
@@ -223,14 +217,6 @@ def test_aliases_share_their_buffer():
     apart = Buffer(BufferKind.TENSOR, "flat", (flat,), 64, 0, 1, made.arena_bytes)
     buffers = (*made.buffers[:index], alone, *made.buffers[index + 1 :], apart)
     _refused(_restacked(made, buffers), graph, match="aliases")
-
-
-def test_strange_tensors_in_buffers_are_refused():
-    graph, made = _made()
-    _refused(_with_buffer(made, 0, tensors=(0, 999)), graph, match="not an activation")
-    _refused(_with_buffer(made, 0, tensors=(1,)), graph, match="not an activation")
-    _refused(_with_buffer(made, 0, tensors=(0, 0)), graph, match="two buffers")
-    _refused(_with_buffer(made, 0, kind=BufferKind.RING), graph, match="different tensors")
 
 
 @pytest.mark.parametrize(
@@ -252,14 +238,6 @@ def test_strange_tensors_in_buffers_are_refused():
 def test_wrong_statements_are_refused(change, match):
     graph, made = _made()
     _refused(replace(made, **change), graph, match=match)
-
-
-def test_kernels_of_other_operators_are_refused():
-    graph, made = _made()
-    _refused(replace(made, kernels=("relu_test", *made.kernels[1:])), graph, match="no kernel 'relu_test'")
-    aliased = list(made.kernels)
-    aliased[9] = "reshape_test"
-    _refused(replace(made, kernels=tuple(aliased)), graph, match="alias")
 
 
 def test_a_kernel_that_does_not_serve_the_shape_is_refused():

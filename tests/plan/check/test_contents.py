@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from plan_nets import make_target
+from planmutants import with_buffer
 from zeronet import Net
 
 from buildtool.base.errors import PlanError
@@ -30,15 +31,10 @@ def made():
     return graph, plan
 
 
-def _replaced(plan: Plan, index: int, buffer: Buffer) -> Plan:
-    """The plan with another buffer in the place of one."""
-    return replace(plan, buffers=(*plan.buffers[:index], buffer, *plan.buffers[index + 1 :]))
-
-
 def _changed(plan: Plan, kind: BufferKind, **changes: object) -> Plan:
     """The plan with its first buffer of a kind changed."""
     index = next(i for i, b in enumerate(plan.buffers) if b.kind is kind)
-    return _replaced(plan, index, replace(plan.buffers[index], **changes))
+    return with_buffer(plan, index, **changes)
 
 
 def test_a_tensor_without_a_buffer_is_missed(made):
@@ -47,11 +43,11 @@ def test_a_tensor_without_a_buffer_is_missed(made):
     index, shared = next((i, b) for i, b in enumerate(plan.buffers) if len(b.tensors) == 2)
     for kept in (shared.tensors[:1], shared.tensors[1:]):
         with pytest.raises(PlanError, match="has no buffer"):
-            check(_replaced(plan, index, replace(shared, tensors=kept)), graph, TARGET)
+            check(with_buffer(plan, index, tensors=kept), graph, TARGET)
     alone = next(i for i, b in enumerate(plan.buffers) if len(b.tensors) == 1)
-    other = replace(plan.buffers[alone], kind=BufferKind.SCRATCH, tensors=(), rows=0, columns=0, op=0)
+    other = with_buffer(plan, alone, kind=BufferKind.SCRATCH, tensors=(), rows=0, columns=0, op=0)
     with pytest.raises(PlanError, match="has no buffer"):
-        check(_replaced(plan, alone, other), graph, TARGET)
+        check(other, graph, TARGET)
 
 
 @pytest.mark.parametrize(

@@ -3,33 +3,31 @@
 import random
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import pytest
-from exactlib import compiled
+import replay_twin
 from groupnets import assembled
 from loaded import load_target
 from plan_nets import make_target, residual_net
-from planmutants import KINDS, mutant, shorter
+from planmutants import KINDS, mutant, shorter, with_buffer
 from zeronet import Net
 
 from buildtool.base.errors import PlanError
 from buildtool.graph.types import DType
 from buildtool.options.values import PlanOptions
 from buildtool.plan.assemble.constants import constants
-from buildtool.plan.assemble.loads import with_loads
-from buildtool.plan.check import native
+from buildtool.plan.assemble.loads import Loading
+from buildtool.plan.check import check as checking
 from buildtool.plan.check.check import check
-from buildtool.plan.check.memory import Piece
-from buildtool.plan.check.replay import _read_first
+from buildtool.plan.check.replay import replay
 from buildtool.plan.choose.choose import make_plan
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.types import Group, Region
 from buildtool.target import catalogue
 from buildtool.zoo.drawn import WideNetBuilder
 
 TARGET = make_target(scratch="kh * kw * cin")
-SOURCE = Path(native.__file__).with_name("replay.c")
 
 
 @cache
@@ -53,19 +51,18 @@ def plans():
     kernels = catalogue.select_all(xcore, graph)
     bare = front(graph, xcore, Settings(image="stream")).plan(0)
     blocks = constants(graph, kernels)
-    made += [
-        (graph, xcore, with_loads(bare, graph, xcore, kernels, blocks, limit, "rows"))
-        for limit in (bare.arena_bytes + 2000, 1 << 20)
-    ]
+    timeline = Timeline.of(graph, bare.regions, bare.image)
+    loading = Loading(timeline, xcore, tuple(kernels), blocks, "rows", bare.strategy)
+    made += [(graph, xcore, loading.plan(limit, 0)) for limit in (bare.arena_bytes + 2000, 1 << 20)]
     return made
 
 
 def _both(monkeypatch, plan, graph, target):
-    """What the checker says with the replay in C, which is the same as without."""
+    """What the checker says with the replay in C, which is the same as with that in Python."""
     said = []
-    for lib in (native.library(compiled(SOURCE)), None):
+    for run in (replay, replay_twin.replay):
         with monkeypatch.context() as patch:
-            patch.setattr(native, "library", lambda lib=lib: lib)
+            patch.setattr(checking, "replay", run)
             said.append(_verdict(plan, graph, target))
     assert said[0] == said[1]
     return said[0]
@@ -93,13 +90,10 @@ def test_elements_may_grow_in_place(monkeypatch):
     grown = next(o for o in plan.overlaps if o.op == 0)
     assert grown.distance == 8 * 8 * 8 - 1
     assert _both(monkeypatch, plan, graph, target) == ""
-    buffers = list(plan.buffers)
-    lower = plan.buffers[grown.output].offset
-    buffers[grown.input] = replace(buffers[grown.input], offset=lower + grown.distance // 16 * 16)
-    claimed = tuple(
-        replace(o, distance=grown.distance // 16 * 16) if o is grown else o for o in plan.overlaps
-    )
-    said = _both(monkeypatch, replace(plan, buffers=tuple(buffers), overlaps=claimed), graph, target)
+    apart = grown.distance // 16 * 16
+    lower = with_buffer(plan, grown.input, offset=plan.buffers[grown.output].offset + apart)
+    claimed = tuple(replace(o, distance=apart) if o is grown else o for o in plan.overlaps)
+    said = _both(monkeypatch, replace(lower, overlaps=claimed), graph, target)
     assert "output element 496 hits input element 497 before it is read" in said
 
 
@@ -111,7 +105,7 @@ def test_elements_are_read_before_they_are_written():
         starts, counts = [draw.randrange(6) for _ in "oi"], [draw.randrange(1, 7) for _ in "oi"]
         made, read = draw.randrange(30), draw.randrange(30)
         pieces = [
-            Piece(base + start * size, start * size, count * size)
+            replay_twin.Piece(base + start * size, start * size, count * size)
             for base, start, count, size in zip(
                 (made, read), starts, counts, (out_element, element), strict=True
             )
@@ -122,7 +116,7 @@ def test_elements_are_read_before_they_are_written():
             for e in range(starts[0], starts[0] + counts[0])
             for f in range(max(e + 1, starts[1]), starts[1] + counts[1])
         )
-        said = _read_first(pieces[0], out_element, pieces[1], element)
+        said = replay_twin._read_first(pieces[0], out_element, pieces[1], element)
         assert not (said and hit)
         assert said or hit or made > read or starts != [0, 0]
 
@@ -155,9 +149,7 @@ def test_no_ring_can_be_shorter(monkeypatch, kind):
     for graph, target, plan in plans():
         for index, buffer in enumerate(plan.buffers):
             if buffer.rows > 1 and (kind == "ring" or buffer.columns > 1):
-                buffers = list(plan.buffers)
-                buffers[index] = shorter(buffer, kind)
-                damaged = replace(plan, buffers=tuple(buffers))
+                damaged = with_buffer(plan, index, **shorter(buffer, kind))
                 assert "not in the arena" in _both(monkeypatch, damaged, graph, target)
                 seen += 1
     assert seen > 3
@@ -185,7 +177,6 @@ def test_wider_elements_may_be_written_where_no_narrow_one_is_still_to_be_read(m
     overlap = plan.overlaps[0]
     assert (overlap.op, overlap.distance) == (0, 511)
     assert _both(monkeypatch, plan, graph, target) == ""
-    nearer = list(plan.buffers)
-    nearer[overlap.input] = replace(nearer[overlap.input], offset=nearer[overlap.output].offset + 496)
-    damaged = replace(plan, buffers=tuple(nearer), overlaps=(replace(overlap, distance=496),))
+    nearer = with_buffer(plan, overlap.input, offset=plan.buffers[overlap.output].offset + 496)
+    damaged = replace(nearer, overlaps=(replace(overlap, distance=496),))
     assert _both(monkeypatch, damaged, graph, target)

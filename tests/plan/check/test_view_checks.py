@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 from loaded import load_target
+from planmutants import with_buffer
 from viewnets import taken
 
 from buildtool.base.errors import PlanError
@@ -47,12 +48,6 @@ def _holding(plan, tensor):
     return next(i for i, buffer in enumerate(plan.buffers) if tensor in buffer.tensors)
 
 
-def _changed(plan, index, **fields):
-    buffers = list(plan.buffers)
-    buffers[index] = dataclasses.replace(buffers[index], **fields)
-    return dataclasses.replace(plan, buffers=tuple(buffers))
-
-
 def test_a_plan_with_views_is_legal_and_says_so(viewed):
     plan = plan_layerwise(viewed, TARGET)
     check(plan, viewed, TARGET)
@@ -84,16 +79,16 @@ def test_the_wider_tensor_lives_until_its_last_part_is_read(viewed):
     )
     index = _holding(plan, whole)
     with pytest.raises(PlanError, match="lives from step"):
-        check(_changed(plan, index, last=plan.buffers[index].last - 1), viewed, TARGET)
+        check(with_buffer(plan, index, last=plan.buffers[index].last - 1), viewed, TARGET)
 
 
 def test_what_is_joined_lives_from_its_first_part_on(viewed):
     plan = plan_layerwise(viewed, TARGET)
     index = _holding(plan, viewed.ops[plan.views[2]].outputs[0])
     with pytest.raises(PlanError, match="lives from step"):
-        check(_changed(plan, index, first=plan.buffers[index].first + 1), viewed, TARGET)
+        check(with_buffer(plan, index, first=plan.buffers[index].first + 1), viewed, TARGET)
     with pytest.raises(PlanError, match="bytes"):
-        check(_changed(plan, index, size=plan.buffers[index].size // 2), viewed, TARGET)
+        check(with_buffer(plan, index, size=plan.buffers[index].size // 2), viewed, TARGET)
 
 
 @pytest.mark.parametrize("what", ["read", "joined"])
@@ -107,7 +102,7 @@ def test_the_replay_finds_what_is_written_over_it(viewed, what):
         for i, b in enumerate(plan.buffers)
         if b.tensors and kept not in b.tensors and below.first < b.first <= b.last < below.last
     )
-    broken = _changed(plan, over, offset=below.offset)
+    broken = with_buffer(plan, over, offset=below.offset)
     with pytest.raises(PlanError, match="overlap"):
         check(broken, viewed, TARGET)
     streamed = [dataclasses.replace(group, rows_per_step=1) for group in plan.regions[0].groups]

@@ -2,22 +2,18 @@
 
 import random
 from collections.abc import Iterator
-from itertools import islice
 
 import pytest
-from exactlib import SOURCE, compiled
+from allowed_twin import allowed_offsets as twin_offsets
+from allowed_twin import as_sets
+from exactlib import same_runs
 
 from buildtool.plan.place import allowed, solver
-from buildtool.plan.place.allowed import allowed_offsets
-from buildtool.plan.place.allowed_in_c import WORD, as_sets, sets_in_c
-from buildtool.plan.place.allowed_in_c import library as sets_library
+from buildtool.plan.place.allowed import WORD, allowed_offsets
 from buildtool.plan.place.arena import Item, Permission, Problem
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.instance import compile_problem
-from buildtool.plan.place.native import NativeSearch, library
-from buildtool.plan.place.orders import runs
-from buildtool.plan.place.outcome import Verdict
-from buildtool.plan.place.search import PythonSearch
+from buildtool.plan.place.search import Verdict
 from buildtool.plan.place.solver import Status, decide
 
 
@@ -95,7 +91,7 @@ def test_every_placement_keeps_to_the_offsets_that_are_allowed(first: int) -> No
         problem = chained(seed)
         instance = compile_problem(problem)
         for capacity in (bound(problem).bytes - 1, bound(problem).bytes, bound(problem).bytes + 1):
-            sets = allowed_offsets(instance, capacity // instance.unit)
+            sets = twin_offsets(instance, capacity // instance.unit)
             used = [0] * len(sets)
             for found in placements(problem, capacity):
                 for k, item in enumerate(instance.items):
@@ -116,32 +112,24 @@ def test_a_chain_that_cannot_climb_on_is_refused_at_once() -> None:
     problem = Problem((*lives, *beside), tuple(Permission(k + 1, k, 3) for k in range(3)))
     instance = compile_problem(problem)
     least = bound(problem).bytes
-    assert decide(problem, least, 100_000, native=False).status is Status.INFEASIBLE
-    assert not all(allowed_offsets(instance, least // instance.unit))
+    assert decide(problem, least, 100_000).status is Status.INFEASIBLE
+    assert allowed_offsets(instance, least // instance.unit) is None
 
 
 def test_the_twins_visit_the_same_nodes_where_offsets_are_known() -> None:
-    lib = library(compiled())
-    assert lib is not None
     for seed in range(120):
         problem = chained(seed)
         instance = compile_problem(problem)
         capacity = (bound(problem).bytes + seed % 3) // instance.unit
-        sets = allowed_offsets(instance, capacity)
-        free = PythonSearch(instance, capacity, 10)
-        twins = (
-            PythonSearch(instance, capacity, 10, sets),
-            NativeSearch(lib, instance, capacity, 10, as_sets(sets, capacity)),
-        )
-        for run in islice(runs(problem, instance), 4):
-            one, other = (twin.run(run.order, 5000) for twin in twins)
-            assert one == other
-            assert (one.verdict is Verdict.FOUND) == (free.run(run.order, 5000).verdict is Verdict.FOUND)
+        sets = twin_offsets(instance, capacity)
+        free = same_runs(problem, capacity, count=4, limit=5000)
+        for one, other in zip(
+            same_runs(problem, capacity, count=4, limit=5000, sets=sets), free, strict=True
+        ):
+            assert (one.verdict is Verdict.FOUND) == (other.verdict is Verdict.FOUND)
 
 
 def test_the_twins_leave_the_same_offsets() -> None:
-    lib = sets_library(compiled(SOURCE.with_name("allowed.c")))
-    assert lib is not None
     answers = set()
     for seed in range(200):
         scale = (1, 9, 37)[seed % 3]  # in one, two and more words
@@ -149,8 +137,8 @@ def test_the_twins_leave_the_same_offsets() -> None:
         instance = compile_problem(problem)
         for more in (-1, 0, 1, 3 * scale):
             capacity = max(0, bound(problem).bytes + more) // instance.unit
-            sets = allowed_offsets(instance, capacity)
-            found = sets_in_c(lib, instance, capacity)
+            sets = twin_offsets(instance, capacity)
+            found = allowed_offsets(instance, capacity)
             assert (found is None) == (not all(sets))
             assert found is None or (found == as_sets(sets, capacity)).all()
             answers.add((found is None, capacity // WORD))
@@ -159,7 +147,7 @@ def test_the_twins_leave_the_same_offsets() -> None:
 
 def test_large_problems_are_searched_without(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = chained(1)
-    known = decide(problem, bound(problem).bytes, 1000, native=False)
+    known = decide(problem, bound(problem).bytes, 1000)
     monkeypatch.setattr(allowed, "MOST_UNITS", 1)
     monkeypatch.setattr(solver, "allowed_offsets", None)  # is not asked
-    assert decide(problem, bound(problem).bytes, 1000, native=False).status is known.status
+    assert decide(problem, bound(problem).bytes, 1000).status is known.status

@@ -1,29 +1,21 @@
-"""Exact placement against brute force, and the search in C against its twin in Python."""
+"""Exact placement against brute force, and what is in C against its twins in Python."""
 
-import os
-import subprocess
-import sys
 from dataclasses import fields, replace
-from itertools import islice
-from pathlib import Path
 
+import instance_twin
 import numpy as np
 import pytest
-from exactlib import compiled, lowest
+from exactlib import lowest, same_runs
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from paths import ROOT
 
-from buildtool.base.errors import PlanError, UnsupportedError
-from buildtool.plan.place import arena, greedy, instance, solver
+from buildtool.base.errors import UnsupportedError
+from buildtool.plan.place import arena, greedy, solver
 from buildtool.plan.place.arena import Item, Permission, Problem, Solution
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.instance import MOST_ITEMS, compile_problem
-from buildtool.plan.place.instance import library as instance_library
-from buildtool.plan.place.native import NativeSearch, library
 from buildtool.plan.place.orders import runs
-from buildtool.plan.place.search import PythonSearch
-from buildtool.plan.place.solver import Status, decide, decide_memories, improve, minimise, solve
+from buildtool.plan.place.solver import Status, decide, improve, minimise, solve
 
 BUDGET = 200_000
 TOP = 40  # above every height of what `problems` makes
@@ -68,14 +60,13 @@ def test_decides_like_brute_force_at_the_least_height_and_just_below(problem: Pr
     least = lowest(problem, TOP)
     heights = {bound(problem).bytes, TOP} | ({least, least - 1} if least is not None else set())
     for capacity in sorted(heights):
-        result = decide(problem, capacity, BUDGET, lib=compiled())
+        result = decide(problem, capacity, BUDGET)
         if least is not None and capacity >= least:
             assert result.solution is not None
             assert result.solution.height <= capacity
             arena.validate(problem, result.solution.offsets)
         else:
             assert (result.status, result.solution) == (Status.INFEASIBLE, None)
-        assert result == decide(problem, capacity, BUDGET, native=False)
 
 
 @pytest.mark.slow
@@ -84,9 +75,9 @@ def test_decides_like_brute_force_at_the_least_height_and_just_below(problem: Pr
 def test_minimises_to_the_least_height(problem: Problem) -> None:
     least = lowest(problem, TOP)
     if least is None:
-        assert solve(problem, BUDGET, lib=compiled()).status is Status.INFEASIBLE
+        assert solve(problem, BUDGET).status is Status.INFEASIBLE
         return
-    result = solve(problem, BUDGET, lib=compiled())
+    result = solve(problem, BUDGET)
     assert result.status is Status.OPTIMAL
     assert result.solution is not None
     assert (result.solution.height, result.bound) == (least, least)
@@ -97,15 +88,8 @@ def test_minimises_to_the_least_height(problem: Problem) -> None:
 @deterministic
 @given(ANY, st.integers(0, 6))
 def test_the_twins_visit_the_same_nodes_run_after_run(problem: Problem, slack: int) -> None:
-    made = compile_problem(problem)
-    capacity = (bound(problem).bytes + slack) // made.unit
-    lib = library(compiled())
-    assert lib is not None
-    twins = (PythonSearch(made, capacity, 10), NativeSearch(lib, made, capacity, 10))
-    for number, run in enumerate(islice(runs(problem, made), 9)):
-        for crowded in (False, True):
-            one, other = (twin.run(run.order, 2 + 3 * number, crowded) for twin in twins)
-            assert one == other
+    capacity = (bound(problem).bytes + slack) // compile_problem(problem).unit
+    assert list(same_runs(problem, capacity, count=9, limit=2))
 
 
 @st.composite
@@ -134,9 +118,7 @@ def wide(draw: st.DrawFn) -> Problem:
 @settings(derandomize=True, deadline=None, max_examples=150)
 @given(wide() | ANY)
 def test_the_twins_make_the_same_arrays_of_a_problem(problem: Problem) -> None:
-    lib = instance_library(compiled(Path(instance.__file__).with_suffix(".c")))
-    assert lib is not None
-    one, other = compile_problem(problem), compile_problem(problem, lib)
+    one, other = instance_twin.compile_problem(problem), compile_problem(problem)
     for name in (field.name for field in fields(one) if field.name != "order"):
         mine, its = getattr(one, name), getattr(other, name)
         assert np.array_equal(mine, its)
@@ -146,14 +128,18 @@ def test_the_twins_make_the_same_arrays_of_a_problem(problem: Problem) -> None:
         assert not one.order
 
 
-def test_numbers_that_are_too_large_for_the_arrays_are_refused_by_both_twins() -> None:
-    lib = instance_library(compiled(Path(instance.__file__).with_suffix(".c")))
-    for twin in (None, lib):
-        for size in (1 << 29, 1 << 40, 1 << 80):
-            with pytest.raises(UnsupportedError, match="add up to"):
-                compile_problem(Problem((Item(0, 1, size), Item(0, 1, 1))), twin)
-        late = Problem((Item(0, 1 << 70, 2), Item(1, 3, 3)))
-        assert compile_problem(late, twin).first.tolist() == [0, 0]
+def test_numbers_that_are_too_large_for_the_arrays_are_refused() -> None:
+    for size in (1 << 29, 1 << 40, 1 << 50, 1 << 60, 1 << 80):
+        with pytest.raises(UnsupportedError, match="add up to"):
+            compile_problem(Problem((Item(0, 1, size), Item(0, 1, 1))))
+
+
+def test_lives_and_sizes_of_fifteen_digits_are_taken() -> None:
+    long, unit = 10**15 - 1, 333 * 10**12
+    problem = Problem((Item(-long, long, 2 * unit), Item(-long, 0, unit), Item(0, long, 3 * unit)))
+    one, other = instance_twin.compile_problem(problem), compile_problem(problem)
+    assert (one.unit, one.size.tolist()) == (other.unit, other.size.tolist()) == (unit, [2, 1, 3])
+    assert solve(problem, BUDGET).status is Status.OPTIMAL
 
 
 def tight(count: int, seed: int, *, height: int = 1000) -> Problem:
@@ -185,18 +171,17 @@ def _area(piece: tuple[int, int, int]) -> int:
 @pytest.mark.parametrize("seed", range(6))
 def test_the_twins_agree_on_problems_that_need_many_nodes(seed: int) -> None:
     problem = tight(40, seed)
-    least = bound(problem).bytes
-    for capacity in (least, least + 3):
-        fast = decide(problem, capacity, 1500, lib=compiled())
-        assert fast == decide(problem, capacity, 1500, native=False)
-    assert fast.nodes > 30
+    unit = compile_problem(problem).unit
+    for capacity in (bound(problem).bytes, bound(problem).bytes + 3):
+        found = list(same_runs(problem, capacity // unit, count=2, limit=700))
+    assert sum(outcome.nodes for outcome in found) > 30
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_meets_the_bound_where_greedy_orders_miss_it(seed: int) -> None:
     problem = tight(100, seed)
     start = greedy.solve(problem, variations=0)
-    result = minimise(problem, start, BUDGET, lib=compiled())
+    result = minimise(problem, start, BUDGET)
     assert start.height > bound(problem).bytes
     assert result.solution is not None
     assert result.status is Status.OPTIMAL
@@ -211,14 +196,14 @@ def test_proves_that_the_bound_cannot_be_met() -> None:
     for problem in (Problem(items), Problem(tuple(lives))):
         least = lowest(problem, TOP)
         assert least is not None
-        below = decide(problem, least - 1, BUDGET, native=False)
+        below = decide(problem, least - 1, BUDGET)
         assert below.status is Status.INFEASIBLE
-        assert decide(problem, least, BUDGET, native=False).solution is not None
+        assert decide(problem, least, BUDGET).solution is not None
 
 
 def test_a_fixed_offset_is_kept_and_gaps_below_it_are_used() -> None:
     problem = Problem((Item(0, 2, 4, offset=3), Item(0, 2, 3), Item(1, 3, 2), Item(2, 4, 7)))
-    result = solve(problem, BUDGET, native=False)
+    result = solve(problem, BUDGET)
     assert result.status is Status.OPTIMAL
     assert result.solution is not None
     assert result.solution.offsets[:2] == (3, 0)
@@ -227,13 +212,13 @@ def test_a_fixed_offset_is_kept_and_gaps_below_it_are_used() -> None:
 
 def test_fixed_offsets_that_collide_are_infeasible_at_any_capacity() -> None:
     problem = Problem((Item(0, 2, 4, offset=3), Item(1, 3, 4, offset=5)))
-    assert decide(problem, 10**9, BUDGET, native=False).status is Status.INFEASIBLE
-    assert solve(problem, BUDGET, native=False).status is Status.INFEASIBLE
+    assert decide(problem, 10**9, BUDGET).status is Status.INFEASIBLE
+    assert solve(problem, BUDGET).status is Status.INFEASIBLE
 
 
 def test_alignments_that_do_not_divide_each_other_are_kept() -> None:
     problem = Problem((Item(0, 3, 5, 4), Item(0, 3, 5, 6), Item(0, 3, 1, 9)))
-    result = solve(problem, BUDGET, native=False)
+    result = solve(problem, BUDGET)
     assert result.solution is not None
     assert all(o % i.alignment == 0 for o, i in zip(result.solution.offsets, problem.items, strict=True))
     assert result.solution.height == lowest(problem, TOP) == 17
@@ -241,7 +226,7 @@ def test_alignments_that_do_not_divide_each_other_are_kept() -> None:
 
 def test_a_permission_with_a_negative_distance_is_used_but_nothing_is_proven_without_it() -> None:
     problem = Problem((Item(0, 2, 4), Item(1, 3, 4)), (Permission(1, 0, -2),))
-    result = solve(problem, BUDGET, native=False)
+    result = solve(problem, BUDGET)
     assert (result.status, result.solution) == (Status.OPTIMAL, Solution((0, 0), 4))
     assert compile_problem(problem).capped
     assert not compile_problem(replace(problem, permissions=(Permission(1, 0, 0),))).capped
@@ -250,9 +235,9 @@ def test_a_permission_with_a_negative_distance_is_used_but_nothing_is_proven_wit
 def test_budgets_end_the_search_and_the_same_budget_gives_the_same_answer() -> None:
     problem = tight(120, 3)
     capacity = bound(problem).bytes
-    few = decide(problem, capacity, 50, lib=compiled())
+    few = decide(problem, capacity, 50)
     assert (few.status, few.nodes) == (Status.UNKNOWN, 50)
-    once, again = (solve(problem, 3000, lib=compiled()) for _ in range(2))
+    once, again = (solve(problem, 3000) for _ in range(2))
     assert once == again
     assert once.nodes <= 3000
 
@@ -269,40 +254,7 @@ def test_improving_never_makes_it_worse_and_leaves_what_is_too_large() -> None:
     assert improve(crowd, high, 1000) == high
 
 
-def test_memories_are_solved_one_by_one() -> None:
-    items = (Item(0, 2, 4), Item(0, 2, 3), Item(1, 3, 4), Item(1, 3, 5))
-    problem = Problem(items, (Permission(2, 0, 0),))
-    near, far = decide_memories(problem, [0, 1, 0, 1], [4, 7], BUDGET)
-    assert near.solution is not None
-    assert near.solution.offsets == (0, 0)
-    assert far.status is Status.INFEASIBLE
-    with pytest.raises(PlanError, match="items 2 and 0 may overlap, but lie in different memories"):
-        decide_memories(problem, [0, 0, 1, 1], [9, 9], BUDGET)
-
-
 def test_nothing_to_place() -> None:
     assert solve(Problem(()), BUDGET) == solver.Result(Status.OPTIMAL, Solution((), 0), 0, 0)
     idle = Problem((Item(3, 3, 7), Item(1, 2, 0)))
     assert decide(idle, 7, BUDGET).solution is not None
-
-
-def test_a_missing_or_foreign_library_is_not_used(tmp_path) -> None:
-    foreign = tmp_path / "foreign.so"
-    foreign.write_bytes(b"no library")
-    assert library(foreign) is None
-    assert library(tmp_path / "none.so") is None
-    problem = tight(12, 0)
-    assert decide(problem, 1000, BUDGET, lib=foreign) == decide(problem, 1000, BUDGET, native=False)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("compiler", "built"), [("gcc", 1), ("false", 0)])
-def test_without_a_compiler_the_package_is_built_without_the_library(tmp_path, compiler, built) -> None:
-    command = [sys.executable, "setup.py", "-q", "build_ext", "-b", tmp_path / "lib", "-t", tmp_path / "temp"]
-    quick = tmp_path / "cc"  # what it makes need not be fast
-    quick.write_text(f'#!/bin/bash\nexec {compiler} "${{@/-O3/-O0}}"\n')
-    quick.chmod(0o755)
-    subprocess.run(command, cwd=ROOT, env=os.environ | {"CC": str(quick)}, check=True, capture_output=True)
-    made = list((tmp_path / "lib").rglob("_search*"))
-    assert len(made) == built
-    assert [library(path) is not None for path in made] == [True] * built

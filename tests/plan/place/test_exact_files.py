@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from exactlib import compiled
+from exactlib import same_runs
 from needs import needs_shared
 
 from buildtool.api.answers.arena import COMMON_NODES, common_budget
@@ -13,7 +13,7 @@ from buildtool.fronts.cli import main as cli
 from buildtool.plan.place import arena
 from buildtool.plan.place.arena import Item, Problem
 from buildtool.plan.place.csvfile import MOST_BYTES, read_problem, write_solution
-from buildtool.plan.place.instance import MOST_ITEMS
+from buildtool.plan.place.instance import MOST_ITEMS, compile_problem
 from buildtool.plan.place.solver import Status, decide, solve
 
 CAPACITY = 1_048_576
@@ -29,7 +29,7 @@ def test_reads_a_table_with_columns_in_any_order() -> None:
 
 def test_a_solution_reads_back_as_the_problem_with_every_offset() -> None:
     table = read_problem(HEADER + b'"a,b",0,3,4\nc,2,5,4\n')
-    solution = solve(table.problem, 100, native=False).solution
+    solution = solve(table.problem, 100).solution
     assert solution is not None
     data = write_solution(table, solution.offsets)
     assert data == b'id,lower,upper,size,offset\n"a,b",0,3,4,0\nc,2,5,4,4\n'
@@ -150,7 +150,7 @@ def problem_file(name: str) -> Problem:
 @pytest.mark.parametrize("name", "ABCDEF")
 def test_hard_problems_are_solved_within_their_capacity(name: str) -> None:
     problem = problem_file(f"{name}.{CAPACITY}.csv")
-    result = decide(problem, CAPACITY, COMMON_NODES // 10, lib=compiled())
+    result = decide(problem, CAPACITY, COMMON_NODES // 10)
     assert result.solution is not None
     assert result.solution.height <= CAPACITY
     arena.validate(problem, result.solution.offsets)
@@ -158,7 +158,7 @@ def test_hard_problems_are_solved_within_their_capacity(name: str) -> None:
 
 @pytest.mark.parametrize("name", "ABCEF")
 def test_hard_problems_are_solved_down_to_their_bound(name: str) -> None:
-    result = solve(problem_file(f"{name}.{CAPACITY}.csv"), COMMON_NODES // 10, lib=compiled())
+    result = solve(problem_file(f"{name}.{CAPACITY}.csv"), COMMON_NODES // 10)
     assert result.status is Status.OPTIMAL
     assert result.solution is not None
     assert result.solution.height == result.bound
@@ -168,8 +168,8 @@ def test_hard_problems_are_solved_down_to_their_bound(name: str) -> None:
 @pytest.mark.parametrize("name", "BDF")
 def test_the_twins_agree_on_hard_problems(name: str) -> None:
     problem = problem_file(f"{name}.{CAPACITY}.csv")
-    fast = decide(problem, CAPACITY, 1200, lib=compiled())
-    assert fast == decide(problem, CAPACITY, 1200, native=False)
+    capacity = CAPACITY // compile_problem(problem).unit
+    assert list(same_runs(problem, capacity, count=2, limit=600))
 
 
 @pytest.mark.parametrize(

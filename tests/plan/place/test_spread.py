@@ -2,7 +2,7 @@
 
 import itertools
 
-from exactlib import lowest
+from exactlib import lowest, small_problems
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,26 +35,16 @@ def cheapest(problem, prices, capacities):
 
 
 @st.composite
-def problems(draw):
-    """A few items, pairs that may overlap, a price for each in both memories, and two capacities."""
-    items = []
-    for _ in range(draw(st.integers(1, 5))):
-        lower = draw(st.integers(0, 4))
-        items.append(Item(lower, lower + draw(st.integers(1, 3)), draw(st.integers(0, 5))))
-    pairs = [
-        (a, b)
-        for a, b in itertools.permutations(range(len(items)), 2)
-        if items[a].lower < items[b].upper and items[b].lower < items[a].upper
-    ]
-    chosen = draw(st.lists(st.sampled_from(pairs), max_size=2, unique_by=frozenset)) if pairs else []
-    permissions = tuple(Permission(a, b, draw(st.integers(0, 4))) for a, b in chosen)
+def spreads(draw):
+    """A problem, a price for each item in both memories, and two capacities."""
+    problem = draw(small_problems())
     numbers = st.integers(0, 9)
-    prices = [(draw(numbers), draw(numbers)) for _ in items]
-    return Problem(tuple(items), permissions), prices, (draw(numbers), draw(numbers))
+    prices = [(draw(numbers), draw(numbers)) for _ in problem.items]
+    return problem, prices, (draw(numbers), draw(numbers))
 
 
 @settings(max_examples=40)
-@given(problems())
+@given(spreads())
 def test_no_choice_of_memories_is_cheaper(case):
     problem, prices, capacities = case
     found, least = spread(problem, prices, capacities), cheapest(problem, prices, capacities)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from branch_twin import BranchTwin
 from branchnets import branching_networks, shuffled
-from front_twin import Space, Twin
+from front_twin import Space, hold_front
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plan_nets import make_target
@@ -20,10 +20,7 @@ from buildtool.plan.check.check import check
 from buildtool.plan.check.replay import replay
 from buildtool.plan.schedule.overlap import IN_PLACE
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.search import blocks
-from buildtool.plan.search import front as fronts
 from buildtool.plan.search.front import Settings, front
-from buildtool.plan.search.paths import Search
 from buildtool.plan.types import BufferKind
 from buildtool.zoo.drawn import NetBuilder
 
@@ -226,15 +223,7 @@ def _hourglasses(draw):
 
 
 def _compare(graph, image, in_place, space):
-    target = make_target(scratch="3 * cin")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "STEPS", space.steps)
-        patch.setattr(fronts, "HAND_OFFS", space.hand_offs)
-        found = front(graph, target, Settings(image=image, in_place=in_place, max_f=1e9))
-        twin = BranchTwin(graph, target, image, in_place, space)
-        for cuts, weight in ((found.space.cuts, Twin.work), (found.space.cost_cuts, Twin.cost)):
-            ways = sorted((way.bytes, way.weight) for way in Search(cuts).falling())
-            assert ways == twin.front(weight), weight.__name__
+    hold_front(graph, make_target(scratch="3 * cin"), image, in_place, space, BranchTwin)
 
 
 @settings(_many, max_examples=2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import plan_nets
 import pytest
 from groupnets import SAME, any_groups, assembled, residual_nets
@@ -73,13 +75,13 @@ def test_windows_are_as_small_as_they_can_be(rows, hand_off):
             if kept.rows == less_rows:
                 continue
             smaller = tuple(
-                b.__class__(**{**vars(b), "rows": b.rows - less_rows, "columns": b.columns - less_columns})
+                replace(b, rows=b.rows - less_rows, columns=b.columns - less_columns)
                 if b.tensors == (kept.tensor,)
                 else b
                 for b in plan.buffers
             )
             with pytest.raises(PlanError):
-                replay(plan.__class__(**{**vars(plan), "buffers": smaller}), timeline, kernels)
+                replay(replace(plan, buffers=smaller), timeline, kernels)
 
 
 def test_a_tensor_that_is_read_later_stays_whole():

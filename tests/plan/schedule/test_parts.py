@@ -134,10 +134,6 @@ def test_a_wrong_overlap_of_parts_is_found():
     parts = [net.conv(net.inputs[0], 16), net.conv(net.inputs[0], 16)]
     graph = net.graph(net.concat(parts))
     target = make_target()
-    kernels = tuple(
-        replace(k, overlap=Contract.PARTS) if k.op == "CONCATENATION" else k for k in target.kernels
-    )
-    target = replace(target, kernels=kernels)
     plan = layerwise.plan(graph, target)
     check(plan, graph, target)
     assert any(o.op == 2 for o in plan.overlaps)

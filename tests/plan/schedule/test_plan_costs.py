@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan_nets import graphs, make_target
+from plan_nets import graphs, make_target, plan_steps
 from zeronet import Net
 
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
@@ -17,7 +17,6 @@ from buildtool.plan.choose.least import best_plan
 from buildtool.plan.choose.limits import Limits
 from buildtool.plan.schedule.calls import Calls, Ranges, region_calls
 from buildtool.plan.schedule.costs import CostModel, parts
-from buildtool.plan.schedule.schedule import schedule
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.summary.summary import summarize
 from buildtool.plan.types import SOURCE
@@ -48,7 +47,7 @@ def test_the_calls_of_a_region_are_those_of_its_steps(image, graph):
         for region in found.plan(index).regions:
             counted = region_calls(graph, region, image)
             made: dict[int, Counter[tuple[int, ...]]] = {}
-            for s in schedule(region, graph, image):
+            for s in plan_steps((region,), graph, image):
                 made.setdefault(s.op, Counter())[s.y0, s.y1, s.x0, s.x1] += 1
             assert counted.delivered == made.pop(SOURCE, Counter()).total()
             assert {p: windows(calls) for p, calls in counted.operators.items()} == made

@@ -9,12 +9,12 @@ from branchnets import branching_networks
 from groupnets import any_groups, assembled, residual_nets
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from plan_nets import make_target, residual_net
+from plan_nets import make_target, plan_steps, residual_net
 
 from buildtool.base.session import Session
 from buildtool.plan.assemble.overlaps import region_distance
-from buildtool.plan.schedule.schedule import Run, schedule
-from buildtool.plan.schedule.timeline import Timeline, pixels
+from buildtool.plan.schedule.schedule import Run
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.types import SOURCE, Group, Region
 
@@ -22,7 +22,7 @@ from buildtool.plan.types import SOURCE, Group, Region
 def _same(graph, regions, image):
     """The steps of all regions, once they are shown to be the twin's."""
     for region in regions:
-        assert list(schedule(region, graph, image)) == schedule_twin.steps(region, graph, image)
+        assert list(plan_steps((region,), graph, image)) == schedule_twin.steps(region, graph, image)
     return [step for region in regions for step in schedule_twin.steps(region, graph, image)]
 
 
@@ -62,7 +62,8 @@ def _describes(timeline, steps):
         assert (timeline.lives[op].first, timeline.lives[op].last) == (mine[0], mine[-1])
         assert timeline.columns[op] == max(steps[n].x1 - steps[n].x0 for n in mine)
         area = sum((steps[n].y1 - steps[n].y0) * (steps[n].x1 - steps[n].x0) for n in mine)
-        assert pixels(timeline.steps).get(op, area if op == SOURCE else None) == area
+        own = [run.activities[op] for run in timeline.runs if op in run.activities]
+        assert sum(activity.pixels for activity in own) == area
     for number in {0, len(steps) // 2, len(steps) - 1} if steps else ():  # none: all operators are aliases
         index = timeline.region_at(number)
         assert timeline.starts[index] <= number < timeline.starts[index + 1]
@@ -79,7 +80,7 @@ def test_a_regions_output_may_cover_what_no_later_step_reads(data, graph):
         result = graph.ops[ops[-1]].outputs[0]
         for source in {t for p in ops for t in graph.ops[p].inputs if not graph.tensors[t].is_constant}:
             expected = schedule_twin.distance(graph, steps, source, result)
-            assert region_distance(graph, run.steps, source, result) == expected
+            assert region_distance(graph, run.steps, source, result, ops) == expected
 
 
 def test_a_session_has_a_timeline_for_whoever_asks_again():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from channelnets import blazeface
-from front_twin import ENLARGING, Space, Twin
+from front_twin import ENLARGING, Space, hold_front
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_nets import make_target
@@ -17,10 +19,7 @@ from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import ConvAttrs, OpKind, Pad, ResizeAttrs
 from buildtool.plan.assemble.layerwise import plan as layerwise
 from buildtool.plan.check.check import check
-from buildtool.plan.search import blocks
-from buildtool.plan.search import front as fronts
 from buildtool.plan.search.front import Settings, front
-from buildtool.plan.search.paths import Search
 from buildtool.target.registry import load_target
 
 IMAGES = ("overwritable", "resident", "stream")
@@ -110,18 +109,8 @@ targets = st.builds(
 
 
 def _compare(graph, target, image, in_place, space):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "STEPS", space.steps)
-        patch.setattr(fronts, "HAND_OFFS", space.hand_offs)
-        try:
-            found = front(graph, target, Settings(in_place, image, max_f=1e9))
-        except UsageError:  # an image that several operators read
-            return
-        twin = Twin(graph, target, image, in_place, space)
-        for cuts, weight in ((found.space.cuts, Twin.work), (found.space.cost_cuts, Twin.cost)):
-            ways = sorted((way.bytes, way.weight) for way in Search(cuts).falling())
-            assert ways == twin.front(weight), weight.__name__
-        assert [(point.live_bytes, point.work) for point in found.points] == twin.front(Twin.work)
+    with contextlib.suppress(UsageError):  # an image that several operators read
+        hold_front(graph, target, image, in_place, space)
 
 
 @settings(derandomize=True, deadline=None, max_examples=14)

@@ -9,13 +9,14 @@ from front_twin import COST_UNITS, Space, Twin
 from plan_nets import make_target
 from zeronet import Net
 
+from buildtool.base.session import Session
 from buildtool.graph.types import Pad
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.least import best_plan, cheapest
 from buildtool.plan.choose.limits import Limits
-from buildtool.plan.search import blocks
-from buildtool.plan.search import front as fronts
+from buildtool.plan.models import load_network
 from buildtool.plan.search.front import Settings, front
+from buildtool.plan.search.paths import Search
 from buildtool.target import registry
 
 SPACE = Space(steps=(1, 2, 3), hand_offs=(1, 4))
@@ -32,13 +33,12 @@ NETS = {"square": (9, 9, 12), "oblong": (7, 10, 12)}
 
 
 @pytest.fixture(params=sorted(NETS))
-def case(request, monkeypatch):
+def case(request):
     """A graph, its target, its front; (bytes, work, cost) of the sequences that none beats in all three."""
-    monkeypatch.setattr(blocks, "STEPS", SPACE.steps)
-    monkeypatch.setattr(fronts, "HAND_OFFS", SPACE.hand_offs)
     graph, target = _bottleneck(*NETS[request.param]), make_target()
     twin = Twin(graph, target, "overwritable", "none", SPACE)
-    return graph, target, front(graph, target, Settings("none", max_f=6.0)), _sequences(twin)
+    with SPACE.searched():
+        yield graph, target, front(graph, target, Settings("none", max_f=6.0)), _sequences(twin)
 
 
 def _sequences(twin):
@@ -141,3 +141,20 @@ def test_a_plan_of_a_tied_way_is_not_left_out():
     steps = [group.rows_per_step for region in plan.regions for group in region.groups]
     assert plan.arena_bytes < found.points[1].live_bytes and steps == [3]
     assert found.may_fit(1, plan.arena_bytes) and not found.may_fit(1, plan.arena_bytes - 1)
+
+
+@pytest.mark.parametrize(
+    ("model", "board", "image"),
+    [
+        ("ds_cnn", "host", "overwritable"),
+        ("ds_cnn", "cortex-m4", "overwritable"),
+        ("ds_cnn", "cortex-m4", "stream"),
+        ("resnet8", "cortex-m4", "overwritable"),
+    ],
+)
+def test_without_limits_a_plan_is_as_cheap_as_the_search_finds(model, board, image):
+    graph = load_network(model, Session()).graph
+    found = front(graph, registry.make_target(registry.load_board(board)), Settings(image=image))
+    plan = best_plan(found, Limits(1 << 40))
+    least = Search(found.space.cost_columns).least(1 << 40)
+    assert plan.cost * COST_UNITS == least.weight

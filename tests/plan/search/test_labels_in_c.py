@@ -2,41 +2,26 @@
 
 from __future__ import annotations
 
-import subprocess
-from pathlib import Path
-
+import labels_twin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from needs import needs_tool
 from plan_nets import make_target
 from test_front import IMAGES, IN_PLACE, networks, targets
 from zeronet import Net
 
 from buildtool.base.errors import UsageError
 from buildtool.graph.types import Pad
-from buildtool.plan.search import blocks, native, paths
+from buildtool.plan.search import blocks, paths, regions
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.search.paths import Search
 
-FLAGS = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror", "-shared", "-fPIC"]
 
-
-@pytest.fixture(scope="module")
-def compiled(tmp_path_factory):
-    """The library made of labels.c as it is now."""
-    needs_tool("gcc")
-    path = tmp_path_factory.mktemp("labels") / "labels.so"
-    source = Path(native.__file__).with_name("labels.c")
-    subprocess.run(["gcc", *FLAGS, str(source), "-o", str(path)], check=True)
-    return native.library(path)
-
-
-def _told(cuts, library, most_labels, relaxed):
+def _told(columns, regions, most_labels, relaxed):
     """All that a search tells of its ways within falling limits."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(paths, "library", lambda: library)
-        search = Search(cuts, most_labels=most_labels, relaxed=relaxed)
+        patch.setattr(paths, "Regions", regions)
+        search = Search(columns, most_labels=most_labels, relaxed=relaxed)
         if relaxed:
             found = [search.lower_bound(bytes_) for bytes_ in (1 << 40, 4000, 2000, 1000, 500, 250, 100)]
         else:
@@ -44,24 +29,24 @@ def _told(cuts, library, most_labels, relaxed):
     return found, search.searched, search.labels, search.exact
 
 
-def _compare(graph, target, options, library, most_labels=paths.MOST_LABELS):
+def _compare(graph, target, options, most_labels=paths.MOST_LABELS):
     try:
         made = front(graph, target, options)
     except UsageError:  # an image that several operators read
         return
-    for cuts in (made.space.cuts, made.space.cost_cuts):
+    for columns in (made.space.columns, made.space.cost_columns):
         for relaxed in (False, True):
-            own = _told(cuts, library, most_labels, relaxed)
-            assert own == _told(cuts, None, most_labels, relaxed)
+            own = _told(columns, regions.Regions, most_labels, relaxed)
+            assert own == _told(columns, labels_twin.Regions, most_labels, relaxed)
 
 
 @pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=12)
 @given(networks(2, 9), targets, st.sampled_from(IMAGES), st.sampled_from(IN_PLACE), st.sampled_from([1, 40]))
-def test_both_find_the_same_ways_with_as_many_labels(compiled, graph, target, image, in_place, most_labels):
+def test_both_find_the_same_ways_with_as_many_labels(graph, target, image, in_place, most_labels):
     options = Settings(in_place, image, max_f=1e9)
-    _compare(graph, target, options, compiled)
-    _compare(graph, target, options, compiled, most_labels)
+    _compare(graph, target, options)
+    _compare(graph, target, options, most_labels)
 
 
 def dense(layers):
@@ -75,13 +60,13 @@ def dense(layers):
 
 
 @pytest.mark.parametrize("image", IMAGES)
-def test_dense_networks_need_few_labels(compiled, image):
+def test_dense_networks_need_few_labels(image):
     made = front(dense(8), make_target(), Settings(image=image))
-    found, searched, labels, exact = _told(made.space.cuts, compiled, paths.MOST_LABELS, False)
+    found, searched, labels, exact = _told(made.space.columns, regions.Regions, paths.MOST_LABELS, False)
     assert exact and len(found) > 1 and labels < 3 * searched
 
 
-def test_an_error_in_a_table_ends_the_search(compiled, monkeypatch):
+def test_an_error_in_a_table_ends_the_search(monkeypatch):
     net = Net((1, 9, 9, 2))
     graph = net.graph(net.conv(net.depthwise(net.inputs[0]), 4, (2, 2), (2, 2)))  # nobody reads the last row
     monkeypatch.setattr(blocks, "MOST_OPERATORS", 1)
@@ -93,4 +78,4 @@ def test_an_error_in_a_table_ends_the_search(compiled, monkeypatch):
     made.space.tables.starts  # noqa: B018 - made before
     monkeypatch.setattr(type(made.space.tables), "extra", fails)
     with pytest.raises(ZeroDivisionError):
-        _told(made.space.cuts, compiled, paths.MOST_LABELS, False)
+        _told(made.space.columns, regions.Regions, paths.MOST_LABELS, False)

@@ -10,7 +10,7 @@ from front_twin import Space, Twin, undominated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_nets import make_target
-from test_front import IMAGES, IN_PLACE, networks
+from test_front import IMAGES, IN_PLACE, networks, targets
 from zeronet import Net
 
 from buildtool.base.errors import PlanError, UsageError
@@ -24,8 +24,6 @@ from buildtool.plan.choose.fronts import points
 from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.search import blocks
-from buildtool.plan.search import front as fronts
 
 FEW = Space(steps=(1, 2), hand_offs=(1,))
 
@@ -51,8 +49,13 @@ def _all_placed(twin, session):
     for regions in sequences[-1]:
         timeline = Timeline.of(twin.graph, regions, twin.image)
         plan = assemble(timeline, twin.target, twin.kernels, **options)
-        found.append(Placed(plan.arena_bytes, plan.macs, model.regions(regions, twin.image)))
+        found.append(Placed(plan.arena_bytes, plan.macs, _calls(model, regions, twin.image)))
     return found
+
+
+def _calls(model, regions, image):
+    """What regions cost without moves and loads."""
+    return sum(model.region(region, image) for region in regions)
 
 
 def _model(twin):
@@ -68,9 +71,7 @@ def _compare(graph, target, image, in_place):
         # Views of channels would need less memory than every plan of this space.
         return Prepared("", (graph,), target, options, bounded=False, session=session, varied=False)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "STEPS", FEW.steps)
-        patch.setattr(fronts, "HAND_OFFS", FEW.hand_offs)
+    with FEW.searched():
         try:
             front = points(prepared(), None)
         except UsageError:  # an image that several operators read
@@ -81,7 +82,7 @@ def _compare(graph, target, image, in_place):
         assert listed == undominated((p.arena, p.work) for p in every)
         for point in front:
             alike = (p for p in every if p.work <= point.plan.macs and p.arena <= point.plan.arena_bytes)
-            assert model.regions(point.plan.regions, image) <= min(p.calls for p in alike)
+            assert _calls(model, point.plan.regions, image) <= min(p.calls for p in alike)
         least = min(p.arena for p in every)
         assert chosen(prepared(objective=Objective.RAM))[1].arena_bytes == least
         sizes = {p.arena + more for p in every for more in (-1, 0, 1)}
@@ -92,15 +93,10 @@ def _compare(graph, target, image, in_place):
                 continue
             plan = chosen(prepared(ram=ram))[1]
             assert plan.arena_bytes <= ram
-            assert model.regions(plan.regions, image) <= min(p.calls for p in every if p.arena <= ram)
+            assert _calls(model, plan.regions, image) <= min(p.calls for p in every if p.arena <= ram)
             assert plan.cost <= min(
                 (p.plan.cost for p in front if p.plan.arena_bytes <= ram), default=math.inf
             )
-
-
-targets = st.builds(
-    make_target, scratch=st.sampled_from(["0", "5 * cin", "40 * ow"]), alignment=st.sampled_from([1, 4, 16])
-)
 
 
 @settings(derandomize=True, deadline=None, max_examples=3)

@@ -22,15 +22,14 @@ from buildtool.fronts.texts import plan as plan_report
 from buildtool.graph import order
 from buildtool.options.values import PlanOptions
 from buildtool.plan.check.check import check
-from buildtool.plan.choose import fronts
+from buildtool.plan.choose import problem
 from buildtool.plan.choose.choose import choice
 from buildtool.plan.choose.least import best_plan, search_factor
 from buildtool.plan.choose.limits import Limits
 from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.search import paths
 from buildtool.plan.search.front import Settings, front
-from buildtool.plan.search.miss import over_bound
-from buildtool.plan.search.paths import Search
+from buildtool.plan.search.paths import Search, over_bound
 
 
 @pytest.fixture
@@ -68,15 +67,14 @@ def test_a_front_misses_by_no_more_than_its_factor(graph, target, image, in_plac
 
 
 def _cost_misses_by_no_more(found, most_bytes, most_labels):
-    least = Search(found.space.cost_cuts).least(most_bytes)
-    search = Search(found.space.cost_cuts, most_labels=most_labels)
+    least = Search(found.space.cost_columns).least(most_bytes)
+    search = Search(found.space.cost_columns, most_labels=most_labels)
     way = search.least(most_bytes)
     if way is None:
         assert not search.exact
         return
-    assert (
-        least.weight <= way.weight <= over_bound(found.space.cost_cuts, way.weight, most_bytes) * least.weight
-    )
+    over = over_bound(found.space.cost_columns, way.weight, most_bytes)
+    assert least.weight <= way.weight <= over * least.weight
     assert way.bytes <= most_bytes
 
 
@@ -114,8 +112,8 @@ def test_a_plan_of_an_ended_search_says_how_far_off_it_may_be(one_label):
 
 
 def test_how_far_off_a_plan_may_be_does_not_depend_on_what_was_asked_before(monkeypatch, one_label):
-    own = fronts.settings
-    monkeypatch.setattr(fronts, "settings", lambda *a: replace(own(*a), most_labels=1))
+    own = problem.settings
+    monkeypatch.setattr(problem, "settings", lambda *a: replace(own(*a), most_labels=1))
     graph, target = dense(5), make_target()
     found = front(graph, target, Settings(image="stream", most_labels=1))
     sizes = [point.live_bytes + 200 for point in found.points[::2]]
@@ -132,10 +130,10 @@ def test_how_far_off_a_plan_may_be_does_not_depend_on_what_was_asked_before(monk
 
 
 def test_answers_say_that_a_budget_ended_the_search(monkeypatch, one_label):
-    own = fronts.settings
+    own = problem.settings
     asked = {"model": "resnet8", "board": "cortex-m4"}
     assert handle({"kind": "front", **asked})["search_factor"] == 1
-    monkeypatch.setattr(fronts, "settings", lambda *a: replace(own(*a), most_labels=1))
+    monkeypatch.setattr(problem, "settings", lambda *a: replace(own(*a), most_labels=1))
     answer = handle({"kind": "front", **asked})
     assert answer["search_factor"] > 1
     assert f"at most {answer['search_factor']:.2f} times its live bytes" in " ".join(

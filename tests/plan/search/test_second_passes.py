@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from plan_nets import make_target
 from zeronet import Net
 
+from buildtool.base.errors import UsageError
 from buildtool.base.session import Session
 from buildtool.graph.macs import total_macs
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.secondpass import with_second_passes
 from buildtool.graph.types import ElementwiseAttrs, OpKind, Pad, SecondPass
-from buildtool.plan.search import blocks
-from buildtool.plan.search import front as fronts
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.search.passsearch import PassSearch, lanes_of, worthwhile
 
@@ -91,10 +90,7 @@ def starts(graph, last, reader, streamed):
 
 
 def compare(graph, target, image, in_place):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "STEPS", SPACE.steps)
-        patch.setattr(blocks, "MOST_OPERATORS", SPACE.most_operators)
-        patch.setattr(fronts, "HAND_OFFS", SPACE.hand_offs)
+    with SPACE.searched():
         own = Settings(in_place, image, max_f=1e9)
         session = Session()
         choices = every_choice(graph, set(graph.inputs) if image == "stream" else set())
@@ -106,7 +102,7 @@ def compare(graph, target, image, in_place):
         twins = [Twin(network, target, image, in_place, SPACE) for network in networks]
         for weight in (Twin.work, Twin.cost):
             by_cost = weight is Twin.cost
-            search = PassSearch(lanes, lambda space, c=by_cost: space.cost_cuts if c else space.cuts)
+            search = PassSearch(lanes, lambda space, c=by_cost: space.cost_columns if c else space.columns)
             found = undominated((way.bytes, way.weight) for way in search.falling())
             assert found == undominated(point for twin in twins for point in twin.front(weight)), (
                 weight.__name__
@@ -135,7 +131,7 @@ targets = st.builds(
 def test_the_choice_of_second_passes_is_exact(graph, target, image, in_place):
     try:
         compare(graph, target, image, in_place)
-    except fronts.UsageError:  # an image that several operators read
+    except UsageError:  # an image that several operators read
         return
 
 

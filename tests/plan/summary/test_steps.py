@@ -8,9 +8,8 @@ import pytest
 from buildtool.api.requests import parse
 from buildtool.base.session import Session
 from buildtool.firmware.planned import planned_or_given
-from buildtool.plan.summary.binding import binding
 from buildtool.plan.summary.steps import plan_steps
-from buildtool.plan.summary.summary import summarize
+from buildtool.plan.summary.summary import binding, summarize
 from buildtool.plan.types import BufferKind
 
 SMALL = "mobilenetv2:size=32,alpha=0.35,classes=10"
@@ -55,12 +54,12 @@ def test_live_bytes_are_those_that_some_buffer_covers():
     found, steps = made("whole")
     arena = np.zeros((len(steps.live), found.plan.arena_bytes + 64), bool)
     for held in steps.held:
-        size = -(-held.size // found.plan.alignment) * found.plan.alignment
-        if held.kind is not BufferKind.SCRATCH:
-            arena[held.first : held.last + 1, held.offset : held.offset + size] = True
-        else:
+        buffer = held.buffer
+        size = -(-buffer.size // found.plan.alignment) * found.plan.alignment
+        at = slice(buffer.first, buffer.last + 1)
+        if buffer.kind is BufferKind.SCRATCH:
             at = np.flatnonzero(steps.steps[:, 0] == held.operator)
-            arena[at, held.offset : held.offset + size] = True
+        arena[at, buffer.offset : buffer.offset + size] = True
     assert arena.sum(axis=1).tolist() == steps.live.tolist()
 
 
@@ -68,8 +67,8 @@ def test_what_comes_and_moves_is_listed_with_its_step():
     found, steps = made("loaded")
     assert steps.loads and {one.load.op for one in steps.loads} <= set(range(len(found.graph.ops)))
     for one in steps.loads:
-        buffer = steps.held[one.load.buffer]
+        buffer = steps.held[one.load.buffer].buffer
         assert buffer.kind is BufferKind.WEIGHTS and buffer.first <= one.step <= buffer.last
     for moved in steps.moves:
-        assert steps.held[moved.move.target].first == moved.step
+        assert steps.held[moved.move.target].buffer.first == moved.step
     assert len(steps.moves) == len(found.plan.moves)

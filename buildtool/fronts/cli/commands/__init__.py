@@ -1,6 +1,7 @@
 """The commands: what each is called and takes, and how it asks the service.
 
-A command is one function in one of these files; what describes it on the command line stands above it.
+A command is one function in one of these files; what describes it on the command line stands above it. One
+that asks and shows the answer, and does nothing else, is named with its text (`shows`).
 """
 
 from __future__ import annotations
@@ -94,6 +95,21 @@ def command(summary: str, *, kind: str | None = None, **more: Any) -> Callable[[
     return described
 
 
+def shows(name: str, text: str, summary: str, *, exact: str = "", **more: Any) -> Command:
+    """The command that shows the answer to the request of its name, by a function of texts ("front:text").
+
+    `exact`: the key of the answer that says whether the exit status is 0.
+    """
+
+    def run(args: argparse.Namespace) -> Result:
+        answer = ask(args)
+        module, _, function = text.partition(":")
+        words: str = getattr(import_module(f"buildtool.fronts.texts.{module}"), function)(answer)
+        return answer, words, 1 if exact and not answer[exact] else 0
+
+    return Command(name, name, summary, run, **more)
+
+
 def load(name: str) -> Command:
     """A command of COMMANDS."""
     found: Command = getattr(import_module(f"{__name__}.{COMMANDS[name]}"), name)
@@ -141,7 +157,7 @@ def ask(args: argparse.Namespace, kind: str = "", without: Collection[str] = ())
         from buildtool.api import answered, kept_session
 
         session = args.session or kept_session()
-        session.listen(lambda text: listen({"progress": {"text": text}}))
+        session.progress = lambda text: listen({"progress": {"text": text}})
         return answered(request, session, use)
 
     try:

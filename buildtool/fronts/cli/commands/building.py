@@ -8,25 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from buildtool.base.errors import UsageError
-from buildtool.base.outfiles import keep_inputs, keep_networks, write_changed
-from buildtool.base.outfiles import write as write_files
-from buildtool.fronts.cli.commands import (
-    Own,
-    Result,
-    ask,
-    below,
-    command,
-    inputs,
-    out,
+from buildtool.base.outfiles import (
+    depfile,
+    keep_inputs,
+    keep_networks,
+    remove_stamp,
+    write_changed,
+    write_stamp,
 )
+from buildtool.base.outfiles import write as write_files
+from buildtool.fronts.cli.commands import Own, Result, ask, below, command, inputs, out
 
 if TYPE_CHECKING:
-    from buildtool.schema.builds import (
-        BuildAnswer,
-        BundleAnswer,
-        DescribeAnswer,
-        EmitAnswer,
-    )
+    from buildtool.schema.builds import BuildAnswer, BundleAnswer, DescribeAnswer, EmitAnswer
 
 
 @command(
@@ -76,11 +70,7 @@ def _bundle(args: argparse.Namespace) -> Result:
     "Writes a network's sources and weight image, for a build system that compiles them.",
     positional=("model",),
     own=(
-        out(
-            "DIR",
-            "The folder for the files; those that have not changed stay as they are.",
-            required=True,
-        ),
+        out("DIR", "The folder for the files; those that have not changed stay as they are.", required=True),
         Own(
             ("--stamp",),
             "A file that is written last, always: the output of a build system's rule.",
@@ -96,7 +86,6 @@ def _bundle(args: argparse.Namespace) -> Result:
 )
 def emit(args: argparse.Namespace) -> Result:
     """The sources of a network, written where they changed; with a stamp and a depfile for a build system."""
-    from buildtool.base import depfile
     from buildtool.base.identity import code_files
 
     if args.depfile and not args.stamp:
@@ -108,12 +97,12 @@ def emit(args: argparse.Namespace) -> Result:
     keep_networks(answer["files"], Path(args.out))
     rule = None
     if args.depfile:
-        rule = args.depfile, depfile.depfile(args.stamp, [*answer["depends"], *code_files()])
+        rule = args.depfile, depfile(args.stamp, [*answer["depends"], *code_files()])
     if args.stamp:
-        depfile.remove(args.stamp)
+        remove_stamp(args.stamp)
     changed = write_changed(answer["files"], Path(args.out))
     if args.stamp:
-        depfile.finish(args.stamp, rule, began)
+        write_stamp(args.stamp, rule, began)
     named = sorted(answer["files"])
     text = f"{args.out}: written: {', '.join(changed)}" if changed else f"{args.out}: nothing changed"
     return {**answer, "files": named, "changed": changed}, text, 0

@@ -8,23 +8,13 @@ from typing import TYPE_CHECKING
 
 from buildtool.base.errors import UsageError
 from buildtool.base.outfiles import write as write_files
-from buildtool.fronts.cli.commands import (
-    FAIL_IF,
-    MARKDOWN,
-    Own,
-    Result,
-    ask,
-    command,
-    out,
-)
+from buildtool.fronts.cli.commands import FAIL_IF, MARKDOWN, Own, Result, ask, command, out
 from buildtool.options import spelled_name
 
 if TYPE_CHECKING:
     from buildtool.fronts.changes.figures import Figures
     from buildtool.fronts.changes.limits import Floor, Limit
-    from buildtool.schema.builds import (
-        SizesAnswer,
-    )
+    from buildtool.schema.builds import SizesAnswer
 
 
 @command(

@@ -8,20 +8,16 @@ from typing import TYPE_CHECKING
 
 from buildtool.base.errors import UsageError
 from buildtool.base.outfiles import write as write_files
-from buildtool.fronts.cli.commands import (
-    Own,
-    Result,
-    ask,
-    command,
-    out,
-)
+from buildtool.fronts.cli.commands import Own, Result, ask, command, out, shows
 
 if TYPE_CHECKING:
-    from buildtool.schema.boards import BoardsAnswer, OpsAnswer, ZooAnswer, ZooFile
+    from buildtool.schema.boards import ZooAnswer, ZooFile
     from buildtool.schema.checks import CheckAnswer
 
 
-@command(
+ops = shows(
+    "ops",
+    "boards:ops",
     "Lists TFLite's operators by data type, read or refused with the reason, and their kernels on every "
     "board; of a network, the operators that it has.",
     positional=("model",),
@@ -33,25 +29,13 @@ if TYPE_CHECKING:
     begins="reading the network",
     multiplies=False,
 )
-def ops(args: argparse.Namespace) -> Result:
-    """The operators and their kernels."""
-    from buildtool.fronts.texts import boards as lists
-
-    answer: OpsAnswer = ask(args)
-    return answer, lists.ops(answer), 0
-
-
-@command(
+boards = shows(
+    "boards",
+    "boards:boards",
     "Lists the boards.",
     examples=(("buildtool boards", "Names, cores and memories."),),
     multiplies=False,
 )
-def boards(args: argparse.Namespace) -> Result:
-    """The boards and their memories."""
-    from buildtool.fronts.texts import boards as lists
-
-    answer: BoardsAnswer = ask(args)
-    return answer, lists.boards(answer), 0
 
 
 @command(

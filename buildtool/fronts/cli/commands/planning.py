@@ -23,16 +23,13 @@ from buildtool.fronts.cli.commands import (
     kept_session,
     out,
     request_of,
+    shows,
 )
 from buildtool.options import spelled, spelled_name
 
 if TYPE_CHECKING:
     from buildtool.schema.analysis import AnalysisAnswer, NetworkAnswer
-    from buildtool.schema.builds import (
-        ArenaAnswer,
-        TflmAnswer,
-    )
-    from buildtool.schema.fronts import FrontAnswer
+    from buildtool.schema.builds import ArenaAnswer, TflmAnswer
     from buildtool.schema.plans import PlanAnswer, TraceAnswer
     from buildtool.schema.reports import ReportAnswer
 
@@ -147,7 +144,9 @@ def _emit_plan(args: argparse.Namespace) -> Result:
     return {**answer, "files": written}, builds.tflm_text(answer, args.out), 0
 
 
-@command(
+front = shows(
+    "front",
+    "front:text",
     "Lists all plans that no other beats in memory and work.",
     positional=("model",),
     examples=(("buildtool front wake.tflite -b cortex-m4 --image stream", "Memory against work."),),
@@ -155,12 +154,6 @@ def _emit_plan(args: argparse.Namespace) -> Result:
     plans=True,
     multiplies=False,
 )
-def front(args: argparse.Namespace) -> Result:
-    """The points of the front."""
-    from buildtool.fronts.texts import front as report
-
-    answer: FrontAnswer = ask(args)
-    return answer, report.text(answer), 0
 
 
 @command(
@@ -189,12 +182,12 @@ def front(args: argparse.Namespace) -> Result:
 )
 def report(args: argparse.Namespace) -> Result:
     """A plan drawn, as one HTML file; with --json its data, and no file unless --out names one."""
-    from buildtool.fronts.changes import reports
+    from buildtool.fronts.changes import figures, reports
     from buildtool.fronts.texts.html.page import page
 
     if args.profile and args.profiled:
         raise UsageError("--profile and --profiled exclude each other", hint="leave one of them out")
-    earlier = reports.read(args.against) if args.against else None
+    earlier = figures.read(args.against) if args.against else None
     profiled: Mapping[str, Any] | None = reports.read_profile(args.profiled) if args.profiled else None
     answer: ReportAnswer = ask(args)
     if args.profile:

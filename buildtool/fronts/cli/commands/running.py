@@ -10,19 +10,11 @@ from buildtool.base.errors import UsageError
 from buildtool.base.outfiles import keep_inputs
 from buildtool.base.outfiles import write as write_files
 from buildtool.fronts.cli import console
-from buildtool.fronts.cli.commands import (
-    Own,
-    Result,
-    ask,
-    below,
-    command,
-    inputs,
-    out,
-)
+from buildtool.fronts.cli.commands import Own, Result, ask, below, command, inputs, out, shows
 
 if TYPE_CHECKING:
     from buildtool.schema.datasets import DatasetAnswer
-    from buildtool.schema.runs import DebugAnswer, FlashAnswer, ProfileAnswer, ValidationAnswer
+    from buildtool.schema.runs import DebugAnswer, FlashAnswer, ValidationAnswer
 
 
 @command(
@@ -64,8 +56,11 @@ def validate(args: argparse.Namespace) -> Result:
     return answer, validation.text(answer), 0 if answer["within_bounds"] else 1
 
 
-@command(
+profile = shows(
+    "profile",
+    "profile:text",
     "Builds, runs, and counts the instructions of every layer.",
+    exact="within_bounds",
     positional=("model",),
     examples=(
         ("buildtool profile wake.tflite -b cortex-m55", "Instructions by layer."),
@@ -77,23 +72,13 @@ def validate(args: argparse.Namespace) -> Result:
     begins="planning",
     plans=True,
 )
-def profile(args: argparse.Namespace) -> Result:
-    """The table of the layers; the exit status is 1 where the output differs."""
-    from buildtool.fronts.texts import profile as report
-
-    answer: ProfileAnswer = ask(args)
-    return answer, report.text(answer), 0 if answer["within_bounds"] else 1
 
 
 @command(
     "Builds for a debugger, starts the server that it connects to, and says how to.",
     positional=("model",),
     own=(
-        out(
-            "DIR",
-            "The folder in which the firmware finds its input and leaves its output.",
-            required=True,
-        ),
+        out("DIR", "The folder in which the firmware finds its input and leaves its output.", required=True),
     ),
     examples=(
         ("buildtool debug wake.tflite -b cortex-m4 -o session", "Then, elsewhere, the line that it prints."),

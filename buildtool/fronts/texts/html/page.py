@@ -91,7 +91,7 @@ def _context(answer: ReportAnswer, spelling: Spelling) -> dict[str, object]:
         "data_id": DATA_ID,
         "data": embedded(answer),
         "headline": f"{wording.short(answer['model'], 80)} on {wording.short(answer['title'], 80)}",
-        "sentence": sentence(answer, room),
+        "sentence": sentence(answer),
         "cures": cures(answer, spelling),
         "cards": cards(answer, room),
         "notes": board_lines(answer),

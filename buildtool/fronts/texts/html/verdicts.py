@@ -29,7 +29,7 @@ class Card:
     state: str = ""
 
 
-def sentence(answer: ReportAnswer, room: int) -> tuple[bool, str]:
+def sentence(answer: ReportAnswer) -> tuple[bool, str]:
     """Whether it fits, and what binds."""
     verdict = answer["verdict"]
     if "error" in verdict:

@@ -6,31 +6,34 @@ is written by buildtool.fronts.bundles.
 
 from __future__ import annotations
 
+import importlib.metadata
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from buildtool.api.bundling.licenses import licenses
+from buildtool import DISTRIBUTION
+from buildtool.api.answers.building import sources_of
 from buildtool.api.describe import EXACT
 from buildtool.api.requests.kinds import Bundle
 from buildtool.base.errors import UsageError, suggest
 from buildtool.base.session import Session
 from buildtool.plan.types import Plan
-from buildtool.schema.builds import BundleAnswer, BundledNetwork, SecondArena
+from buildtool.schema.builds import BundleAnswer, BundledNetwork, License, SecondArena
 from buildtool.target.types import Target
 
 KERNELS, NETWORKS = "kernels", "networks"  # the folders of what networks share, and of each by itself
 _HARNESS = "harness_net.h"  # for the test firmware alone
+TEXTS = "LICENSES"  # the folder of the texts
+_OURS = "buildtool"
+_NAMES = re.compile(r"(?i)(licen[cs]e|copying)([.-].*)?$")
+_TAG = re.compile(rb"SPDX-License-Identifier:[ \t]*([\w.+() -]+?)[ \t]*(?:\*/|\r?$)", re.MULTILINE)
 
 
 def answer(request: Bundle, session: Session) -> BundleAnswer:
     """The answer to a `bundle` request."""
     from buildtool.emit.sources import kernel_sources
-    from buildtool.firmware.emitted import emitted
-    from buildtool.firmware.firmware import arena_map
-    from buildtool.firmware.needs import refuse_unless_fits
-    from buildtool.firmware.planned import planned_or_given
-    from buildtool.plan.codec import digest, to_bytes
+    from buildtool.plan.codec import digest
     from buildtool.target.kernels import apart
 
     if request.target.cmsis_nn:
@@ -39,16 +42,9 @@ def answer(request: Bundle, session: Session) -> BundleAnswer:
             option="cmsis_nn",
             hint=suggest(cmsis_nn=None),
         )
-    made = planned_or_given(request.model, request.target, request.options, request.lock, session)
-    name = request.name or made.model.name
-    sources = emitted(made, name)
-    refuse_unless_fits(made, len(sources.image.data))
+    made, sources, emitted = sources_of(request, session)
     net, plan, core = sources.net, made.plan, made.target.board.core
-    own = {
-        **{file: data for file, data in sources.files.items() if file != _HARNESS},
-        **arena_map(net, name, plan, made.graph, session),
-        f"{net}.plan": to_bytes(plan),
-    }
+    own = {file: data for file, data in emitted.items() if file != _HARNESS}
     folder, compiled = f"{NETWORKS}/{net}", [*kernel_sources(plan, made.target), *apart()]
     kernels, headers = _kernel_files(made.target, own.values(), compiled)
     licensed = licenses(made.target, {**kernels, **headers})
@@ -57,7 +53,7 @@ def answer(request: Bundle, session: Session) -> BundleAnswer:
     text = own[f"{net}.h"].decode()
     array = f"{folder}/{net}_weights.c"
     network: BundledNetwork = {
-        "network": name,
+        "network": request.name or made.model.name,
         "board": made.target.board.name,
         "core": list(core.cflags),
         "exact": list(EXACT),
@@ -114,3 +110,80 @@ def _kernel_files(
 
     folders = kernel_includes(target)
     return placed(compiled), placed(closure(own, compiled, folders))
+
+
+# ---- under which licenses the kernels stand: what their distributions say of themselves -----------------
+
+
+@dataclass
+class Licensed:
+    """What was found: the licenses, and the texts by their names in the bundle."""
+
+    found: list[License] = field(default_factory=list)
+    texts: dict[str, bytes] = field(default_factory=dict)
+
+
+def licenses(target: Target, files: Mapping[str, Path]) -> Licensed:
+    """The licenses of `files` (name in the bundle -> file)."""
+    from buildtool.firmware.depends import ours
+
+    roots = [folder.resolve() for folder in ours().values()]
+    mine, others = set[str](), dict[str, dict[str, Path]]()
+    for name, path in files.items():
+        folder = name.rpartition("/")[0]
+        if any(path.resolve().is_relative_to(root) for root in roots):
+            mine.add(folder)
+        else:
+            others.setdefault(folder, {})[name] = path
+    licensed = Licensed()
+    if mine:
+        _add(licensed, _OURS, _our_expression(), _our_text(), sorted(mine))
+    known = {family.folder: family.name for family in target.families}
+    for folder, listed in sorted(others.items()):
+        first = next(iter(listed.values()))
+        home = next((place for place in first.parents if place in known), first.parent)
+        _add(licensed, known.get(home, home.name), _tags(listed.values()), _text_near(home), [folder])
+    return licensed
+
+
+def _add(licensed: Licensed, name: str, spdx: str, text: bytes, folders: list[str]) -> None:
+    place = f"{TEXTS}/{name}.txt" if text else ""
+    if text:
+        licensed.texts[place] = text
+    licensed.found.append({"spdx": spdx, "text": place, "folders": folders})
+
+
+def _our_expression() -> str:
+    """As the distribution's metadata say."""
+    try:
+        return importlib.metadata.metadata(DISTRIBUTION)["License-Expression"]
+    except (importlib.metadata.PackageNotFoundError, KeyError):  # a checkout that is not installed
+        return ""
+
+
+def _our_text() -> bytes:
+    """The text that came with the distribution, or lies in the checkout."""
+    checkout = Path(__file__).resolve().parents[2] / "LICENSE"
+    if checkout.is_file():
+        return checkout.read_bytes()
+    try:
+        listed = importlib.metadata.files(DISTRIBUTION) or []
+    except importlib.metadata.PackageNotFoundError:
+        listed = []
+    found = [Path(str(file.locate())) for file in listed if _NAMES.match(file.name)]
+    return next((path.read_bytes() for path in found if path.is_file()), b"")
+
+
+def _text_near(folder: Path) -> bytes:
+    """The text in a kernel family's folder, or in the package's folder that it lies in."""
+    for place in (folder, folder.parent):
+        for path in sorted(place.iterdir()):
+            if _NAMES.match(path.name) and path.is_file():
+                return path.read_bytes()
+    return b""
+
+
+def _tags(files: Iterable[Path]) -> str:
+    """What the files' SPDX tags say, all of it; "" where there is no tag."""
+    found = {tag.decode(errors="replace") for path in files for tag in _TAG.findall(path.read_bytes())}
+    return " AND ".join(sorted(found))

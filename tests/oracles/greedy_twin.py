@@ -1,63 +1,18 @@
-"""Greedy placements by given orders, and by variations of the best of them, in Python and in C."""
+"""What greedy.c does, in Python: placements by given orders, and by variations of the best of them."""
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
+from buildtool.plan.place.greedy import FITS, Found, Task
+from buildtool.plan.place.orders import choice, following
 
-from buildtool.base.compiled import load
-from buildtool.plan.place.noise import choice, following
-
-Ints = npt.NDArray[np.int64]
-
-ABI = 1  # of greedy.c; a library of another one is not used
 SEED = 0x2545F491  # of the variations' generator
 ANY_HEIGHT = 1 << 62  # no limit
-FITS = (False, True)  # the lowest gap; the tightest, the top of the arena only if there is no other
-
-
-@dataclass(frozen=True)
-class Links:
-    """Item i's neighbours in time are at start[i] to start[i + 1] of `neighbour`, in the order of births.
-
-    One at offset o forbids item i the offsets between o - below and o + above; `below` and `above` have
-    a row for each way up.
-    """
-
-    start: Ints
-    neighbour: Ints
-    below: Ints
-    above: Ints
-
-
-@dataclass(frozen=True)
-class Task:
-    """Placements to try: in every order (a row each), by every fit, every way up; then variations.
-
-    Arrays are by item; `pinned`: where the item has to lie, or -1. A height of `least` ends the trials.
-    """
-
-    sizes: Ints
-    alignments: Ints
-    pinned: Ints
-    links: Links
-    ways: int
-    orders: Ints
-    least: int
-    variations: int
-
-
-Found = tuple[list[int], int, int]  # offsets, height, the way up in which they are
 
 
 class PythonRuns:
-    """The readable twin of greedy.c."""
+    """Has what `greedy.best` says."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
@@ -163,63 +118,3 @@ def _next(state: int, choices: int) -> tuple[int, int]:
     """The generator's next state, and a choice by it."""
     state = following(state)
     return state, choice(state, choices)
-
-
-class _Problem(ctypes.Structure):
-    """struct greedy_problem."""
-
-    _fields_ = (
-        *((name, ctypes.c_int64) for name in ("items", "links", "ways", "orders")),
-        *((name, ctypes.c_void_p) for name in ("size", "alignment", "pinned")),
-        *((name, ctypes.c_void_p) for name in ("start", "neighbour", "below", "above", "order")),
-        *((name, ctypes.c_int64) for name in ("least", "variations")),
-    )
-
-
-@cache
-def library(path: Path | None = None) -> ctypes.CDLL | None:
-    """The compiled greedy.c at `path`, by default the one built with the package; None if there is none."""
-    found = load(__file__, "greedy", ABI, path)
-    if found is not None:
-        found.greedy_memory.restype = ctypes.c_size_t
-        found.greedy_memory.argtypes = [ctypes.POINTER(_Problem)]
-        found.greedy_run.restype = ctypes.c_int64
-        found.greedy_run.argtypes = [
-            ctypes.POINTER(_Problem),
-            ctypes.c_void_p,
-            ctypes.c_void_p,
-            ctypes.POINTER(ctypes.c_int64),
-        ]
-    return found
-
-
-class NativeRuns:
-    """The same in C."""
-
-    def __init__(self, lib: ctypes.CDLL, task: Task) -> None:
-        self._lib, self._task = lib, task
-
-    def best(self) -> Found:
-        """The lowest placement found."""
-        task, links = self._task, self._task.links
-        arrays = {
-            **{"size": task.sizes, "alignment": task.alignments, "pinned": task.pinned},
-            **{"start": links.start, "neighbour": links.neighbour},
-            **{"below": links.below, "above": links.above, "order": task.orders},
-        }
-        arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-        problem = _Problem(
-            items=len(task.sizes),
-            links=len(links.neighbour),
-            ways=task.ways,
-            orders=len(task.orders),
-            least=task.least,
-            variations=task.variations,
-            **{name: array.ctypes.data for name, array in arrays.items()},
-        )
-        memory = np.empty(self._lib.greedy_memory(ctypes.byref(problem)), np.int64)
-        offsets, way = np.empty(len(task.sizes), np.int64), ctypes.c_int64(0)
-        height = self._lib.greedy_run(
-            ctypes.byref(problem), memory.ctypes.data, offsets.ctypes.data, ctypes.byref(way)
-        )
-        return offsets.tolist(), height, way.value

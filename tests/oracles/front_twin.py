@@ -9,26 +9,30 @@ multiply-accumulates, its schedule.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
+
+import pytest
 
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.macs import op_macs
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import Graph, OpKind
 from buildtool.plan.assemble.buffers import accumulators, tensor_buffers
-from buildtool.plan.assemble.lives import lives
 from buildtool.plan.assemble.overlaps import region_distance
-from buildtool.plan.assemble.totals import executed_macs
 from buildtool.plan.assemble.workspace import workspace
 from buildtool.plan.place.arena import Item, Permission, Problem, round_up
 from buildtool.plan.place.solver import Status, solve
 from buildtool.plan.schedule.overlap import distance
 from buildtool.plan.schedule.receptive import accumulates, axes, row_inputs, streams, through
-from buildtool.plan.schedule.schedule import Run, run
+from buildtool.plan.schedule.schedule import Run, executed_macs, run
 from buildtool.plan.schedule.timeline import Timeline
+from buildtool.plan.search import blocks
+from buildtool.plan.search import front as fronts
+from buildtool.plan.search.paths import Search
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Group, Region, Scheme, Step
 from buildtool.target import catalogue
 from buildtool.target.costs import COST_UNITS, Pricer, Rings, geometry, part
@@ -52,6 +56,15 @@ class Space:
     hand_offs: tuple[int, ...] = (1, 4, 8)
     most_operators: int = 10
     most_repetition: float = 6.0
+
+    @contextlib.contextmanager
+    def searched(self) -> Iterator[None]:
+        """Meanwhile the search has this space."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(blocks, "STEPS", self.steps)
+            patch.setattr(blocks, "MOST_OPERATORS", self.most_operators)
+            patch.setattr(fronts, "HAND_OFFS", self.hand_offs)
+            yield
 
 
 class Held(NamedTuple):
@@ -237,16 +250,16 @@ class Twin:
         """What lies in the arena besides scratch with this region, everything else alone."""
         runs = (*self.alone[:first], self.run(region), *self.alone[first + len(region.ops) :])
         timeline = Timeline(self.graph, self.image, runs)
-        alive, alignment = lives(timeline), self.target.board.alignment
+        alignment = self.target.board.alignment
         space = workspace(self.graph, region, self.kernels, alignment, self.in_place, timeline.columns)
         windows = {window.tensor: window.columns for window in space.windows}
-        buffers = [*tensor_buffers(timeline, alive, set(windows)), *accumulators(timeline, alive)]
+        buffers = [*tensor_buffers(timeline, set(windows)), *accumulators(timeline)]
         begin = timeline.starts[first]
         return Held(tuple(buffers), windows, space.size, begin, begin + len(self.run(region).steps))
 
     def work(self, region: Region, first: int) -> int:
         """Multiply-accumulates of the region's steps."""
-        return sum(executed_macs(self.graph, self.run(region).steps).values())
+        return executed_macs(self.graph, self.run(region))
 
     def cost(self, region: Region, first: int) -> int:
         """The target's estimate in sixteenths: every step by itself, at the price of its own window."""
@@ -317,7 +330,7 @@ class Twin:
             if root not in whole or self.dies[root] >= end:
                 continue
             if region.is_streamed and self.in_place == "rows":
-                apart = region_distance(self.graph, self.run(region).steps, root, op.outputs[0])
+                apart = region_distance(self.graph, self.run(region).steps, root, op.outputs[0], region.ops)
             else:
                 apart = None if region.is_streamed else self._apart(op, t, self.kernels[region.ops[0]])
             if apart is not None:
@@ -328,7 +341,7 @@ class Twin:
             tuple(Item(0, 1, size, alignment) for size in sizes),
             tuple(Permission(0, i + 1, apart) for i, apart in enumerate(found.values())),
         )
-        lowest = solve(problem, 100_000, native=False)
+        lowest = solve(problem, 100_000)
         assert lowest.status is Status.OPTIMAL
         return sum(map(self._aligned, sizes)) - lowest.solution.height
 
@@ -364,3 +377,15 @@ def undominated(points) -> Front:
         if not kept or weight < kept[-1][1]:
             kept.append((size, weight))
     return kept
+
+
+def hold_front(graph: Graph, target: Target, image: str, in_place: str, space: Space, twin=Twin) -> None:
+    """The search's front, by work and by cost, is that of every sequence of regions; UsageError where its
+    image cannot be streamed."""
+    with space.searched():
+        found = fronts.front(graph, target, fronts.Settings(in_place, image, max_f=1e9))
+        every = twin(graph, target, image, in_place, space)
+        for columns, weight in ((found.space.columns, Twin.work), (found.space.cost_columns, Twin.cost)):
+            ways = sorted((way.bytes, way.weight) for way in Search(columns).falling())
+            assert ways == every.front(weight), weight.__name__
+        assert [(point.live_bytes, point.work) for point in found.points] == every.front(Twin.work)
