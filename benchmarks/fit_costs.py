@@ -28,6 +28,7 @@ import single
 import streamed
 import windows
 
+from buildtool.base.expression import compiled
 from buildtool.base.modes import CostUnit
 from buildtool.firmware.run.cycles import find_timer
 from buildtool.graph.types import Graph, OpKind
@@ -40,12 +41,11 @@ from buildtool.plan.schedule.receptive import accumulates
 from buildtool.target.catalogue import LEAST_VECTOR_BITS, features, select_all
 from buildtool.target.costs import geometry, terms, variables
 from buildtool.target.cycle_costs import FIGURES, FOLDER, RATIO
-from buildtool.target.expression import compiled
 from buildtool.target.family import CATALOGUE, defined, load_family
-from buildtool.target.geometry import VECTOR_BITS
 from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_target
 from buildtool.target.types import KernelVariant, Target
+from buildtool.target.variables import VECTOR_BITS
 
 TERMS = Path(__file__).resolve().parent / "cost_terms.toml"
 DIGITS = 3  # of a coefficient

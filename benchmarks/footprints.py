@@ -21,9 +21,9 @@ from buildtool.base.modes import Objective
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit
 from buildtool.firmware.bound import bound
+from buildtool.firmware.counting import link_anyway, linked
 from buildtool.firmware.firmware import build_firmware
 from buildtool.firmware.footprint import Footprint
-from buildtool.firmware.linked import link_anyway, linked
 from buildtool.firmware.planned import prepare
 from buildtool.firmware.sizes import open_elf, placed_sections
 from buildtool.firmware.stack.need import Stacks
@@ -31,7 +31,7 @@ from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.choose import nearest
 from buildtool.plan.models import Network, load_network
 from buildtool.target.hardware import Core
-from buildtool.target.registry import board_names, load_board, load_target, plugin, toolchain
+from buildtool.target.registry import board_names, load_board, load_target, toolchain
 
 
 def boards() -> list[str]:
@@ -80,15 +80,15 @@ def row(network: Network, board: str, name: str, options: PlanOptions) -> str:
     session, target = Session(), load_target(board)
     graph, plan = nearest(prepare(network, target, options, session))
     sources = emit(graph, plan, target, network.model.name, session)
-    family, tools = plugin(target.board), toolchain(target, name)
-    exact = linked(sources, plan, target, family, tools)
+    tools = toolchain(target, name)
+    exact = linked(sources, plan, target, tools)
     with TemporaryDirectory() as folder:
-        elf = link_anyway(sources, plan, target, family, tools, Path(folder)).elf
+        elf = link_anyway(sources, plan, target, tools, Path(folder)).elf
     above = bound(sources, plan, target, tools.identity)
     title = f"{network.model.name} on {board}"
     with TemporaryDirectory() as folder:
         try:
-            image = build_firmware(sources, plan, target, family, tools, Path(folder)).elf.read_bytes()
+            image = build_firmware(sources, plan, target, tools, Path(folder)).elf.read_bytes()
         except ToolError:
             image = b""
     if image and {use.memory: use.bytes for use in exact.uses} != ends(image, board):

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from buildtool.fronts.texts.table import Cell, layer, table
-from buildtool.plan.baselines.msf_strategy import plans
+from buildtool.plan.baselines.msf import plans
 from buildtool.plan.check.check import check
 from buildtool.plan.models import load_model, read_graph
 from buildtool.plan.search.front import Front, Settings, front

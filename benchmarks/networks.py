@@ -1,21 +1,27 @@
-"""Prints the table of networks that docs/figures.md holds: python benchmarks/networks.py [NETWORK...]
+"""Prints the tables of networks in docs/figures.md: python benchmarks/networks.py [--code] [NETWORK...]
 
 Without names: every int8 model in ../shared/models, then the zoo. Layer-by-layer plans. Bytes: arenas with
 inputs, outputs and kernel scratch in them; the weight image as each core's kernels pack it. Instructions
 are executed ones, counted exactly in QEMU for one input; the result is compared with the executor.
+
+`--code`: bytes of code and constants beside the weights in the image that `buildtool build` links, as
+`buildtool sizes` reports them: the kernels that the network uses, its own C, start-up code and the test
+firmware, which reads inputs, writes outputs and checks the arena's guards. No C library is in it.
 Nothing is written.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from buildtool import zoo
 from buildtool.api import handle
 from buildtool.base.errors import UnsupportedError
+from buildtool.target.registry import load_board
 
 MODELS = Path(__file__).resolve().parents[2] / "shared" / "models"
 BOARDS = ("cortex-m4", "cortex-m55")
@@ -35,6 +41,9 @@ HEADINGS = (
     "per MAC",
     "M55 stack",
 )
+TFLM = 190_000  # the same for a 96 x 96 MobileNetV1 0.25, TFLM with CMSIS-NN and 13 operators
+CODE = ("network", *(cell for board in BOARDS for cell in (board, f"over {TFLM:,}")))
+Row = Callable[[str], tuple[list[str], str]]
 
 
 def networks() -> list[str]:
@@ -75,11 +84,29 @@ def row(model: str) -> tuple[list[str], str]:
     return cells, compiler
 
 
-def lines(models: Sequence[str]) -> Iterator[str]:
+def code_bytes(answer: dict[str, Any], board: str) -> int:
+    """Of a `build` answer: what lies in the code's memory and is neither weights nor arena."""
+    code = load_board(board).code
+    sections = [s for memory in answer["sizes"] if memory["memory"] == code for s in memory["sections"]]
+    return sum(s["bytes"] for s in sections if not s["name"].startswith(".nn_"))
+
+
+def code_row(model: str, toolchain: str) -> tuple[list[str], str]:
+    """A network's cells, and the compiler that built it."""
+    cells, made = [], {}
+    for board in BOARDS:
+        request = {"kind": "build", "model": model, "board": board, "toolchain": toolchain}
+        made = handle({**request, "options": {"strategy": "layerwise"}})
+        size = code_bytes(made, board)
+        cells += [f"{size:,}", f"{100 * size / TFLM:.0f} %"]
+    return [f"`{made['net']}`", *cells], made["compiler"]
+
+
+def lines(models: Sequence[str], headings: Sequence[str], row: Row) -> Iterator[str]:
     """The table, a line as soon as it is known; then the compilers."""
     compilers = set()
-    yield "| " + " | ".join(HEADINGS) + " |"
-    yield "| --- |" + " ---: |" * (len(HEADINGS) - 1)
+    yield "| " + " | ".join(headings) + " |"
+    yield "| --- |" + " ---: |" * (len(headings) - 1)
     for model in models:
         try:
             cells, compiler = row(model)
@@ -93,7 +120,17 @@ def lines(models: Sequence[str]) -> Iterator[str]:
 
 def main() -> None:
     """Prints the table for the networks named, or for all."""
-    for line in lines(sys.argv[1:] or networks()):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("networks", nargs="*", metavar="NETWORK")
+    parser.add_argument("--code", action="store_true")
+    parser.add_argument("--toolchain", default="", help="with --code")
+    given = parser.parse_args()
+    headings, made = (
+        (HEADINGS, row) if not given.code else (CODE, partial(code_row, toolchain=given.toolchain))
+    )
+    for line in lines(given.networks or networks(), headings, made):
         print(line, flush=True)
 
 

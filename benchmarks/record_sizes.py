@@ -27,8 +27,8 @@ from buildtool.base.session import Session
 from buildtool.emit.header import FRAME_FEATURES, frame_features
 from buildtool.emit.sources import Sources, emit, plan_routines
 from buildtool.firmware.bound import FEATURES, features
+from buildtool.firmware.counting import LinkedImage, link_anyway, roomy
 from buildtool.firmware.firmware import link
-from buildtool.firmware.linked import LinkedImage, link_anyway, roomy
 from buildtool.firmware.linkmap import contributions
 from buildtool.firmware.objects import Compiler, Unit, compile_all
 from buildtool.firmware.planned import prepare
@@ -40,7 +40,7 @@ from buildtool.plan.models import load_network
 from buildtool.plan.types import Plan
 from buildtool.target.kernels import all_kernel_sources, is_runtime, kernel_includes
 from buildtool.target.recorded import FOLDER, Recorded, read
-from buildtool.target.registry import load_target, plugin, toolchain
+from buildtool.target.registry import load_target, toolchain
 from buildtool.target.types import Target, Toolchain
 
 CODE, VARIABLES = (".text", ".rodata"), (".data", ".bss")
@@ -159,7 +159,7 @@ def samples(target: Target, tools: Toolchain, known: Kernels) -> Iterator[Sample
             continue
         sources = emit(graph, plan, target, network.model.name, session)
         with tempfile.TemporaryDirectory() as folder:
-            image = link_anyway(sources, plan, target, plugin(target.board), tools, Path(folder))
+            image = link_anyway(sources, plan, target, tools, Path(folder))
             yield _sample(sources, plan, target, image, known)
 
 

@@ -48,7 +48,7 @@ from buildtool.api import handle
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import Resize, Strategy
 from buildtool.base.session import Session
-from buildtool.firmware.datasets.images import MODES, image
+from buildtool.firmware.datasets.pixels import MODES, image
 from buildtool.firmware.planned import planned as plan_of
 from buildtool.graph.types import Graph
 from buildtool.options.values import PlanOptions

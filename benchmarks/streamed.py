@@ -88,7 +88,7 @@ def count(model: str, board: str, how: PlanOptions, folder: Path) -> Counted:
     plugin = find_plugin(made.target.board)
     work = Path(tempfile.mkdtemp(dir=folder))
     tools = plugin.toolchain(made.target.board, "")
-    firmware = build_firmware(sources, made.plan, made.target, plugin, tools, work)
+    firmware = build_firmware(sources, made.plan, made.target, tools, work)
     inputs = seeded(made.graph, 1, 0)
     data = b"".join(np.ascontiguousarray(array).tobytes() for array in inputs[0])
     request = RunRequest({"input.bin": data}, ("output.bin", "report.txt"), timeout=600)

@@ -28,8 +28,8 @@ from buildtool.plan.schedule.calls import Calls, region_calls
 from buildtool.plan.schedule.receptive import accumulates, columns, rows, streams
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Group, Plan, Region, Scheme
-from buildtool.target.blocks import Executed
 from buildtool.target.catalogue import select_all
+from buildtool.target.executed import Executed
 from buildtool.target.registry import plugin as find_plugin
 from buildtool.target.types import Board, RunRequest, Target
 
@@ -155,7 +155,7 @@ def run(
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         tools = plugin.toolchain(target.board, toolchain)
-        elf = build_firmware(sources, plan, target, plugin, tools, work).elf
+        elf = build_firmware(sources, plan, target, tools, work).elf
         rng = np.random.default_rng(1)
         sizes = (graph.tensors[t].size for t in graph.inputs)
         data = b"".join(rng.integers(-128, 128, size, np.int8).tobytes() for size in sizes)

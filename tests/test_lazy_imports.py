@@ -19,7 +19,7 @@ print("\\n" + json.dumps(sorted(sys.modules)))
 UNUSED = {
     "plan": ["zoo", "plan.baselines", "plan.others", "emit.sources", "firmware.run"],
     "plan --strategy layerwise": ["plan.search"],
-    "front": ["zoo", "plan.baselines", "firmware.run", "firmware.linked"],
+    "front": ["zoo", "plan.baselines", "firmware.run", "firmware.counting"],
     "arena": ["zoo", "plan.search", "plan.assemble", "plan.check"],
 }
 

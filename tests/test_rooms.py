@@ -42,7 +42,6 @@ ORDER = (
     "emit",
     "firmware.datasets",
     "firmware",
-    "firmware.flashing",
     "api.answers",
     "firmware.run",
     "api.answers.building",

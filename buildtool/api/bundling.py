@@ -125,7 +125,7 @@ class Licensed:
 
 def licenses(target: Target, files: Mapping[str, Path]) -> Licensed:
     """The licenses of `files` (name in the bundle -> file)."""
-    from buildtool.firmware.depends import ours
+    from buildtool.firmware.tools import ours
 
     roots = [folder.resolve() for folder in ours().values()]
     mine, others = set[str](), dict[str, dict[str, Path]]()

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from buildtool.api.requests.parts import AS_BIN, Flashing
 from buildtool.base.modes import Requantise
-from buildtool.firmware.depends import Origins
 from buildtool.firmware.linkmap import MAP_FLAG
-from buildtool.target.debugging import RENAMES
+from buildtool.firmware.tools import RENAMES, Origins
 
 if TYPE_CHECKING:
     from buildtool.api.requests.kinds import Describe
@@ -33,7 +32,7 @@ def answer(request: Describe, session: Session) -> DescribeAnswer:
     """The answer to a `describe` request: for a board, and for a network of which only the name counts."""
     from buildtool.base.identity import code_digest
     from buildtool.emit.ctext import identifier
-    from buildtool.firmware.flashing.files import check
+    from buildtool.firmware.flashfiles import check_formats
     from buildtool.firmware.tools import harness as harness_of
     from buildtool.firmware.tools import toolchain
     from buildtool.plan.models import net_name
@@ -44,8 +43,8 @@ def answer(request: Describe, session: Session) -> DescribeAnswer:
     net = request.name or (identifier(net_name(request.model)) if request.model else "")
     target = load_target(choice, session)
     board, origins, tools = target.board, Origins.of(choice, target), toolchain(choice, target)
-    check(board, flashing.formats, signed=flashing.sign is not None)
-    harness, roots = harness_of(origins.plugin, board, tools), _Roots(origins.folders(choice.cmsis_nn))
+    check_formats(board, flashing.formats, signed=flashing.sign is not None)
+    harness, roots = harness_of(board, tools), _Roots(origins.folders(choice.cmsis_nn))
     emitted = _emitted("")
     kernels = list(map(roots.place, kernel_includes(target)))
     own = [roots.place(Path(folder)) for folder in tools.includes]
@@ -139,7 +138,7 @@ def _tools(tools: Toolchain, target: Target) -> Tools:
 
 def _files(net: str, board: Board, flashing: Flashing) -> NetworkFiles:
     """The files of a network of this name, whatever it is and however it runs."""
-    from buildtool.firmware.flashing.files import suffixes
+    from buildtool.firmware.flashfiles import suffixes
 
     emitted = (".c", ".h", ".plan", "_arena.json", "_quantization.h", "_weights.S", "_weights.bin")
     endings = suffixes(board, flashing.formats, signed=flashing.sign is not None)

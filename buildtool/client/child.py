@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any
 
 from buildtool.base import wire
@@ -55,9 +54,8 @@ class Client:
                 # Whatever is left in the pipe would be taken for the next answer.
                 self._end(kill=True)
                 if isinstance(error, OSError):
-                    raise ToolError(
-                        "the service cannot be reached", hint="its own words are above"
-                    ) from error
+                    hint = "its own words are above"
+                    raise ToolError("the service cannot be reached", hint=hint) from error
                 raise
             if told is None:
                 status = self._end(kill=False)
@@ -77,9 +75,7 @@ class Client:
     def __enter__(self) -> Client:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *about: object) -> None:
         self.close()
 
     def _start(self) -> subprocess.Popen[bytes]:

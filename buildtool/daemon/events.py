@@ -51,7 +51,9 @@ class Events:
             self._observer = Observer()
             self._observer.daemon = True
             self._observer.start()
-        self.watches[folder] = self._observer.schedule(Handler(), folder, recursive=below)
+        watch = self._observer.schedule(Handler(), folder, recursive=below)
+        if not below:  # that is never forgotten, and is another watch of the folder
+            self.watches[folder] = watch
 
     def forget(self, folder: str) -> None:
         """Asks for no more events of a folder."""

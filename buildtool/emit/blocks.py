@@ -18,6 +18,7 @@ from buildtool.base.errors import UnsupportedError
 from buildtool.graph.fixedpoint import (
     activation_range,
     dense_multiplier,
+    multiply_by_quantized_multiplier,
     quantize_multiplier,
     reduced_multiplier,
 )
@@ -33,6 +34,8 @@ _LEAST_FACTOR = 2.0**-48  # below, no sum gives half a step
 FILTER, BIAS = 1, 2  # their places among a convolution's inputs
 
 Packing = Callable[[Graph, Op], bytes]
+Ints = npt.NDArray[np.int64]
+Int8s = npt.NDArray[np.int8]
 
 
 def aligned(block: bytes) -> bytes:
@@ -60,10 +63,11 @@ def _data(tensor: Tensor) -> npt.NDArray[np.generic]:
     return tensor.data
 
 
-def clamp(graph: Graph, op: Op, activation: Activation) -> tuple[int, int]:
-    """The least and the greatest value that the operator's output may take."""
+def clamp(graph: Graph, op: Op, activation: Activation | None = None) -> tuple[int, int]:
+    """The least and the greatest value of the operator's output, by its own activation or the one named."""
     out = op.outputs[0]
-    return activation_range(activation, quantization(graph, op, out), graph.tensors[out].dtype)
+    own = getattr(op.attrs, "activation", Activation.NONE) if activation is None else activation
+    return activation_range(own, quantization(graph, op, out), graph.tensors[out].dtype)
 
 
 # ---- convolutions and dense layers -------------------------------------------------------------
@@ -84,7 +88,7 @@ def channel_factors(graph: Graph, op: Op) -> list[tuple[int, ...]]:
     return [factors[scale] for scale in scales]
 
 
-def channel_bias(graph: Graph, op: Op, channels: int) -> npt.NDArray[np.int64]:
+def channel_bias(graph: Graph, op: Op, channels: int) -> Ints:
     """Every output channel's bias as the model has it; zeros without one."""
     index = op.inputs[2] if len(op.inputs) > 2 else -1
     if index < 0:
@@ -92,7 +96,7 @@ def channel_bias(graph: Graph, op: Op, channels: int) -> npt.NDArray[np.int64]:
     return _data(graph.tensors[index]).astype(np.int64).reshape(channels)
 
 
-def filter_weights(graph: Graph, op: Op) -> npt.NDArray[np.int8]:
+def filter_weights(graph: Graph, op: Op) -> Int8s:
     """The filter as the model has it; UnsupportedError if its sums may not fit 32 bits."""
     tensor = graph.tensors[op.inputs[1]]
     weights = _data(tensor).astype(np.int8)
@@ -104,8 +108,10 @@ def filter_weights(graph: Graph, op: Op) -> npt.NDArray[np.int8]:
     return weights
 
 
-def channel_head(graph: Graph, op: Op, activation: Activation, *, fold: bool = True) -> bytes:
-    """nn_conv_constants and every channel's constants, a multiple of 16 bytes.
+def channel_table(
+    graph: Graph, op: Op, activation: Activation | None = None, *, fold: bool = True
+) -> tuple[Ints, Ints]:
+    """nn_conv_constants as numbers, and (bias, multiplier, shift[, low]) of every output channel.
 
     `fold`: minus the input's zero point times the sum of a channel's weights, without the filter's zero
     point, goes into its bias.
@@ -118,11 +124,38 @@ def channel_head(graph: Graph, op: Op, activation: Activation, *, fold: bool = T
         taps = weights.size // weights.shape[axis]
         own = quantization(graph, op, op.inputs[1]).zero_point  # 0 but in networks that were uint8
         bias = bias - zero_point * (weights.sum(axis=others, dtype=np.int64) - taps * own)
-    factors = np.array(channel_factors(graph, op), np.int32)
-    table = np.column_stack((bias.astype(np.int32), factors)).astype("<i4")
+    factors = np.array(channel_factors(graph, op), np.int64)
     output_zero_point = quantization(graph, op, op.outputs[0]).zero_point
-    head = words(zero_point, output_zero_point, *clamp(graph, op, activation))
-    return aligned(head + table.tobytes())
+    common = np.array((zero_point, output_zero_point, *clamp(graph, op, activation)), np.int64)
+    return common, np.column_stack((bias.astype(np.int32), factors)).astype(np.int64)
+
+
+def channel_head(graph: Graph, op: Op, activation: Activation | None = None, *, fold: bool = True) -> bytes:
+    """nn_conv_constants and every channel's constants, a multiple of 16 bytes; see `channel_table`."""
+    common, table = channel_table(graph, op, activation, fold=fold)
+    return aligned(words(*common) + table.astype("<i4").tobytes())
+
+
+def sum_ends(bias: Ints, weights: npt.NDArray[np.integer]) -> tuple[Ints, Ints]:
+    """The least and the greatest sum with its bias, of each channel (weights: channels x taps)."""
+    positive = np.maximum(weights, 0).sum(axis=1, dtype=np.int64)
+    negative = np.minimum(weights, 0).sum(axis=1, dtype=np.int64)
+    return bias - 128 * positive + 127 * negative, bias + 127 * positive - 128 * negative
+
+
+def without_weights(common: Ints, table: Ints, weights: Int8s) -> tuple[Ints, Int8s]:
+    """Table and weights (channels x taps) with the channels simplified whose output never changes."""
+    bias, multiplier, shift = table.T
+    zero_point, limits = int(common[1]), (int(common[2]), int(common[3]))
+    ends = sum_ends(bias, weights)
+    first, last = (
+        np.clip(multiply_by_quantized_multiplier(n, multiplier, shift) + zero_point, *limits) for n in ends
+    )
+    # Requantisation never decreases: if the ends are equal, nothing between them differs.
+    same = (first == last) & (np.maximum(-ends[0], ends[1]) < 1 << 31) & (multiplier >= 0) & (shift <= 0)
+    # A quarter of four times the value, above the zero point.
+    constant = np.column_stack((4 * (first - zero_point), 0 * bias + (1 << 30), 0 * bias - 1))
+    return np.where(same[:, None], constant, table), np.where(same[:, None], np.int8(0), weights)
 
 
 def channel_axis(op: Op) -> int:
@@ -133,7 +166,7 @@ def channel_axis(op: Op) -> int:
 # ---- layers of int16 activations ------------------------------------------------------------------------
 
 
-def wide_head(graph: Graph, op: Op, activation: Activation) -> bytes:
+def wide_head(graph: Graph, op: Op) -> bytes:
     """nn_wide_constants and every channel's constants, a multiple of 16 bytes."""
     weights, axis = filter_weights(graph, op), channel_axis(op)
     others = tuple(d for d in range(weights.ndim) if d != axis)
@@ -147,18 +180,18 @@ def wide_head(graph: Graph, op: Op, activation: Activation) -> bytes:
     else:
         factors = _factors(graph, op)
         narrow = total < 1 << 31 and int(factors[:, 1].min()) >= _LEAST_SHIFT
-    head = words(*clamp(graph, op, activation), 32 if narrow else 64, 0)
+    head = words(*clamp(graph, op), 32 if narrow else 64, 0)
     halves = bias.astype("<i8").view("<i4").reshape(-1, 2)
     return aligned(head + np.column_stack((halves, factors)).astype("<i4").tobytes())
 
 
-def _factors(graph: Graph, op: Op) -> npt.NDArray[np.int64]:
+def _factors(graph: Graph, op: Op) -> Ints:
     """Of each channel of a convolution (multiplier of 16 bits, right shift)."""
     pairs = np.array([quantize_multiplier(scale) for scale in channel_scales(graph, op)], np.int64)
     return np.column_stack((reduced_multiplier(pairs[:, 0]), 15 - pairs[:, 1]))
 
 
-def _dense_factors(graph: Graph, op: Op) -> npt.NDArray[np.int64]:
+def _dense_factors(graph: Graph, op: Op) -> Ints:
     """Of each output of a dense layer the factor: its 53 bits in two words, the right shift, 0."""
     found = []
     for scale in channel_scales(graph, op):

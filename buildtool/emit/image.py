@@ -67,26 +67,6 @@ class WeightImage:
     layout: bytes
     places: ImageLayout
 
-    @property
-    def constants(self) -> dict[int, int]:
-        """See ImageLayout."""
-        return self.places.constants
-
-    @property
-    def tensors(self) -> dict[int, int]:
-        """See ImageLayout."""
-        return self.places.tensors
-
-    @property
-    def sizes(self) -> dict[int, int]:
-        """See ImageLayout."""
-        return self.places.sizes
-
-    @property
-    def payload_bytes(self) -> int:
-        """Bytes after the header."""
-        return len(self.data) - HEADER_BYTES
-
 
 def _round_up(size: int) -> int:
     return size + -size % ALIGNMENT

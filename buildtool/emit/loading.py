@@ -158,7 +158,7 @@ class Loading:
         blocks = []
         for load in sliced:
             position = load.op
-            block, start = self.blocks[position], self.network.image.constants[position]
+            block, start = self.blocks[position], self.network.image.places.constants[position]
             channels = round_up(block.channels, block.unit)
             numbers = (start, channels, block.factors, block.weights, block.unit, block.group)
             fields = ", ".join(map(str, numbers))

@@ -105,11 +105,11 @@ class Network:
         """C expression of a tensor's first byte (of a ring: of its buffer's), for operator `reader`."""
         if self.graph.tensors[tensor].is_constant:
             if reader in self.loaded:
-                start = self.image.tensors[tensor]
+                start = self.image.places.tensors[tensor]
                 parts = pieces(self.graph, self.image.places, reader)
                 place = next(place for at, _, place in parts if at == start)
                 return self.place(self.loaded[reader] + place)
-            return f"nn_constant(weights + {self.image.tensors[tensor]})"
+            return f"nn_constant(weights + {self.image.places.tensors[tensor]})"
         if tensor in self.states:
             return f"{self.net}_state + {self.states[tensor]}"
         return self.place(self.holders[tensor].offset)
@@ -121,7 +121,7 @@ class Network:
 
     def constants(self, position: int) -> str:
         """C expression of an operator's packed constants."""
-        place = self.image.constants.get(position)
+        place = self.image.places.constants.get(position)
         if position in self.wandering:
             return f"constants_{position}"
         if place is not None and position in self.loaded:

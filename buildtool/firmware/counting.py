@@ -3,19 +3,40 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from buildtool.base.errors import ToolError
+from buildtool.base.scratch import scratch
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit
 from buildtool.firmware.bound import bound, foreseen, is_estimated
-from buildtool.firmware.footprint import Footprint
-from buildtool.firmware.linked import linked
+from buildtool.firmware.firmware import Objects, compile_firmware, link, map_of
+from buildtool.firmware.footprint import (
+    ARENA,
+    AROUND,
+    CODE,
+    FIRMWARE,
+    GUARD,
+    INITIAL,
+    KERNELS,
+    NETWORK,
+    STACK,
+    STATE,
+    VARIABLES,
+    WEIGHTS,
+    Footprint,
+    MemoryUse,
+    parts_of,
+)
+from buildtool.firmware.linkmap import Share, contributions
+from buildtool.firmware.sizes import Placed, open_elf, placed_sections
 from buildtool.graph.types import Graph
 from buildtool.plan.types import Plan
-from buildtool.target.registry import plugin, toolchain
-from buildtool.target.types import Target, Toolchain
+from buildtool.target.hardware import Memory
+from buildtool.target.registry import toolchain
+from buildtool.target.types import Board, LinkerScript, Target, Toolchain
 
 _STACK = re.compile(rb"#define \w+_STACK_BYTES (\d+)")
 LINKED, BOUND, ESTIMATED, UNCOUNTED = "linked", "bound", "estimated", "uncounted"
@@ -60,7 +81,7 @@ def counted(
     if target.board.is_native:
         note = "images for this board run on this machine: their code says nothing about the board's"
         return Count(foreseen(graph, plan, target, session), note, is_estimated(target))
-    sources, family = emit(graph, plan, target, name, session), plugin(target.board)
+    sources = emit(graph, plan, target, name, session)
     tools, note = _tools(target)
     stack = _stack(sources)
     above = bound(sources, plan, target, tools.identity if tools else "")
@@ -68,7 +89,7 @@ def counted(
         return Count(above, note, stack=stack)
     if tools is not None:
         try:
-            return Count(linked(sources, plan, target, family, tools), stack=stack)
+            return Count(linked(sources, plan, target, tools), stack=stack)
         except ToolError as error:
             note = error.text.partition("\n")[0]
     return Count(above, note, stack=stack)
@@ -87,3 +108,127 @@ def _tools(target: Target) -> tuple[Toolchain | None, str]:
         return toolchain(target, ""), ""
     except ToolError as error:
         return None, error.text
+
+
+# ---- compiled and linked, whether it fits or not ----------------------------------------------------
+
+
+_DATA_LOAD = "__data_load"  # the linker scripts' own: where initial values are stored
+_ARENAS = (".nn_arena", ".nn_second_arena")  # their sections
+_LENGTH = re.compile(rb"LENGTH = 0x[0-9a-fA-F]+")
+_ROOMY = b"LENGTH = 0x10000000"  # 256 MB: whatever is linked fits
+
+
+@dataclass(frozen=True)
+class LinkedImage:
+    """A linked image: its bytes, its sections, and what each object brings to them, by its file name."""
+
+    elf: bytes
+    compiler: str
+    sections: tuple[Placed, ...]
+    shares: tuple[Share, ...]
+    objects: Objects
+
+
+def linked(sources: Sources, plan: Plan, target: Target, toolchain: Toolchain) -> Footprint:
+    """The exact footprint of a network's test firmware; ToolError where it cannot be compiled or linked."""
+    with scratch() as folder:
+        image = link_anyway(sources, plan, target, toolchain, Path(folder))
+    uses = _uses(image, target.board, _by_category(image), plan.arenas)
+    return Footprint(image.compiler, True, uses)
+
+
+def link_anyway(
+    sources: Sources, plan: Plan, target: Target, toolchain: Toolchain, folder: Path
+) -> LinkedImage:
+    """Compiles and links a network's test firmware in `folder`, also where a memory is too small for it."""
+    objects = compile_firmware(sources, plan, target, toolchain, folder)
+    elf = folder / "image.elf"
+    flags = ("-Xlinker", "--no-check-sections")
+    try:
+        link(toolchain, objects.all, elf, target, flags)
+    except ToolError:
+        link(roomy(toolchain), objects.all, elf, target, flags)
+    found = contributions(map_of(elf).read_text(encoding="utf-8", errors="replace"))
+    shares = tuple(share._replace(file=Path(share.file).name) for share in found)
+    data = elf.read_bytes()
+    return LinkedImage(data, toolchain.identity, tuple(placed_sections(open_elf(data))), shares, objects)
+
+
+def roomy(toolchain: Toolchain) -> Toolchain:
+    """The toolchain with a linker script whose memories have no end; unchanged for one of another form."""
+    script = toolchain.script
+    if script is None:
+        return toolchain
+    return replace(toolchain, script=LinkerScript(script.name, _LENGTH.sub(_ROOMY, script.data), script.flag))
+
+
+def _by_category(image: LinkedImage) -> dict[str, dict[str, int]]:
+    """Output section -> bytes by who brings them: the network, its kernels, all else."""
+    owners = {path.name: NETWORK for path in image.objects.network}
+    owners |= {path.name: KERNELS for path in image.objects.kernels}
+    found: dict[str, dict[str, int]] = {}
+    for share in image.shares:
+        owner = owners.get(share.file, FIRMWARE)
+        of_section = found.setdefault(share.output, {})
+        of_section[owner] = of_section.get(owner, 0) + share.bytes
+    return found
+
+
+def _uses(
+    image: LinkedImage,
+    board: Board,
+    shares: Mapping[str, Mapping[str, int]],
+    arenas: Sequence[int],
+) -> tuple[MemoryUse, ...]:
+    ends: dict[str, int] = {}
+    parts: dict[str, dict[str, int]] = {}
+
+    def add(address: int, size: int, named: Mapping[str, int]) -> None:
+        memory = _memory_of(board, address)
+        if memory is None:
+            return
+        ends[memory.name] = max(ends.get(memory.name, 0), address + size - memory.base)
+        own = parts.setdefault(memory.name, {})
+        for name, part in named.items():
+            own[name] = own.get(name, 0) + part
+
+    for section in image.sections:
+        add(section.address, section.size, _named(section, board, shares, arenas))
+        if section.load_address not in (-1, section.address):
+            add(section.load_address, section.size, {INITIAL: section.size})
+    # ld.lld aligns the end of the code for the initial values of variables even where there are none.
+    if (start := _symbol(image.elf, _DATA_LOAD)) is not None:
+        add(start, 0, {})
+    order = [memory.name for memory in board.memories if memory.name in ends]
+    return tuple(MemoryUse(name, ends[name], parts_of(parts[name], ends[name])) for name in order)
+
+
+def _symbol(elf: bytes, name: str) -> int | None:
+    """The value of a symbol of an image."""
+    table = open_elf(elf).get_section_by_name(".symtab")
+    found = table.get_symbol_by_name(name) if table is not None else None
+    return int(found[0]["st_value"]) if found else None
+
+
+def _named(
+    section: Placed, board: Board, shares: Mapping[str, Mapping[str, int]], arenas: Sequence[int]
+) -> dict[str, int]:
+    """The parts of a section by name."""
+    if section.name == ".stack":
+        return {STACK: board.stack_bytes, GUARD: section.size - board.stack_bytes}
+    for name, size in zip(_ARENAS, arenas, strict=False):
+        if section.name == name:
+            return {ARENA: size, AROUND: section.size - size}
+    if section.name == ".nn_state":
+        return {STATE: section.size}
+    if section.name == ".nn_weights":
+        return {WEIGHTS: section.size}
+    kind = CODE if section.is_stored and not section.is_writable else VARIABLES
+    return {f"{kind} of the {owner}": size for owner, size in shares.get(section.name, {}).items()}
+
+
+def _memory_of(board: Board, address: int) -> Memory | None:
+    """The memory that begins last before an address: what overflows a memory belongs to it."""
+    before = [memory for memory in board.memories if memory.base <= address]
+    return max(before, key=lambda memory: memory.base, default=None)

@@ -13,16 +13,14 @@ from buildtool.base.outfiles import write_whole
 from buildtool.base.scratch import scratch
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, kernel_sources
-from buildtool.firmware.linkmap import MAP_FLAG
+from buildtool.firmware.linkmap import MAP_FLAG, explain_link_failure
 from buildtool.firmware.objects import Compiler, Unit, compile_all, refuse_unless_made, run
-from buildtool.firmware.tools import harness
+from buildtool.firmware.tools import RENAMES, harness
 from buildtool.graph.types import Graph
 from buildtool.plan.codec import digest
 from buildtool.plan.summary.view import to_json
 from buildtool.plan.types import Plan
-from buildtool.target.debugging import RENAMES
 from buildtool.target.kernels import kernel_includes
-from buildtool.target.link_errors import explain_link_failure
 from buildtool.target.plugin import Exported, Harness, TargetPlugin, VendorBuild
 from buildtool.target.types import Target, Toolchain
 
@@ -62,7 +60,6 @@ def build_firmware(
     sources: Sources,
     plan: Plan,
     target: Target,
-    plugin: TargetPlugin,
     toolchain: Toolchain,
     folder: Path,
     flags: Sequence[str] = (),
@@ -74,7 +71,7 @@ def build_firmware(
     `flags` are given to every compilation and the link (-DNN_TRACE, sanitizers); `tell` hears of progress.
     `own_harness`: its own C, where that is not the plugin's.
     """
-    objects = compile_firmware(sources, plan, target, plugin, toolchain, folder, flags, tell, own_harness)
+    objects = compile_firmware(sources, plan, target, toolchain, folder, flags, tell, own_harness)
     elf = folder / f"{sources.net}.elf"
     tell(f"linking {elf.name}")
     link(toolchain, objects.all, elf, target, flags)
@@ -85,7 +82,6 @@ def compile_firmware(
     sources: Sources,
     plan: Plan,
     target: Target,
-    plugin: TargetPlugin,
     toolchain: Toolchain,
     folder: Path,
     flags: Sequence[str] = (),
@@ -99,7 +95,7 @@ def compile_firmware(
     renames = toolchain.renames
     if renames:  # debuggers look for what is emitted in the folder that they are started in
         renames = (*renames, f"{RENAMES}{emitted.resolve()}=.")
-    own_sources = own_harness or harness(plugin, target.board, toolchain)
+    own_sources = own_harness or harness(target.board, toolchain)
     all_flags = (*toolchain.cflags, *own_sources.flags, *flags)
     compiler = Compiler(toolchain.cc, toolchain.identity, all_flags, renames)
     own = (emitted, *map(Path, toolchain.includes), *includes)

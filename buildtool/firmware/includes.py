@@ -7,7 +7,6 @@ given folders belongs to the compiler, and so to its identity.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -91,8 +90,7 @@ def _names(data: bytes) -> frozenset[str]:
     return frozenset(name.decode() for name in _OWN_NAME.findall(data))
 
 
-def _text(path: str) -> _Text:
-    data = Path(path).read_bytes()
+def _parsed(data: bytes) -> _Text:
     named = tuple(
         ((quoted or bracketed).decode(errors="surrogateescape"), bool(quoted))
         for quoted, bracketed in _NAMED.findall(data)
@@ -100,7 +98,7 @@ def _text(path: str) -> _Text:
     return _Text(hashlib.sha256(data).hexdigest(), named, bool(_HIDDEN.search(data)), _names(data))
 
 
-_TEXTS = Memo(_text, 4096)
+_TEXTS = Memo(lambda path: _parsed(Path(path).read_bytes()), 4096)
 
 
 def _read(path: Path) -> _Text:
@@ -138,7 +136,7 @@ def reads(source: Path, folders: Sequence[Path]) -> Reads | None:
 def closure(texts: Iterable[bytes], sources: Iterable[Path], folders: Sequence[Path]) -> list[Path]:
     """The headers of `folders` that these texts and files include, and that those headers do, sorted."""
     found: set[Path] = set()
-    waiting = [path for text in texts for path in _named_in(text, folders)]
+    waiting = [path for data in texts for _, path in _resolved(_parsed(data), None, folders)]
     for source in sources:
         waiting += [path for _, path in _resolved(_read(source), source.parent, folders)]
     while waiting:
@@ -149,17 +147,10 @@ def closure(texts: Iterable[bytes], sources: Iterable[Path], folders: Sequence[P
     return sorted(found)
 
 
-def _named_in(data: bytes, folders: Sequence[Path]) -> Iterator[Path]:
-    """The headers of `folders` that a text includes."""
-    for quoted, bracketed in _NAMED.findall(data):
-        name = (quoted or bracketed).decode(errors="surrogateescape")
-        yield from itertools.islice((p for f in folders if (p := f / name).is_file()), 1)
-
-
-def _resolved(text: _Text, own: Path, folders: Sequence[Path]) -> Iterator[tuple[str, Path]]:
-    """The first file of each name, as the compiler looks for it."""
+def _resolved(text: _Text, own: Path | None, folders: Sequence[Path]) -> Iterator[tuple[str, Path]]:
+    """The first file of each name, as the compiler looks for it; `own`: the text's own folder."""
     for name, quoted in text.included:
-        for folder in (own, *folders) if quoted else folders:
+        for folder in (own, *folders) if quoted and own else folders:
             path = folder / name
             if path.is_file():
                 yield name, path

@@ -25,9 +25,9 @@ from buildtool.base.compiler import (
     passed,
 )
 from buildtool.base.errors import ToolError
+from buildtool.base.programs import Recipe, level
 from buildtool.base.session import Session, at_work
 from buildtool.firmware.includes import Reads, reads
-from buildtool.target.programs import Recipe, level
 
 _LINES_SHOWN = 20  # of what a tool said
 # What objects and images begin with: ELF, LLVM's bitcode (-flto), Mach-O.

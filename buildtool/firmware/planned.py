@@ -16,11 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
+
+import msgpack
 
 from buildtool.base.errors import Hint, PlanError
 from buildtool.base.files import File, Named
 from buildtool.base.modes import Image
-from buildtool.base.session import Session
+from buildtool.base.session import Level, Session
 from buildtool.firmware.bound import firmware
 from buildtool.graph.fusions import with_sliced_fusions
 from buildtool.graph.partviews import with_views
@@ -30,8 +33,7 @@ from buildtool.graph.types import Graph
 from buildtool.options.values import Lock, PlanOptions, TargetChoice
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.choose import choice as chosen
-from buildtool.plan.choose.cost_units import cost_limit, shown_cost
-from buildtool.plan.choose.limits import Limits
+from buildtool.plan.choose.limits import Limits, cost_limit, shown_cost
 from buildtool.plan.choose.prepare import own_firmware, problem
 from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.codec import from_bytes
@@ -41,6 +43,10 @@ from buildtool.plan.types import Plan
 from buildtool.target.choice import choice as target_choice
 from buildtool.target.choice import load_target
 from buildtool.target.types import Target
+
+if TYPE_CHECKING:
+    from buildtool.emit.image import WeightImage
+    from buildtool.emit.sources import Sources
 
 MOST_PLAN_BYTES = 1 << 28
 
@@ -213,3 +219,73 @@ def _orders(graph: Graph) -> Iterator[Graph]:
     for budget in (SHORT_BUDGET, BUDGET):
         for search in (least_peak_order, least_peak_of_chains):
             yield in_order(graph, search(flow_of(graph), budget=budget))
+
+
+# ---- what is emitted of it, made once for the same model, plan and target ---------------------------
+
+
+Text = tuple[dict[str, bytes], tuple[str, ...]]  # files, and which of them are to be compiled
+
+
+def emitted(made: Planned, name: str) -> Sources:
+    """What `buildtool.emit.sources.emit` makes of a planned network; what is known is not made again."""
+    from buildtool.emit.ctext import identifier
+    from buildtool.emit.sources import Sources, emit
+    from buildtool.plan.codec import digest
+    from buildtool.target.digest import emitting_digest
+
+    made.session.tell("packing weights and writing sources")
+    image = _image(made)
+    files: list[Sources] = []
+
+    def text() -> Text:
+        files.append(emit(made.graph, made.plan, made.target, name, made.session, image))
+        others = {path: data for path, data in files[0].files.items() if not path.endswith(".bin")}
+        return others, files[0].c_files
+
+    parts = {
+        "model": made.model.digest,
+        "plan": digest(made.plan),
+        "target": emitting_digest(made.target),
+        "name": name,
+        "layout": image.layout,
+    }
+    others, c_files = made.session.keep(_CODE, parts, text)
+    if files:
+        return files[0]
+    net = identifier(name)
+    return Sources(net, {**others, f"{net}_weights.bin": image.data}, c_files, image)
+
+
+def _image(made: Planned) -> WeightImage:
+    """The packed weights."""
+    from buildtool.emit.image import read_image, weight_image
+    from buildtool.graph.topology import topology_digest
+    from buildtool.target.digest import packing_digest
+
+    kernels = made.target.named(made.plan.kernels)
+    parts = {
+        "model": made.model.digest,
+        "topology": topology_digest(made.graph),
+        "target": packing_digest(made.target),
+        "kernels": list(made.plan.kernels),
+    }
+    level = Level("weights", lambda image: image.data, lambda data: read_image(data, made.graph, kernels))
+    return made.session.keep(level, parts, lambda: weight_image(made.graph, kernels))
+
+
+def _packed(text: Text) -> bytes:
+    data: bytes = msgpack.packb([text[0], list(text[1])])
+    return data
+
+
+def _unpacked(data: bytes) -> Text:
+    found: Any = msgpack.unpackb(data)
+    files, c_files = found
+    right = isinstance(files, dict) and all(isinstance(v, bytes) and "/" not in k for k, v in files.items())
+    if not right or not all(name in files for name in c_files):
+        raise ValueError("not emitted files")
+    return files, tuple(c_files)
+
+
+_CODE: Level[Text] = Level("code", _packed, _unpacked)

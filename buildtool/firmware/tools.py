@@ -1,16 +1,18 @@
-"""The compiler that a request asks for, for a debugger or not."""
+"""The compiler that a request asks for, for a debugger or not, and the files that decide what it is given."""
 
 from __future__ import annotations
 
 import dataclasses
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from buildtool.base.errors import UsageError, suggest
-from buildtool.firmware.depends import Origins
 from buildtool.options.values import ANY_WIRE, TargetChoice
 from buildtool.target import registry
 from buildtool.target.choice import wire_of
-from buildtool.target.debugging import debuggable
 from buildtool.target.plugin import Harness, TargetPlugin
 from buildtool.target.types import Board, Target, Toolchain, Wiring
 
@@ -27,10 +29,10 @@ def toolchain(choice: TargetChoice, target: Target) -> Toolchain:
     return debuggable(tools, Origins.of(choice, target).folders(choice.cmsis_nn))
 
 
-def harness(plugin: TargetPlugin, board: Board, tools: Toolchain) -> Harness:
+def harness(board: Board, tools: Toolchain) -> Harness:
     """The test firmware's own sources: the plugin's, or those for a wire."""
     if tools.wiring is None:
-        return plugin.harness(board)
+        return registry.plugin(board).harness(board)
     sources, includes = tools.wiring.sources, tools.wiring.includes
     return Harness(tuple(map(Path, sources)), tuple(map(Path, includes)))
 
@@ -44,3 +46,96 @@ def _wiring(target: Target, wire: str, option: str) -> Wiring:
         raise UsageError(text, option=option, hint=suggest(**{option: None}))
     found: Wiring = make(board, wire)
     return found
+
+
+# ---- files that decide what is emitted for a board, and their folders -------------------------------
+
+
+OURS = "buildtool_plugins"
+
+
+@dataclass(frozen=True)
+class Origins:
+    """Where a target comes from: its plugin, the board's file and those that it extends."""
+
+    target: Target
+    plugin: TargetPlugin
+    boards: tuple[Path, ...]
+
+    @classmethod
+    def of(cls, choice: TargetChoice, target: Target) -> Origins:
+        """Of the target that was loaded for a choice."""
+        from buildtool.target.registry import board_chain, plugin
+
+        named = choice.board if isinstance(choice.board, str) else choice.board.path
+        return cls(target, plugin(target.board), board_chain(named))
+
+    def files(self) -> list[Path]:
+        """The board's files, the code and data of others, and what libraries were asked about.
+
+        What comes with buildtool is not among the code: its digest stands for it.
+        """
+        asked = [path for library in self.target.libraries for path in library.reads]
+        return [*self.boards, *self._foreign_code(), *asked]
+
+    def foreign(self) -> dict[str, Path]:
+        """The folders of other distributions: of the board's plugin, and of kernel families."""
+        package = sys.modules[type(self.plugin).__module__.partition(".")[0]]
+        folders = {family.name: family.folder for family in self.target.families}
+        if hasattr(package, "__path__"):  # else it is one file among those of others
+            folders["plugin"] = Path(next(iter(package.__path__)))
+        known = list(ours().values())
+        return {name: folder for name, folder in folders.items() if not _is_below(folder, known)}
+
+    def folders(self, library: str = "") -> dict[str, Path]:
+        """All folders of code by name: ours, those of others, and that of a `library` of the user's."""
+        named = {"library": Path(library)} if library else {}
+        return {**ours(), **self.foreign(), **named}
+
+    def _foreign_code(self) -> list[Path]:
+        """The code and data of other distributions that decide what is emitted."""
+        found = {path for folder in self.foreign().values() for path in folder.rglob("*")}
+        module = Path(sys.modules[type(self.plugin).__module__].__file__ or "").resolve()
+        if not _is_below(module, list(ours().values())):
+            found.add(module)
+        return sorted(path for path in found if path.suffix in (".py", ".toml"))
+
+
+def ours() -> dict[str, Path]:
+    """The folders that come with buildtool, which its digest covers."""
+    from buildtool.target.kernels import kernels_root
+
+    return {"kernels": kernels_root(), "targets": Path(sys.modules[OURS].__file__ or "").parent}
+
+
+def _is_below(path: Path, folders: Sequence[Path]) -> bool:
+    found = path.resolve()
+    return any(found.is_relative_to(folder.resolve()) for folder in folders)
+
+
+# ---- builds for debuggers ---------------------------------------------------------------------------
+
+
+# NN_DEBUG: what only a debugger wants to know, such as the arena by the network's name.
+FLAGS = ("-Og", "-g", "-DNN_DEBUG")
+RENAMES = "-ffile-prefix-map="  # FOLDER=NAME: in debug information and in __FILE__
+_OPTIMISES = re.compile(r"-O([0-3sgz]|fast)?")
+
+
+def called(name: str) -> str:
+    """What debug information calls a folder of buildtool's, by the folder's name in `describe`."""
+    return f"/buildtool/{name}"
+
+
+def debuggable(tools: Toolchain, folders: Mapping[str, Path]) -> Toolchain:
+    """`tools` with flags for debugging in place of those that optimise; `folders` by their names.
+
+    The innermost of two folders comes last, as compilers want it.
+    """
+    kept = [flag for flag in tools.cflags if not _OPTIMISES.fullmatch(flag)]
+    places = sorted(((str(folder.resolve()), name) for name, folder in folders.items()))
+    return dataclasses.replace(
+        tools,
+        cflags=(*kept, *FLAGS),
+        renames=tuple(f"{RENAMES}{place}={called(name)}" for place, name in places),
+    )

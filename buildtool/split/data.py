@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import MachineError, UsageError
-from buildtool.firmware.datasets.images import MODES, pillow
+from buildtool.firmware.datasets.pixels import MODES, pillow
 from buildtool.split.records import keep_arrays, kept_arrays
 
 Pixels = npt.NDArray[np.uint8]

@@ -31,8 +31,8 @@ from buildtool.firmware.planned import prepare
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph
 from buildtool.plan.choose.choose import chosen
-from buildtool.plan.choose.cost_units import estimated_ms
 from buildtool.plan.choose.fronts import points
+from buildtool.plan.choose.limits import estimated_ms
 from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.models import load_network
 from buildtool.plan.types import Plan

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from buildtool.base.errors import TargetError, UnsupportedError
+from buildtool.base.expression import evaluate
 from buildtool.graph.macs import op_macs
 from buildtool.graph.ops import ALIAS_KINDS, TABLE_KINDS, varying
 from buildtool.graph.strided import lines
@@ -34,10 +35,9 @@ from buildtool.graph.types import (
     Tensor,
     WidenedAttrs,
 )
-from buildtool.target.expression import evaluate
-from buildtool.target.geometry import MET, THREADS, VECTOR_BITS, Geometry, taps_met
 from buildtool.target.hardware import Core
 from buildtool.target.types import Argument, Contract, KernelVariant, Target, Windows
+from buildtool.target.variables import MET, THREADS, VECTOR_BITS, Geometry, taps_met
 
 LEAST_VECTOR_BITS = 128
 ALIGNMENT = 16  # bytes, of blocks of constants

@@ -23,11 +23,11 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from buildtool.base.expression import compiled, evaluate
 from buildtool.graph.types import Graph, Op
 from buildtool.target.catalogue import features
-from buildtool.target.expression import Formula, compiled, evaluate
-from buildtool.target.geometry import Geometry, taps_met
 from buildtool.target.types import Costs, KernelVariant
+from buildtool.target.variables import Geometry, taps_met
 
 COST_UNITS = 16  # a cost is a whole number of sixteenths
 
@@ -126,9 +126,6 @@ class Pricer:
     def __init__(self, costs: Costs) -> None:
         self.costs = costs
         self._calls: dict[tuple[str, Geometry, Part, Part], float] = {}
-        # by formula and operator: what the formula is worth for a window in one piece
-        self._windows: dict[tuple[str, Geometry], dict[tuple[Part, Part], float]] = {}
-        self._formulas: dict[str, Formula] = {}
         self._named: dict[tuple[str, tuple[int, ...]], float] = {}
         self.call = self._stated("call", {})
 
@@ -137,18 +134,14 @@ class Pricer:
         key = (kernel.cost, of, rows, columns)
         found = self._calls.get(key)
         if found is None:
-            windows = self._windows.setdefault((kernel.cost, of), {})
-            formula, total = self._formula(kernel.cost), 0.0
+            formula, total = compiled(kernel.cost), 0.0
             for piece, times in terms(columns):
-                worth = windows.get((rows, piece))
-                if worth is None:
-                    known = variables(of, rows, piece)
-                    try:
-                        worth = windows[rows, piece] = formula(known)
-                    except ArithmeticError:
-                        evaluate(kernel.cost, known)  # says which formula it is, and what is wrong with it
-                        raise
-                total += worth * times
+                known = variables(of, rows, piece)
+                try:
+                    total += formula(known) * times
+                except ArithmeticError:
+                    evaluate(kernel.cost, known)  # says which formula it is, and what is wrong with it
+                    raise
             found = self._calls[key] = rounded(total) + self.call
         return found
 
@@ -175,13 +168,8 @@ class Pricer:
     def _stated(self, name: str, known: Mapping[str, int]) -> float:
         key = (name, tuple(known.values()))
         if key not in self._named:
-            self._named[key] = rounded(self._formula(getattr(self.costs, name))(known))
+            self._named[key] = rounded(compiled(getattr(self.costs, name))(known))
         return self._named[key]
-
-    def _formula(self, expression: str) -> Formula:
-        if expression not in self._formulas:
-            self._formulas[expression] = compiled(expression)
-        return self._formulas[expression]
 
 
 def terms(columns: Part) -> list[tuple[Part, int]]:

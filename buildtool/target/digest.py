@@ -37,18 +37,13 @@ def planning_digest(target: Target) -> str:
 def emitting_digest(target: Target) -> str:
     """Of what the emitted C depends on beside the plan: symbols, arguments, headers, and recorded stacks."""
     stacks = [_plain(entry) for entry in recorded(target.board.core)]
-    return _digest("emit", *_both(target, Step.EMIT), stacks)
+    routines = _callees(Routine, target.routines, Step.EMIT)
+    return _digest("emit", _kernels(target, Step.EMIT), routines, stacks)
 
 
 def packing_digest(target: Target) -> str:
     """Of what the weight image depends on beside the network: which layout each kernel reads."""
     return _digest("pack", _kernels(target, Step.PACK))
-
-
-def compiling_digest(target: Target) -> str:
-    """Of what objects depend on beside files' contents and the compiler: sources, and the core's flags."""
-    core = target.board.core
-    return _digest("compile", [*core.cflags], [*core.defines], *_both(target, Step.COMPILE))
 
 
 def _planned_board(board: Board) -> dict[str, object]:
@@ -77,10 +72,6 @@ def _second(board: Board) -> dict[str, object]:
         "waits": [streamed(memory.speed, board.cache_of(memory)) for memory in memories],
         "caches": [_plain(board.cache_of(memory)) for memory in memories],
     }
-
-
-def _both(target: Target, step: Step) -> tuple[list[object], list[object]]:
-    return _kernels(target, step), _callees(Routine, target.routines, step)
 
 
 def _kernels(target: Target, step: Step) -> list[object]:

@@ -34,10 +34,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from buildtool.base.errors import TargetError, did_you_mean
+from buildtool.base.expression import FUNCTIONS, check
 from buildtool.base.plain import Key, Kind, Mismatch, a_table, slots, values_of
 from buildtool.base.toml import placed, read_toml
 from buildtool.target import readers
-from buildtool.target.expression import FUNCTIONS, check
 from buildtool.target.readers import Formulas, Headers, Stated
 from buildtool.target.types import (
     COST,

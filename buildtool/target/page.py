@@ -11,7 +11,6 @@ from buildtool.base.plain import BESIDE, Key, Kind, Slot, Word, has_names, slots
 from buildtool.target.board_file import EXTENDS
 from buildtool.target.cycle_costs import FOLDER, CycleCosts
 from buildtool.target.family import LET, Catalogue
-from buildtool.target.geometry import THREADS, VARIABLES, VECTOR_BITS
 from buildtool.target.hardware import Probe, ProbeKey
 from buildtool.target.plugin import INTERFACE
 from buildtool.target.types import (
@@ -25,6 +24,7 @@ from buildtool.target.types import (
     Routine,
     Windows,
 )
+from buildtool.target.variables import THREADS, VARIABLES, VECTOR_BITS
 
 _HEAD = """\
 # Board files and kernel catalogues

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from buildtool.base.errors import ToolError
-from buildtool.target.blocks import BlockTime
+from buildtool.target.executed import BlockTime
 from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
 
 # The version of what a target family and buildtool agree on: the methods below, the keys of board files and

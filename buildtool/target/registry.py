@@ -69,7 +69,7 @@ def load_board(name_or_path: str, data: bytes | None = None) -> Board:
         except TargetError as error:
             raise UsageError(error.text, hint=error.hints) from None
     board = parse_board(resolve(path, _board_file, data=data), path.stem, str(path), data)
-    if board.family not in _own_plugins() and board.family not in _other_plugins():
+    if _known(board.family) is None:
         families = (*_own_plugins(), *_other_plugins())
         hint = did_you_mean(board.family, families)
         raise TargetError(f"family: no plugin is called '{board.family}'", path=str(path), hint=hint)
@@ -84,15 +84,19 @@ def board_chain(name_or_path: str) -> tuple[Path, ...]:
 
 def plugin(board: Board) -> TargetPlugin:
     """The plugin that serves the board's family; raises TargetError."""
-    found = _own_plugins().get(board.family) or _other_plugins().get(board.family)
+    found = _known(board.family)
     if found is None:
         raise TargetError(f"no plugin is called '{board.family}'", hint="install the package that has it")
     return found
 
 
+def _known(family: str) -> TargetPlugin | None:
+    return _own_plugins().get(family) or _other_plugins().get(family)
+
+
 def plugin_named(name: str) -> TargetPlugin:
     """The plugin of that name; UsageError if there is none."""
-    found = _own_plugins().get(name) or _other_plugins().get(name)
+    found = _known(name)
     if found is None:
         known = sorted((*_own_plugins(), *_other_plugins()))
         raise UsageError(f"no target plugin is called '{name}'", hint=did_you_mean(name, known))

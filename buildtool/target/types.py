@@ -14,8 +14,7 @@ from buildtool.base.modes import CostUnit, Level, Requantise
 from buildtool.base.plain import Key, Kind, Mismatch, Word, must, power
 from buildtool.graph.types import DType
 from buildtool.target import readers
-from buildtool.target.blocks import Executed
-from buildtool.target.geometry import THREADS, VARIABLES, VECTOR_BITS
+from buildtool.target.executed import Executed
 from buildtool.target.hardware import (
     Chip,
     Core,
@@ -43,6 +42,7 @@ from buildtool.target.readers import (
     Types,
 )
 from buildtool.target.speeds import Cache, Pipeline
+from buildtool.target.variables import THREADS, VARIABLES, VECTOR_BITS
 
 KEPT_FOR_GLOBALS = 1024  # bytes
 PLAIN_IMAGE = FlashImage()  # firmware at the start of its memory, weights behind it
@@ -128,7 +128,6 @@ class Step(enum.StrEnum):
     PLAN = "plan"
     EMIT = "emit"
     PACK = "pack"
-    COMPILE = "compile"
 
 
 @dataclass(frozen=True)
@@ -139,9 +138,7 @@ class Formula(Kind):
 
 
 ReadBy = frozenset[Step]  # of a field: the steps that read it, see `target.digest`
-ALL, PLAN, EMIT = frozenset(Step), frozenset({Step.PLAN}), frozenset({Step.EMIT})
-PACK, COMPILE = frozenset({Step.PACK}), frozenset({Step.COMPILE})
-DECLARED = EMIT | COMPILE
+ALL, PLAN, EMIT, PACK = frozenset(Step), *(frozenset({step}) for step in Step)
 SHAPE = Formula("formula", sees=frozenset(VARIABLES))
 SHARED = Formula("formula", sees=SHAPE.sees | {THREADS})  # the layout of constants must not see the core
 COST = Formula("formula", sees=SHARED.sees | {VECTOR_BITS})
@@ -155,12 +152,12 @@ Call = Annotated[tuple[Argument, ...], Kind("arguments", read_call)]
 class Routine:
     """A C function for a role; of operator kind `op` ("": of every one)."""
 
-    role: Annotated[Role, Kind("a role"), Key("What it does."), DECLARED]
-    op: Annotated[Operators, Key("The operators that it does it for.", "every kind"), DECLARED]
+    role: Annotated[Role, Kind("a role"), Key("What it does."), EMIT]
+    op: Annotated[Operators, Key("The operators that it does it for.", "every kind"), EMIT]
     symbol: Annotated[str, Key("The C function."), EMIT]
-    sources: Annotated[Files, Key("As those of a kernel.", OWN_FILE), COMPILE]
+    sources: Annotated[Files, Key("As those of a kernel.", OWN_FILE)]
     call: Annotated[Call, Key("The function's arguments in their order."), EMIT]
-    headers: Annotated[Headers, Key("The headers that declare the symbol.", "the family's"), DECLARED] = ()
+    headers: Annotated[Headers, Key("The headers that declare the symbol.", "the family's"), EMIT] = ()
     packing: Annotated[
         Packing, Key("Of the constants that it reads: they are the kernel's.", "no constants"), EMIT
     ] = NO_PACKING
@@ -262,9 +259,7 @@ class KernelVariant(Layout):
     ]
     name: Annotated[str, Key("The kernel's name in plans; no two families share one."), ALL]
     symbol: Annotated[str, Key("The C function."), EMIT]
-    sources: Annotated[
-        Files, Key('Of the folder, or "family/file" of a family that is used.', OWN_FILE), COMPILE
-    ]
+    sources: Annotated[Files, Key('Of the folder, or "family/file" of a family that is used.', OWN_FILE)]
     packing: Annotated[
         Packing, Key("Its own one, of a family that is used, or of a portable one.", "no constants"), PACK
     ] = NO_PACKING
@@ -279,9 +274,9 @@ class KernelVariant(Layout):
     call: Annotated[
         Call,
         Key("The function's arguments in their order, with commas between them.", needed=True),
-        ALL - COMPILE,
+        ALL,
     ] = ()
-    headers: Annotated[Headers, Key("The headers that declare the symbol.", "the family's"), DECLARED] = ()
+    headers: Annotated[Headers, Key("The headers that declare the symbol.", "the family's"), EMIT] = ()
     windows: Annotated[
         Windows, Kind("`any` or `whole`"), Key("What it computes in a call.", "`any`"), PLAN
     ] = Windows.ANY

@@ -10,32 +10,17 @@ import math
 import numpy as np
 
 from buildtool.base.errors import ModelError
-from buildtool.emit.blocks import (
-    Packing,
-    aligned,
-    channel_bias,
-    channel_factors,
-    filter_weights,
-    quantization,
-    words,
-)
-from buildtool.graph.fixedpoint import INT32_MAX, activation_range, quantize_multiplier
-from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, Graph, Op, SoftmaxAttrs
+from buildtool.emit.blocks import Packing, aligned, channel_table, filter_weights, quantization, words
+from buildtool.graph.fixedpoint import INT32_MAX, quantize_multiplier
+from buildtool.graph.types import Graph, Op, SoftmaxAttrs
 
 _DIFF_INTEGER_BITS = 5  # of a softmax's scaled differences, Q5.26
 
 
 def _conv(graph: Graph, op: Op) -> bytes:
     """nn_conv_constants, int32 arrays of biases, multipliers and shifts, and the weights as they are."""
-    assert isinstance(op.attrs, ConvAttrs)
-    weights = filter_weights(graph, op)
-    channels = weights.shape[3 if isinstance(op.attrs, DepthwiseAttrs) else 0]
-    source, out = (quantization(graph, op, t) for t in (op.inputs[0], op.outputs[0]))
-    clamp = activation_range(op.attrs.activation, out, graph.tensors[op.outputs[0]].dtype)
-    factors = np.array(channel_factors(graph, op), "<i4")
-    head = words(source.zero_point, out.zero_point, *clamp)
-    arrays = channel_bias(graph, op, channels).astype("<i4").tobytes() + factors.T.tobytes()
-    return aligned(head + arrays) + weights.tobytes()
+    common, table = channel_table(graph, op, fold=False)
+    return aligned(words(*common) + table.T.astype("<i4").tobytes()) + filter_weights(graph, op).tobytes()
 
 
 def _softmax(graph: Graph, op: Op) -> bytes:

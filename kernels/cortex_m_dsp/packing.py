@@ -13,16 +13,15 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.emit.blocks import Packing, by_group, channel_head, filter_weights, wide_head, words
+from buildtool.emit.blocks import Packing, by_group, channel_table, filter_weights, sum_ends, wide_head, words
 from buildtool.emit.recurrent_blocks import Layout, lstm_block, svdf_block
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
-from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, Graph, Op
+from buildtool.graph.types import Graph, Op
 
 Int = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 QUAD = 4  # inputs whose weights share two words
-HEAD_WORDS = 4  # nn_conv_constants
 OCTET = 8  # inputs of a dense layer at a time
 SPARE_BITS = 4  # below a dense layer's sums
 GROUP_PAIRS = 3  # of a dense layer's outputs that are computed side by side
@@ -72,28 +71,24 @@ def block_starts(channels: int) -> list[int]:
 
 def fully_connected_groups(graph: Graph, op: Op) -> bytes:
     """The channels of nn_fully_connected_s8_dsp.c, then the weights in pairs: see nn_dsp_dense.h."""
-    assert isinstance(op.attrs, FullyConnectedAttrs)
     weights = filter_weights(graph, op)
-    outputs = weights.shape[0]
-    plain = channel_head(graph, op, op.attrs.activation)
-    head = np.frombuffer(plain, "<i4", HEAD_WORDS)
-    columns = np.frombuffer(plain, "<i4", 4 * outputs, HEAD_WORDS * 4).reshape(-1, 4)
-    largest = np.abs(columns[:, 0].astype(np.int64)) + 128 * np.abs(weights.astype(np.int64)).sum(axis=1)
+    head, columns = channel_table(graph, op)
+    largest = np.abs(columns[:, 0]) + 128 * np.abs(weights.astype(np.int64)).sum(axis=1)
     channels = _one_rounding(columns, largest, int(head[1])).astype(np.uint32).astype("<u4")
     even, odd = _halves(_padded(weights, 1, OCTET))
     # The lower byte is 0 to 255: the upper one is the odd row's weight, whatever the even row's is.
     quads = _words(even + 128, odd).reshape(len(even), -1, 2, 2)
     groups = [quads[i : i + GROUP_PAIRS] for i in range(0, len(quads), GROUP_PAIRS)]
     stream = b"".join(group.transpose(1, 2, 0, 3).tobytes() for group in groups)
-    return plain[: HEAD_WORDS * 4] + words(0, 0, 0, 0) + channels.tobytes() + stream
+    return words(*head, 0, 0, 0, 0) + channels.tobytes() + stream
 
 
-def _one_rounding(columns: npt.NDArray[np.int32], largest: Int, zero_point: int) -> Int:
+def _one_rounding(columns: Int, largest: Int, zero_point: int) -> Int:
     """The channels of nn_fully_connected_s8_dsp.c (channels x 4), each from (bias, multiplier, shift, low).
 
     `largest`: of each channel no sum with its bias is further from 0.
     """
-    bias, multiplier, shift, low = (columns[:, i].astype(np.int64) for i in range(4))
+    bias, multiplier, shift, low = columns.T
     down = SPARE_BITS - 1 - shift
     # The offset is below 2^30, and the product's upper half not above it.
     usual = (down >= 2) & (down <= 22) & (largest << SPARE_BITS < 1 << 31)
@@ -186,25 +181,18 @@ def _channels(
     `weights`: channels x taps; `members`: the channels that are computed together; `exact`: those
     whose sums the kernel can form.
     """
-    assert isinstance(op.attrs, ConvAttrs)
-    plain = channel_head(graph, op, op.attrs.activation)
-    head = np.frombuffer(plain, "<i4", HEAD_WORDS)
-    columns = np.frombuffer(plain, "<i4", 3 * len(weights), HEAD_WORDS * 4).reshape(-1, 3)
+    head, columns = channel_table(graph, op)
     table, good = _few_operations(columns, weights, int(head[1]))
     general = _general(good if exact is None else good & exact, members)
     for c in range(*general):
         table[c] = (columns[c, 0], columns[c, 1], 0, columns[c, 2])
-    return plain[: HEAD_WORDS * 4] + words(*general, 0, 0), table
+    return words(*head, *general, 0, 0), table
 
 
-def _few_operations(
-    columns: npt.NDArray[np.int32], weights: npt.NDArray[np.integer], zero_point: int
-) -> tuple[Int, Bools]:
+def _few_operations(columns: Int, weights: npt.NDArray[np.integer], zero_point: int) -> tuple[Int, Bools]:
     """nn_dsp_channel of each (bias, multiplier, shift), and whether it is right for every input."""
-    bias, multiplier, shift = (columns[:, i].astype(np.int64) for i in range(3))
-    positive = np.maximum(weights, 0).sum(axis=1, dtype=np.int64)
-    negative = np.minimum(weights, 0).sum(axis=1, dtype=np.int64)
-    low, high = bias - 128 * positive + 127 * negative, bias + 127 * positive - 128 * negative
+    bias, multiplier, shift = columns.T
+    low, high = sum_ends(bias, weights)
     largest = np.maximum(np.abs(low), np.abs(high))
     exponent = np.clip(-shift, 1, 22)
     offset = (1 << (exponent - 1)) + (zero_point << exponent)
@@ -216,7 +204,12 @@ def _few_operations(
         np.clip(multiply_by_quantized_multiplier(n, multiplier, shift) + zero_point, *INT8)
         for n in (low, high)
     ]
-    same = (ends[0] == ends[1]) & (largest < 1 << 31) & (shift <= 0) & (positive - negative < 1 << 22)
+    same = (
+        (ends[0] == ends[1])
+        & (largest < 1 << 31)
+        & (shift <= 0)
+        & (np.abs(weights.astype(np.int64)).sum(axis=1) < 1 << 22)
+    )
     value = ends[0].astype(np.int64)
     # (2 * value + 1 - either of 0 and 1) >> 1
     constant = np.column_stack((0 * bias, 0 * bias, 2 * value + 1, 0 * bias + 1))
@@ -245,25 +238,23 @@ _QUAD_ORDER = (0, 2, 1, 3)  # in which a word has the weights of four inputs
 
 def wide_pairs(graph: Graph, op: Op) -> bytes:
     """Pairs of output channels, a word of each for every four inputs: see nn_dsp_wide.h."""
-    assert isinstance(op.attrs, ConvAttrs | FullyConnectedAttrs)
     weights = filter_weights(graph, op)
     rows = _padded(weights.reshape(len(weights), -1), 1)
     quads = rows.reshape(len(rows), -1, QUAD)[:, :, _QUAD_ORDER]
     pairs = np.zeros((-(-len(quads) // 2) * 2, *quads.shape[1:]), np.int8)
     pairs[: len(quads)] = quads
     stream = pairs.reshape(-1, 2, *quads.shape[1:]).transpose(0, 2, 1, 3)
-    return wide_head(graph, op, op.attrs.activation) + stream.tobytes()
+    return wide_head(graph, op) + stream.tobytes()
 
 
 def wide_taps(graph: Graph, op: Op) -> bytes:
     """Pairs of channels, a word for every two taps: see nn_depthwise_conv2d_s16_dsp.c."""
-    assert isinstance(op.attrs, ConvAttrs)
     weights = filter_weights(graph, op)[0]
     taps = weights.reshape(-1, weights.shape[2])
     even = np.zeros(tuple(-(-n // 2) * 2 for n in taps.shape), np.int8)
     even[: len(taps), : taps.shape[1]] = taps
     stream = even.reshape(len(even) // 2, 2, -1, 2).transpose(2, 0, 1, 3)
-    return wide_head(graph, op, op.attrs.activation) + stream.tobytes()
+    return wide_head(graph, op) + stream.tobytes()
 
 
 PACKINGS: dict[str, Packing] = {

@@ -10,14 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.emit.blocks import Packing, by_group, channel_head, clamp, filter_weights, quantization, words
+from buildtool.emit.blocks import Packing, by_group, channel_table, clamp, filter_weights, quantization, words
 from buildtool.emit.packing import packings
 from buildtool.graph.reference.elementwise import add_sub
 from buildtool.graph.types import (
-    Activation,
-    ConvAttrs,
-    ElementwiseAttrs,
-    FullyConnectedAttrs,
     Graph,
     Op,
     OpKind,
@@ -39,22 +35,19 @@ Int64s = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class _Channels:
-    """What channel_head says: zero points and clamps, then each output channel's bias and factors."""
+    """What channel_table says: zero points and clamps, then each output channel's bias and factors."""
 
     common: list[int]
     bias: Int32s  # channels
     factors: Int32s  # channels x (multiplier, shift), for dense layers (multiplier, shift, low)
 
 
-def _channels(graph: Graph, op: Op, activation: Activation) -> _Channels:
+def _channels(graph: Graph, op: Op) -> _Channels:
     """A multiplier of 0 is shifted right, which changes nothing and suits every mode."""
-    count = graph.tensors[op.inputs[1]].shape[3 if op.kind is OpKind.DEPTHWISE_CONV_2D else 0]
-    columns = 4 if op.kind is OpKind.FULLY_CONNECTED else 3
-    numbers = np.frombuffer(channel_head(graph, op, activation), "<i4")
-    rows = numbers[4 : 4 + columns * count].reshape(count, columns)
-    factors = rows[:, 1:].copy()
+    common, table = channel_table(graph, op)
+    factors = table[:, 1:].astype(np.int32)
     factors[factors[:, 0] == 0, 1] = -2
-    return _Channels([int(n) for n in numbers[:4]], rows[:, 0].copy(), factors)
+    return _Channels(common.tolist(), table[:, 0].astype(np.int32), factors)
 
 
 def _conv_mode(channels: _Channels) -> int:
@@ -92,8 +85,7 @@ def _vectors(weights: Int8s) -> Int8s:
 
 def _conv(graph: Graph, op: Op) -> bytes:
     """The constants of nn_conv2d_s8_mve."""
-    assert isinstance(op.attrs, ConvAttrs)
-    channels = _channels(graph, op, op.attrs.activation)
+    channels = _channels(graph, op)
     pieces = [_head(channels, _conv_mode(channels)), _grouped(channels.factors)]
     return b"".join(pieces + _tiles(filter_weights(graph, op), channels.bias, CONV_TILE, 2, 1))
 
@@ -118,8 +110,7 @@ def _tiles(weights: Int8s, bias: Int32s, tile: int, pixels: int, most_left: int)
 
 def _dense(graph: Graph, op: Op) -> bytes:
     """The constants of nn_fully_connected_s8_mve."""
-    assert isinstance(op.attrs, FullyConnectedAttrs)
-    channels = _channels(graph, op, op.attrs.activation)
+    channels = _channels(graph, op)
     factors = channels.factors << np.array([0, 0, 16], np.int32)
     pieces = [_head(channels, _dense_mode(channels)), _grouped(factors)]
     return b"".join(pieces + _tiles(filter_weights(graph, op), channels.bias, DENSE_TILE, 1, DENSE_TILE))
@@ -143,8 +134,7 @@ def _depthwise_row(graph: Graph, op: Op) -> bytes:
 
 
 def _depthwise_of(graph: Graph, op: Op, weights: Int8s) -> bytes:
-    assert isinstance(op.attrs, ConvAttrs)
-    channels = _channels(graph, op, op.attrs.activation)
+    channels = _channels(graph, op)
     vectors = tap_vectors(weights).reshape(len(channels.bias), -1)
     multiplier, shift = channels.factors.astype(np.int64).T
     greatest = np.abs(channels.bias.astype(np.int64)) + 128 * np.abs(vectors.astype(np.int64)).sum(axis=1)
@@ -189,9 +179,8 @@ def _line(graph: Graph, op: Op) -> _Line | None:
 
     Each output bounds the offset from below and from above; clamped ones on one side only.
     """
-    assert isinstance(op.attrs, ElementwiseAttrs)
     first, second, out = (quantization(graph, op, t) for t in (*op.inputs, op.outputs[0]))
-    low, high = clamp(graph, op, op.attrs.activation)
+    low, high = clamp(graph, op)
     unit = 2.0 ** (SUM_BITS + 7)
     sign = -1 if op.kind is OpKind.SUB else 1
     slopes = round(first.scale / out.scale * unit), sign * round(second.scale / out.scale * unit)

@@ -9,15 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from buildtool.base.errors import UnsupportedError
-from buildtool.emit.blocks import (
-    Packing,
-    channel_head,
-    clamp,
-    filter_weights,
-    quantization,
-    wide_head,
-    words,
-)
+from buildtool.emit.blocks import Packing, channel_head, clamp, filter_weights, quantization, wide_head, words
 from buildtool.emit.recurrent_blocks import lstm_block, svdf_block
 from buildtool.graph import reference
 from buildtool.graph.fixedpoint import quantize_multiplier, reduced_multiplier
@@ -30,15 +22,11 @@ from buildtool.graph.reference.reduction import product_factor
 from buildtool.graph.reference.softmax import exponentials, log_scaling
 from buildtool.graph.types import (
     Activation,
-    ConvAttrs,
-    ElementwiseAttrs,
-    FullyConnectedAttrs,
     Graph,
     MeanAttrs,
     Op,
     OpKind,
     PadAttrs,
-    PoolAttrs,
     QuotientAttrs,
     SoftmaxAttrs,
 )
@@ -46,13 +34,9 @@ from buildtool.graph.types import (
 DEPTHWISE_BLOCK = 4  # channels whose weights of a tap lie side by side
 
 
-def _conv_activation(op: Op) -> Activation:
-    assert isinstance(op.attrs, ConvAttrs)
-    return op.attrs.activation
-
-
 def _conv(graph: Graph, op: Op) -> bytes:
-    return channel_head(graph, op, _conv_activation(op)) + filter_weights(graph, op).tobytes()
+    """Convolutions and dense layers."""
+    return channel_head(graph, op) + filter_weights(graph, op).tobytes()
 
 
 def _depthwise(graph: Graph, op: Op) -> bytes:
@@ -60,17 +44,12 @@ def _depthwise(graph: Graph, op: Op) -> bytes:
     weights = filter_weights(graph, op)
     starts = range(0, weights.shape[3], DEPTHWISE_BLOCK)
     blocks = (weights[..., c : c + DEPTHWISE_BLOCK].tobytes() for c in starts)
-    return channel_head(graph, op, _conv_activation(op)) + b"".join(blocks)
+    return channel_head(graph, op) + b"".join(blocks)
 
 
 def _transpose_conv(graph: Graph, op: Op) -> bytes:
-    head = channel_head(graph, op, _conv_activation(op), fold=False)
+    head = channel_head(graph, op, fold=False)
     return head + filter_weights(graph, op).tobytes()
-
-
-def _fully_connected(graph: Graph, op: Op) -> bytes:
-    assert isinstance(op.attrs, FullyConnectedAttrs)
-    return channel_head(graph, op, op.attrs.activation) + filter_weights(graph, op).tobytes()
 
 
 # ---- networks that were uint8: filters with a zero point --------------------------------------------
@@ -82,12 +61,12 @@ def _offset(graph: Graph, op: Op) -> bytes:
 
 
 def _conv_offset(graph: Graph, op: Op) -> bytes:
-    head = channel_head(graph, op, _conv_activation(op), fold=False)
+    head = channel_head(graph, op, fold=False)
     return _offset(graph, op) + head + filter_weights(graph, op).tobytes()
 
 
 def _fully_connected_offset(graph: Graph, op: Op) -> bytes:
-    return _offset(graph, op) + _fully_connected(graph, op)
+    return _offset(graph, op) + _conv(graph, op)
 
 
 # ---- elementwise -------------------------------------------------------------------------------
@@ -95,7 +74,6 @@ def _fully_connected_offset(graph: Graph, op: Op) -> bytes:
 
 def _add(graph: Graph, op: Op) -> bytes:
     """nn_add_constants; of int16, too, which move left less. SUB negates the second operand's multiplier."""
-    assert isinstance(op.attrs, ElementwiseAttrs)
     first, second, out = (quantization(graph, op, t) for t in (*op.inputs, op.outputs[0]))
     own, (factor, shift), last = add_factors(graph, op)
     sign = -1 if op.kind is OpKind.SUB else 1
@@ -104,19 +82,18 @@ def _add(graph: Graph, op: Op) -> bytes:
         *(second.zero_point, sign * factor, shift),
         ADD_LEFT_SHIFTS[graph.tensors[op.outputs[0]].dtype],
         *(out.zero_point, *last),
-        *clamp(graph, op, op.attrs.activation),
+        *clamp(graph, op),
     )
 
 
 def _mul(graph: Graph, op: Op) -> bytes:
     """nn_mul_constants; the factor is computed in float32."""
-    assert isinstance(op.attrs, ElementwiseAttrs)
     first, second, out = (quantization(graph, op, t) for t in (*op.inputs, op.outputs[0]))
     real = np.float32(first.scale) * np.float32(second.scale) / np.float32(out.scale)
     return words(
         *(first.zero_point, second.zero_point, out.zero_point),
         *quantize_multiplier(float(real)),
-        *clamp(graph, op, op.attrs.activation),
+        *clamp(graph, op),
     )
 
 
@@ -152,7 +129,7 @@ def _div(graph: Graph, op: Op) -> bytes:
     return words(
         *(first.zero_point, second.zero_point, out.zero_point),
         *pairs.quotient_factor(graph, op),
-        *clamp(graph, op, op.attrs.activation),
+        *clamp(graph, op),
         int(op.attrs.wraps),
     )
 
@@ -194,8 +171,7 @@ def _lut(graph: Graph, op: Op) -> bytes:
 
 
 def _pool(graph: Graph, op: Op) -> bytes:
-    assert isinstance(op.attrs, PoolAttrs)
-    return words(*clamp(graph, op, op.attrs.activation))
+    return words(*clamp(graph, op))
 
 
 def _mean(graph: Graph, op: Op) -> bytes:
@@ -247,13 +223,8 @@ def _pad(graph: Graph, op: Op) -> bytes:
 
 
 def _wide_conv(graph: Graph, op: Op) -> bytes:
-    """Convolutions; a depthwise filter as the model has it: H W O."""
-    return wide_head(graph, op, _conv_activation(op)) + filter_weights(graph, op).tobytes()
-
-
-def _wide_fully_connected(graph: Graph, op: Op) -> bytes:
-    assert isinstance(op.attrs, FullyConnectedAttrs)
-    return wide_head(graph, op, op.attrs.activation) + filter_weights(graph, op).tobytes()
+    """Convolutions and dense layers; a depthwise filter as the model has it: H W O."""
+    return wide_head(graph, op) + filter_weights(graph, op).tobytes()
 
 
 def _leaky(graph: Graph, op: Op) -> bytes:
@@ -293,7 +264,7 @@ PACKINGS: dict[str, Packing] = {
     "conv_plain": _conv,
     "depthwise_plain": _depthwise,
     "transpose_conv_plain": _transpose_conv,
-    "fully_connected_plain": _fully_connected,
+    "fully_connected_plain": _conv,
     "conv_offset": _conv_offset,
     "depthwise_offset": _conv_offset,
     "fully_connected_offset": _fully_connected_offset,
@@ -316,7 +287,7 @@ PACKINGS: dict[str, Packing] = {
     "lstm": lstm_block,
     "wide_conv": _wide_conv,
     "wide_depthwise": _wide_conv,
-    "wide_fully_connected": _wide_fully_connected,
+    "wide_fully_connected": _wide_conv,
     "leaky": _leaky,
     "sigmoid": _sigmoid,
     "wide_softmax": _wide_softmax,

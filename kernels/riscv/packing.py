@@ -13,12 +13,19 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.emit.blocks import Packing, aligned, by_group, channel_head, filter_weights, words
-from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
-from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, Graph, Op
+from buildtool.emit.blocks import (
+    Packing,
+    aligned,
+    by_group,
+    channel_head,
+    channel_table,
+    filter_weights,
+    without_weights,
+    words,
+)
+from buildtool.graph.types import Graph, Op
 
 Int = npt.NDArray[np.int64]
-HEAD_WORDS = 4  # nn_conv_constants
 PLAIN, ODD, GENERAL = 0, 1, 2  # nn_riscv_mode
 TILE = 4  # output channels of a convolution that a scalar kernel computes together
 DENSE_TILE = 8
@@ -44,8 +51,7 @@ def depthwise_rows(graph: Graph, op: Op) -> bytes:
 
 def fully_connected_tiles(graph: Graph, op: Op) -> bytes:
     """nn_dense_channel of each output, then blocks of eight outputs, input by input."""
-    assert isinstance(op.attrs, FullyConnectedAttrs)
-    return channel_head(graph, op, op.attrs.activation) + _tiles(filter_weights(graph, op), DENSE_TILE)
+    return channel_head(graph, op) + _tiles(filter_weights(graph, op), DENSE_TILE)
 
 
 def conv_vector(graph: Graph, op: Op) -> bytes:
@@ -61,9 +67,8 @@ def depthwise_vector(graph: Graph, op: Op) -> bytes:
 
 def fully_connected_vector(graph: Graph, op: Op) -> bytes:
     """nn_dense_channel of each output, then all outputs of an input, then those of the next."""
-    assert isinstance(op.attrs, FullyConnectedAttrs)
     weights = np.ascontiguousarray(filter_weights(graph, op).T)
-    return channel_head(graph, op, op.attrs.activation) + weights.tobytes()
+    return channel_head(graph, op) + weights.tobytes()
 
 
 def _by_channel(graph: Graph, op: Op) -> npt.NDArray[np.int8]:
@@ -77,33 +82,6 @@ def _tiles(weights: npt.NDArray[np.int8], tile: int) -> bytes:
     return np.ascontiguousarray(padded.reshape(-1, tile, weights.shape[1]).transpose(0, 2, 1)).tobytes()
 
 
-def _plain(graph: Graph, op: Op) -> tuple[Int, Int]:
-    """nn_conv_constants, and (bias, multiplier, shift) of every channel."""
-    assert isinstance(op.attrs, ConvAttrs)
-    plain = np.frombuffer(channel_head(graph, op, op.attrs.activation), "<i4").astype(np.int64)
-    channels = graph.tensors[op.outputs[0]].shape[3]
-    return plain[:HEAD_WORDS], plain[HEAD_WORDS : HEAD_WORDS + 3 * channels].reshape(-1, 3)
-
-
-def _without_weights(
-    head: Int, columns: Int, weights: npt.NDArray[np.int8]
-) -> tuple[Int, npt.NDArray[np.int8]]:
-    """Columns and weights (channels x taps) with the channels simplified whose output never changes."""
-    bias, multiplier, shift = columns.T
-    zero_point, limits = int(head[1]), (int(head[2]), int(head[3]))
-    positive = np.maximum(weights, 0).sum(axis=1, dtype=np.int64)
-    negative = np.minimum(weights, 0).sum(axis=1, dtype=np.int64)
-    ends = (bias - 128 * positive + 127 * negative, bias + 127 * positive - 128 * negative)
-    first, last = (
-        np.clip(multiply_by_quantized_multiplier(n, multiplier, shift) + zero_point, *limits) for n in ends
-    )
-    # Requantisation never decreases: if the ends are equal, nothing between them differs.
-    same = (first == last) & (np.maximum(-ends[0], ends[1]) < 1 << 31) & (multiplier >= 0) & (shift <= 0)
-    # A quarter of four times the value, above the zero point.
-    constant = np.column_stack((4 * (first - zero_point), 0 * bias + (1 << 30), 0 * bias - 1))
-    return np.where(same[:, None], constant, columns), np.where(same[:, None], np.int8(0), weights)
-
-
 def _mode(head: Int, shift: Int) -> int:
     """Nothing below the zero point is put out: how negative halves are rounded does not show."""
     if head[2] >= head[1]:
@@ -115,8 +93,8 @@ def _scalar(
     graph: Graph, op: Op, weights: npt.NDArray[np.int8], tile: int
 ) -> tuple[bytes, npt.NDArray[np.int8]]:
     """nn_riscv_head with nn_riscv_channel of each channel, up to a multiple of `tile`; the weights left."""
-    head, columns = _plain(graph, op)
-    columns, weights = _without_weights(head, columns, weights)
+    head, columns = channel_table(graph, op)
+    columns, weights = without_weights(head, columns, weights)
     bias, multiplier, shift = columns.T
     exponent = np.clip(-shift, 0, 30)
     offset = ((1 << exponent) >> 1) + (head[1] << exponent)
@@ -137,8 +115,8 @@ def _vector(graph: Graph, op: Op, weights: npt.NDArray[np.int8], inputs: int) ->
 
     `inputs`: the input channels that an output channel meets.
     """
-    head, columns = _plain(graph, op)
-    columns, weights = _without_weights(head, columns, weights)
+    head, columns = channel_table(graph, op)
+    columns, weights = without_weights(head, columns, weights)
     mode = _mode(head, columns[:, 2])
     table = np.ascontiguousarray(columns.T).astype("<i4").tobytes()
     return aligned(words(*head, mode, inputs, 0, 0) + table) + np.ascontiguousarray(weights.T).tobytes()

@@ -18,16 +18,21 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.emit.blocks import Packing, by_group, channel_head, clamp, filter_weights, quantization, words
+from buildtool.emit.blocks import (
+    Packing,
+    by_group,
+    channel_table,
+    clamp,
+    filter_weights,
+    quantization,
+    sum_ends,
+    words,
+)
 from buildtool.emit.linear_forms import LIFTS, Linear, linear_form
 from buildtool.emit.packing import packings
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
 from buildtool.graph.reference.elementwise import add_sub
 from buildtool.graph.types import (
-    Activation,
-    ConvAttrs,
-    ElementwiseAttrs,
-    FullyConnectedAttrs,
     Graph,
     MeanAttrs,
     Op,
@@ -41,7 +46,6 @@ Bools = npt.NDArray[np.bool_]
 
 LANES = 16  # accumulators
 PAIR = 2 * LANES  # channels of two groups whose outputs alternate
-HEAD_WORDS = 4  # nn_conv_constants
 WIDE, SIGNED, SCALAR, OF_PAIR, FINE = 1, 2, 4, 16, 32  # bits of a record's mode, as in nn_vpu_requantise.h
 WORST = 1 << 15  # of a signed 16-bit element
 MOST_FRACTION = 23  # bits of a sum's scaled value behind the point
@@ -446,11 +450,9 @@ class _Groups:
     whole: Bools
 
 
-def _block(
-    graph: Graph, op: Op, activation: Activation, weights: Int, groups: _Groups, packed: bytes
-) -> bytes:
+def _block(graph: Graph, op: Op, weights: Int, groups: _Groups, packed: bytes) -> bytes:
     """Head, records of the groups, packed weights. `weights`: channels x taps."""
-    channels = _channels(graph, op, activation, weights)
+    channels = _channels(graph, op, weights)
     whole = np.zeros(len(weights), np.bool_)
     alone = groups.lanes[groups.whole]
     whole[alone[alone >= 0]] = True
@@ -481,16 +483,10 @@ def _fitted_groups(channels: _Channels, dense: bool, whole: Bools, groups: _Grou
     return fit, good
 
 
-def _channels(graph: Graph, op: Op, activation: Activation, weights: Int) -> _Channels:
+def _channels(graph: Graph, op: Op, weights: Int) -> _Channels:
     """A factor of 0 has a shift of 0."""
-    numbers = np.frombuffer(channel_head(graph, op, activation), "<i4")
-    columns = 4 if op.kind is OpKind.FULLY_CONNECTED else 3
-    table = numbers[HEAD_WORDS : HEAD_WORDS + columns * len(weights)].reshape(len(weights), columns)
-    positive = np.maximum(weights, 0).sum(axis=1)
-    negative = np.minimum(weights, 0).sum(axis=1)
-    bias = table[:, 0].astype(np.int64)
-    low, high = bias - 128 * positive + 127 * negative, bias + 127 * positive - 128 * negative
-    return _Channels(tuple(numbers[:HEAD_WORDS].tolist()), table, low, high)
+    common, table = channel_table(graph, op)
+    return _Channels(tuple(common.tolist()), table.astype(np.int32), *sum_ends(table[:, 0], weights))
 
 
 def _record(channels: _Channels, fit: _Fit, good: Bools, lanes: Int, kind: int) -> bytes:
@@ -545,23 +541,12 @@ def _rows(weights: npt.NDArray[np.int8], groups: int) -> bytes:
     return np.pad(weights, ((0, groups * LANES - channels), (0, -inputs % 4))).tobytes()
 
 
-def _conv(graph: Graph, op: Op) -> bytes:
-    """The constants of nn_conv2d_s8_vpu."""
-    assert isinstance(op.attrs, ConvAttrs)
-    return _matrix(graph, op, op.attrs.activation)
-
-
-def _dense(graph: Graph, op: Op) -> bytes:
-    """The constants of nn_fully_connected_s8_vpu."""
-    assert isinstance(op.attrs, FullyConnectedAttrs)
-    return _matrix(graph, op, op.attrs.activation)
-
-
-def _matrix(graph: Graph, op: Op, activation: Activation) -> bytes:
+def _matrix(graph: Graph, op: Op) -> bytes:
+    """The constants of nn_conv2d_s8_vpu and nn_fully_connected_s8_vpu."""
     weights = filter_weights(graph, op)
     flat = weights.reshape(len(weights), -1)
     groups = pairs(len(flat))
-    return _block(graph, op, activation, flat.astype(np.int64), groups, _rows(flat, len(groups.lanes)))
+    return _block(graph, op, flat.astype(np.int64), groups, _rows(flat, len(groups.lanes)))
 
 
 def channels_of(count: int) -> _Groups:
@@ -577,12 +562,11 @@ def _depthwise(graph: Graph, op: Op) -> bytes:
 
     16 bytes are read behind the last tap.
     """
-    assert isinstance(op.attrs, ConvAttrs)
     flat = filter_weights(graph, op)[0].reshape(-1, graph.tensors[op.outputs[0]].shape[3])
     groups = channels_of(flat.shape[1])
     padded = np.pad(flat, ((0, 0), (0, 1)))
     packed = padded[:, groups.lanes].transpose(1, 0, 2).tobytes() + bytes(LANES)
-    return _block(graph, op, op.attrs.activation, flat.T.astype(np.int64), groups, packed)
+    return _block(graph, op, flat.T.astype(np.int64), groups, packed)
 
 
 # ---- elementwise: lanes of 16 bits -------------------------------------------------------------
@@ -612,10 +596,9 @@ def _can_clamp(low: int, high: int) -> bool:
 
 def _addition(graph: Graph, op: Op) -> bytes:
     """nn_add_constants and nn_add_lanes."""
-    assert isinstance(op.attrs, ElementwiseAttrs)
     scales = [quantization(graph, op, t).scale for t in (*op.inputs[:2], op.outputs[0])]
     sign = -1 if op.kind is OpKind.SUB else 1
-    limits = clamp(graph, op, op.attrs.activation)
+    limits = clamp(graph, op)
     slopes = (scales[0] / scales[2], sign * scales[1] / scales[2])
     form = _sums_of_bytes(graph, op, slopes, limits) if _can_clamp(*limits) else None
     if form is None:
@@ -679,10 +662,10 @@ def _mean_of_sums(graph: Graph, op: Op, head: npt.NDArray[np.int64]) -> Linear |
 
 
 PACKINGS: dict[str, Packing] = {
-    "conv_vpu": _conv,
-    "grouped_conv_vpu": by_group(_conv),
+    "conv_vpu": _matrix,
+    "grouped_conv_vpu": by_group(_matrix),
     "depthwise_vpu": _depthwise,
-    "fully_connected_vpu": _dense,
+    "fully_connected_vpu": _matrix,
     "add_vpu": _addition,
     "mean_vpu": _mean,
 }

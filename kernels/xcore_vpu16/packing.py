@@ -17,10 +17,11 @@ from buildtool.emit.blocks import (
     clamp,
     filter_weights,
     quantization,
+    sum_ends,
 )
 from buildtool.emit.packing import Bound, loaded
 from buildtool.graph.reference.convolution import channel_scales
-from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, Graph, Op, OpKind
+from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.target.kernels import kernels_root
 
 EXACT = loaded(kernels_root() / "xcore_vpu" / "packing.py")
@@ -41,14 +42,12 @@ def factors_of(graph: Graph, op: Op) -> Factors:
     """What the unit needs, lane by lane of the groups."""
     weights = np.moveaxis(filter_weights(graph, op), channel_axis(op), 0)
     taps = weights.reshape(len(weights), -1).astype(np.int64)
-    positive, negative = np.maximum(taps, 0).sum(axis=1), np.minimum(taps, 0).sum(axis=1)
     zero_point = quantization(graph, op, op.inputs[0]).zero_point
     bias = channel_bias(graph, op, len(taps)) - zero_point * taps.sum(axis=1)
-    assert isinstance(op.attrs, ConvAttrs | FullyConnectedAttrs)
     lanes = lanes_of(op, len(taps))[0].reshape(-1)
 
-    lowest, highest = 127 * negative - 128 * positive, 127 * positive - 128 * negative
-    low, high = clamp(graph, op, op.attrs.activation)
+    lowest, highest = sum_ends(np.zeros_like(bias), taps)
+    low, high = clamp(graph, op)
     has, scales = lanes >= 0, np.array(channel_scales(graph, op))
     least, most, biases = (np.where(has, values[lanes], 0) for values in (lowest, highest, bias))
     to = quantization(graph, op, op.outputs[0]).zero_point

@@ -13,13 +13,20 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.emit.blocks import Packing, aligned, by_group, channel_head, filter_weights, words
-from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
-from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, Graph, Op
+from buildtool.emit.blocks import (
+    Packing,
+    aligned,
+    by_group,
+    channel_table,
+    filter_weights,
+    sum_ends,
+    without_weights,
+    words,
+)
+from buildtool.graph.types import Graph, Op
 
 Int = npt.NDArray[np.int64]
 Int8 = npt.NDArray[np.int8]
-HEAD_WORDS = 4  # nn_conv_constants
 PLAIN, ODD, GENERAL = 0, 1, 2  # nn_lx106_mode
 LIMIT = (1 << 20) - 1  # of values, beyond which they are cut off
 STEEPEST, FLATTEST = 1, 11  # exponents whose rounding constants and cut-off values fit
@@ -48,51 +55,25 @@ def depthwise_words(graph: Graph, op: Op) -> bytes:
 
 def dense_quads(graph: Graph, op: Op) -> bytes:
     """nn_dense_channel of each output, then blocks of four outputs, input by input."""
-    assert isinstance(op.attrs, FullyConnectedAttrs)
     weights = filter_weights(graph, op)
-    plain = np.frombuffer(channel_head(graph, op, op.attrs.activation), "<i4").astype(np.int64)
-    table = plain[HEAD_WORDS:].reshape(-1, 4)
+    head, table = channel_table(graph, op)
     table[:, 0] -= OFFSET * weights.sum(axis=1, dtype=np.int64)
     padded = np.pad(weights, ((0, -len(weights) % QUAD), (0, 0)))
     natural = (padded.astype(np.int64) + OFFSET).astype(np.uint8)
     tiles = np.ascontiguousarray(natural.reshape(-1, QUAD, natural.shape[1]).transpose(0, 2, 1))
-    return words(*plain[:HEAD_WORDS]) + _low_words(table) + tiles.tobytes()
+    return words(*head) + _low_words(table) + tiles.tobytes()
 
 
 def _low_words(table: Int) -> bytes:
     return (table & 0xFFFFFFFF).astype("<u4").tobytes()
 
 
-def _ends(bias: Int, weights: Int8) -> tuple[Int, Int]:
-    """The least and the greatest sum with its bias, of each channel (weights: channels x taps)."""
-    positive = np.maximum(weights, 0).sum(axis=1, dtype=np.int64)
-    negative = np.minimum(weights, 0).sum(axis=1, dtype=np.int64)
-    return bias - 128 * positive + 127 * negative, bias + 127 * positive - 128 * negative
-
-
-def _without_weights(head: Int, columns: Int, weights: Int8) -> tuple[Int, Int8]:
-    """Columns and weights with the channels simplified whose output never changes."""
-    bias, multiplier, shift = columns.T
-    zero_point, limits = int(head[1]), (int(head[2]), int(head[3]))
-    ends = _ends(bias, weights)
-    first, last = (
-        np.clip(multiply_by_quantized_multiplier(n, multiplier, shift) + zero_point, *limits) for n in ends
-    )
-    # Requantisation never decreases: if the ends are equal, nothing between them differs.
-    same = (first == last) & (np.maximum(-ends[0], ends[1]) < 1 << 31) & (multiplier >= 0) & (shift <= 0)
-    # A quarter of four times the value, above the zero point.
-    constant = np.column_stack((4 * (first - zero_point), 0 * bias + (1 << 30), 0 * bias - 1))
-    return np.where(same[:, None], constant, columns), np.where(same[:, None], np.int8(0), weights)
-
-
 def _convolution(graph: Graph, op: Op, weights: Int8, tile: int) -> tuple[bytes, Int8]:
     """nn_lx106_head with nn_lx106_channel of each channel, up to a multiple of `tile`; the weights left."""
-    assert isinstance(op.attrs, ConvAttrs)
-    plain = np.frombuffer(channel_head(graph, op, op.attrs.activation), "<i4").astype(np.int64)
-    head, table = plain[:HEAD_WORDS], plain[HEAD_WORDS : HEAD_WORDS + 3 * len(weights)].reshape(-1, 3)
-    table, weights = _without_weights(head, table, weights)
+    head, table = channel_table(graph, op)
+    table, weights = without_weights(head, table, weights)
     bias, multiplier, shift = table.T
-    low, high = _ends(bias, weights)
+    low, high = sum_ends(bias, weights)
     largest = np.maximum(-low, high)
     fits = (multiplier >= 1 << 30) & (-shift >= STEEPEST) & (-shift <= FLATTEST) & (largest < 1 << 31)
     mode = GENERAL if not fits.all() else ODD if head[2] < head[1] else PLAIN

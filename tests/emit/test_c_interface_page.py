@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from loaded import SLOW_WEIGHTS
+from loaded import SLOW_WEIGHTS, twin
 from made_up import SHOWS, scores
 from needs import needs_tool
 from paths import ROOT
@@ -30,23 +30,6 @@ NETWORKS = (
     ("twin", "twin.toml", ("--arena-in", "ram,fast")),
     ("heard", "host", ()),  # the same with its image in a state: a row an invoke
 )
-TWIN = """\
-extends = "host"
-stack_bytes = 256
-[memory.ram]
-size = 9200
-[memory.fast]
-kind = "ram"
-base = 0x30000000
-size = 1024
-[memory.flash]
-kind = "rom"
-base = 0x40000000
-size = "4M"
-[roles]
-weights = "flash"
-code = "flash"
-"""
 STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror", "-O1")
 
 APP_H = """\
@@ -199,7 +182,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the networks' library, their headers and drivers."""
     folder, session = tmp_path_factory.mktemp("page"), Session()
     (folder / "slow.toml").write_text(SLOW_WEIGHTS)
-    (folder / "twin.toml").write_text(TWIN)
+    (folder / "twin.toml").write_text(twin(9200, 1024))
     models = {"heard": str(folder / "heard.tflite")}
     whole = rewrite(build_graph("ds_cnn"))
     Path(models["heard"]).write_bytes(write_model(by_rows(whole, -128)))

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from kernelcases import Case, means, windowed
 from riscvcases import depthwise_rows
 
+from buildtool.base.expression import evaluate
 from buildtool.emit.packing import packings
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import Graph, Op
 from buildtool.plan.assemble.constants import HEAD
 from buildtool.target.catalogue import channel_bytes, constants_bytes, features, for_core
-from buildtool.target.expression import evaluate
 from buildtool.target.family import load_family, resolved
 from buildtool.target.hardware import Core
 from buildtool.target.kernels import kernels_root

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from loaded import SLOW_WEIGHTS, load_target
+from loaded import SLOW_WEIGHTS, load_target, twin
 from nativebatch import FLAGS, Job, build, execute
 from statenets import ring
 
@@ -25,24 +25,6 @@ from buildtool.plan.check.check import check
 from buildtool.plan.choose.choose import make_plan
 from buildtool.target.choice import with_arena_in
 from buildtool.zoo.drawn import NetBuilder
-
-TWIN = """\
-extends = "host"
-stack_bytes = 256
-[memory.ram]
-size = 1400
-[memory.fast]
-kind = "ram"
-base = 0x30000000
-size = 2048
-[memory.flash]
-kind = "rom"
-base = 0x40000000
-size = "4M"
-[roles]
-weights = "flash"
-code = "flash"
-"""
 
 
 def chain(seed: int) -> Graph:
@@ -83,7 +65,7 @@ def made(name: str, graph: Graph, board: str, **options: object) -> Job:
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> list[Job]:
     folder = tmp_path_factory.mktemp("boards")
     (folder / "slow.toml").write_text(SLOW_WEIGHTS)
-    (folder / "twin.toml").write_text(TWIN)
+    (folder / "twin.toml").write_text(twin(1400, 2048))
     rows = {"image": "stream", "objective": "ram"}
     found = [
         made("given", pair(1), "host"),

@@ -5,9 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 from ckernels import catalogue
+from extremecases import extreme_sums, squares, unchanging_channels, weighted
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernelcases import Case, windowed
+from kernelcases import windowed
+from loaded import load_target
+from riscvcases import depthwise_rows
 
 from buildtool.base.errors import TargetError, UnsupportedError
 from buildtool.emit.packing import pack
@@ -21,29 +24,120 @@ from buildtool.graph.types import (
     Quantization,
     Tensor,
 )
+from buildtool.target.catalogue import select
+
+EXAMPLES = settings(max_examples=60, derandomize=True, deadline=None, database=None)
+HEAD, CHANNEL = 32, 16  # bytes of nn_riscv_head and nn_riscv_channel
+GENERAL = 2  # of nn_riscv_mode
+MODE = 4  # word of nn_riscv_head and nn_rvv_head
+PLAINLY = slice(4, 6)  # words of nn_dsp_head: the channels [first, end) that are computed plainly
+RISCV = ("qemu-virt-rv32", "qemu-virt-rv32v")
+# Scale and bias of a channel whose output cannot change, or not outside what is computed fast.
+TAME = (
+    (2.0**-9, 0),
+    (2.0**-38, (1 << 30) + 1),  # as training leaves a channel that is of no use
+    (2.0**-38, -(1 << 30) - 1),
+    (2.0**-9, (1 << 30) + 1),  # saturated whatever comes in
+)
 
 
-def retrained(case: Case, rng: np.random.Generator) -> Graph:
-    """The same topology with other weights, and one scale a filter."""
+def block(board, case):
+    """The packed constants as words, and the kernel that reads them."""
+    variant = select(load_target(board), case.graph, case.op)
+    return np.frombuffer(pack(case.graph, case.op, variant), "<i4"), variant
+
+
+def retrained(case, rng):
+    """The same topology with any other constants."""
     tensors = list(case.graph.tensors)
-    for index in case.op.inputs[1:]:
-        if index >= 0:
-            tensor = tensors[index]
-            data = rng.integers(-100, 100, tensor.shape).astype(tensor.data.dtype)
-            quant = Quantization((0.25,), (0,))
-            tensors[index] = dataclasses.replace(tensor, data=data, quant=quant)
+    for place in case.op.inputs[1:]:
+        if place >= 0:
+            data = tensors[place].data
+            info = np.iinfo(data.dtype)
+            values = rng.integers(info.min, info.max + 1, data.shape).astype(data.dtype)
+            tensors[place] = dataclasses.replace(tensors[place], data=values)
     return dataclasses.replace(case.graph, tensors=tuple(tensors))
+
+
+@pytest.mark.parametrize("board", ["cortex-m4", *RISCV])
+@EXAMPLES
+@given(case=st.one_of(weighted(), unchanging_channels(), extreme_sums()), seed=st.integers(0, 99))
+def test_the_length_depends_on_the_topology_alone(board, case, seed):
+    words, variant = block(board, case)
+    other = retrained(case, np.random.default_rng(seed))
+    assert select(load_target(board), other, other.ops[0]) == variant
+    assert len(pack(other, other.ops[0], variant)) == words.nbytes
 
 
 @pytest.mark.parametrize("kind", ["convolution", "depthwise", "transpose_convolution", "dense"])
 @settings(max_examples=25, derandomize=True, deadline=None)
 @given(data=st.data())
 def test_a_block_is_as_long_as_the_topology_says(kind, data):
+    """One scale for all filters is one factor for all channels."""
     case = data.draw(windowed[kind])
     block = pack(case.graph, case.op, catalogue()[case.op.kind])
     other = retrained(case, np.random.default_rng(0))
+    weights = case.op.inputs[1]
+    one_scale = dataclasses.replace(other.tensors[weights], quant=Quantization((0.25,), (0,)))
+    tensors = (*other.tensors[:weights], one_scale, *other.tensors[weights + 1 :])
+    other = dataclasses.replace(other, tensors=tensors)
     assert len(block) % 16 == 0
     assert len(pack(other, case.op, catalogue()[case.op.kind])) == len(block)
+
+
+def with_first_channel(case, *, scale, bias):
+    """`case` with another scale and bias of output channel 0, and tame ones elsewhere."""
+    tensors = list(case.graph.tensors)
+    index, place = case.op.inputs[1:3]
+    shape = tensors[index].shape
+    count = shape[3] if case.op.kind is OpKind.DEPTHWISE_CONV_2D else shape[0]
+    scales = [2.0**-9] * count
+    scales[0] = scale
+    axis = tensors[index].quant.axis
+    quant = Quantization(tuple(scales), (0,) * count, axis)
+    tensors[index] = dataclasses.replace(tensors[index], quant=quant)
+    data = np.zeros(count, np.int32)
+    data[0] = bias
+    tensors[place] = dataclasses.replace(tensors[place], data=data)
+    x, out = case.op.inputs[0], case.op.outputs[0]
+    tensors[x] = dataclasses.replace(tensors[x], quant=Quantization((2.0**-4,), (0,)))
+    tensors[out] = dataclasses.replace(tensors[out], quant=Quantization((2.0**-4,), (0,)))
+    return dataclasses.replace(case, graph=dataclasses.replace(case.graph, tensors=tuple(tensors)))
+
+
+@EXAMPLES
+@given(case=squares(bias=True))
+def test_a_channel_whose_output_cannot_change_needs_no_plain_arithmetic(case):
+    def plain(board, scale, bias):
+        words, variant = block(board, with_first_channel(case, scale=scale, bias=bias))
+        if board == "cortex-m4":
+            first, end = words[PLAINLY].tolist()
+            assert first == 0
+            return end > 0
+        # strides that no kernel of the family has fall to others
+        return words[MODE] == GENERAL if variant.sources[0].startswith("riscv") else scale > 1
+
+    for board in ("cortex-m4", *RISCV):
+        for scale, bias in TAME:
+            assert not plain(board, scale, bias), (board, scale, bias)
+        assert plain(board, 2.5, 0)  # a factor above 1
+    assert plain("cortex-m4", 1.5, 0)  # one above 1/2
+
+
+@EXAMPLES
+@given(case=depthwise_rows())
+def test_a_row_of_weights_has_three_five_or_seven(case):
+    words, variant = block("qemu-virt-rv32", case)
+    packed = words.view(np.int8)
+    _, kh, kw, channels = case.graph.tensors[case.op.inputs[1]].shape
+    width = int(variant.name.removeprefix("depthwise_w")[0])
+    assert width in (3, 5, 7)
+    assert kw <= width
+    weights = packed[HEAD + CHANNEL * channels :][: channels * kh * width].reshape(channels, kh, width)
+    assert not weights[:, :, kw:].any()
+    tensor = case.graph.tensors[case.op.inputs[1]].data
+    kept = weights[:, :, :kw].any(axis=(1, 2))  # others became biases
+    np.testing.assert_array_equal(weights[kept, :, :kw], tensor[0].transpose(2, 0, 1)[kept])
 
 
 def test_a_packing_that_the_family_has_not_names_the_close_one():

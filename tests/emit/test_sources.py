@@ -27,7 +27,7 @@ from buildtool.plan.assemble.layerwise import plan
 from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.types import Group, Region
-from buildtool.target.kernels import include_folder, kernel_includes
+from buildtool.target.kernels import kernel_includes
 from buildtool.target.registry import load_target
 from buildtool.zoo import build
 from buildtool.zoo.drawn import NetBuilder
@@ -35,6 +35,12 @@ from buildtool.zoo.drawn import NetBuilder
 TARGET = load_target("cortex-m4")
 INCLUDES = [f"-I{folder}" for folder in kernel_includes(TARGET)]
 NETWORKS = ("ds_cnn", "resnet8", "mobilenetv2:size=32,alpha=0.35,classes=10")
+
+
+def compiled(compiler, folder, *words):
+    """What a compiler makes of a file's syntax."""
+    command = [needs_tool(compiler), *words, "-fsyntax-only", *INCLUDES, f"-I{folder}"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def emitted(graph, name="net", **options):
@@ -71,9 +77,7 @@ def test_emitted_c_compiles_without_a_warning(build_name, tmp_path):
     sources = sorted(str(path) for path in tmp_path.glob("*.c"))
     assert len(sources) == 6
     for extra in ((), ("-DNN_TRACE",)):
-        command = [needs_tool(compiler), *flags, *WARNINGS, *extra, "-O1", "-fsyntax-only"]
-        command += [*INCLUDES, f"-I{tmp_path}", *sources]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = compiled(compiler, tmp_path, *flags, *WARNINGS, *extra, "-O1", *sources)
         assert done.returncode == 0, done.stderr
 
 
@@ -111,15 +115,8 @@ def test_an_arena_that_is_too_small_does_not_compile(tmp_path):
             bad, good = (tmp_path / f"{word}{number}{compiler}.c" for word in ("bad", "good"))
             bad.write_text(text)
             good.write_text(text.replace(" - 1", ""))
-            command = [
-                needs_tool(compiler),
-                standard,
-                f"-I{include_folder()}",
-                f"-I{tmp_path}",
-                "-fsyntax-only",
-            ]
-            assert subprocess.run([*command, str(bad)], capture_output=True, check=False).returncode != 0
-            assert subprocess.run([*command, str(good)], capture_output=True, check=False).returncode == 0
+            assert compiled(compiler, tmp_path, standard, str(bad)).returncode != 0
+            assert compiled(compiler, tmp_path, standard, str(good)).returncode == 0
 
 
 def test_the_header_serves_cpp(tmp_path):
@@ -129,9 +126,8 @@ def test_the_header_serves_cpp(tmp_path):
         '#include "every.h"\nEVERY_DEFINE_ARENA(arena);\nEVERY_CHECK_ARENA(arena);\n'
         "int main() { return every_init(arena, sizeof arena, every_weights) + every_invoke(); }\n"
     )
-    command = [needs_tool("clang"), "-x", "c++", "-std=c++11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
-    command += ["-nostdinc++", f"-I{include_folder()}", f"-I{tmp_path}", str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    words = ("-x", "c++", "-std=c++11", "-nostdinc++", "-Wall", "-Wextra", "-Werror")
+    done = compiled("clang", tmp_path, *words, str(source))
     assert done.returncode == 0, done.stderr
 
 
@@ -173,8 +169,7 @@ def test_a_streamed_image_has_no_place_to_write_to(compiler, tmp_path):
     for name, line in (("rows", ""), ("whole", "net_input(0)[0] = 1;")):
         source = tmp_path / f"{name}.c"
         source.write_text(STREAMED_USER.replace("WRITE", line))
-        command = [needs_tool(compiler), *WARNINGS, "-fsyntax-only", f"-I{include_folder()}", f"-I{tmp_path}"]
-        done[name] = subprocess.run([*command, str(source)], capture_output=True, text=True, check=False)
+        done[name] = compiled(compiler, tmp_path, *WARNINGS, str(source))
     assert done["rows"].returncode == 0, done["rows"].stderr
     assert done["whole"].returncode != 0
     assert "net_input" in done["whole"].stderr
@@ -258,10 +253,7 @@ def test_hostile_tensor_names_stay_inside_their_comments(tmp_path):
     write_files(made.files, tmp_path)
     assert made.net == "evil"
     for compiler in ("gcc", "clang"):
-        command = [needs_tool(compiler), *WARNINGS, "-fsyntax-only", *INCLUDES, f"-I{tmp_path}"]
-        done = subprocess.run(
-            [*command, str(tmp_path / "evil.c")], capture_output=True, text=True, check=False
-        )
+        done = compiled(compiler, tmp_path, *WARNINGS, str(tmp_path / "evil.c"))
         assert done.returncode == 0, done.stderr
 
 

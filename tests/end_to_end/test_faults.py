@@ -82,7 +82,7 @@ def test_one_weight_s_sign_is_seen(monkeypatch, made, nth):
     op = made.graph.ops[position]
     filters = made.graph.tensors[op.inputs[1]]
     head = -(-(16 + 12 * filters.shape[0]) // 16) * 16  # constants, then channels, aligned
-    _flip(monkeypatch, lambda sources: sources.image.constants[position] + head, 0x80)
+    _flip(monkeypatch, lambda sources: sources.image.places.constants[position] + head, 0x80)
     answer = handle(REQUEST)
     assert not answer["exact"]
     first = answer["first_difference"]
@@ -99,7 +99,7 @@ def test_one_multiplier_s_highest_bit_is_seen(monkeypatch, made):
     position = _positions(made, OpKind.CONV_2D)[2]
     channel = 5
     place = 16 + 12 * channel + 4 + 3  # the channel's multiplier, its highest byte
-    _flip(monkeypatch, lambda sources: sources.image.constants[position] + place, 0x20)
+    _flip(monkeypatch, lambda sources: sources.image.places.constants[position] + place, 0x20)
     first = handle(REQUEST)["first_difference"]
     assert first["tensor"] == _name_of_output(made, position)
     assert (

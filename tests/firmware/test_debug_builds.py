@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from elftools.elf.elffile import ELFFile
+from loaded import own_board
 from needs import needs_tool, skip_without_tool
 from paths import ROOT
 
@@ -18,7 +19,7 @@ from buildtool.base.session import Session, working
 from buildtool.base.store.cache import Cache
 from buildtool.firmware.linkmap import portable
 from buildtool.firmware.objects import Compiler, Unit, compile_all
-from buildtool.target.debugging import called, debuggable
+from buildtool.firmware.tools import called, debuggable
 from buildtool.target.types import Toolchain
 
 NET = "ds_cnn"
@@ -90,9 +91,7 @@ def test_a_debug_build_is_exact_and_its_stack_is_told(
 
 @pytest.mark.slow
 def test_a_stack_that_debug_code_overruns_is_told(tmp_path: Path) -> None:
-    board = tmp_path / "tight.toml"
-    board.write_text('extends = "cortex-m4"\nstack_bytes = 256\n')
-    made = build(str(board), "clang", debug=True)
+    made = build(own_board(tmp_path, "stack_bytes = 256"), "clang", debug=True)
     (stack,) = made["stacks"]
     assert stack["needed"] > stack["reserved"] == 256
 

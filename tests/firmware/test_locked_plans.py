@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from loaded import own_board
 from plan_nets import graphs, make_target
 from retrained import retrained_model
 
@@ -80,20 +81,14 @@ def test_what_a_field_did_not_say_is_its_default() -> None:
 # ---- other boards and versions -----------------------------------------------------------------------
 
 
-def board(tmp_path: Path, text: str) -> str:
-    path = tmp_path / "mine.toml"
-    path.write_text(f'extends = "cortex-m4"\n{text}', encoding="utf-8")
-    return str(path)
-
-
 def test_a_board_of_other_figures_builds_the_same(tmp_path: Path) -> None:
-    mine = board(tmp_path, "stack_bytes = 3072\n")
+    mine = own_board(tmp_path, "stack_bytes = 3072")
     found = by_plan(lock(), board=mine)["files"]
     assert found["ds_cnn.c"] == answered("emit")["files"]["ds_cnn.c"]
 
 
 def test_a_board_of_less_memory_refuses(tmp_path: Path) -> None:
-    mine = board(tmp_path, "reserved_bytes = 8380000\n")
+    mine = own_board(tmp_path, "reserved_bytes = 8380000")
     with pytest.raises(PlanError, match="the arena requires"):
         by_plan(lock(), board=mine)
 

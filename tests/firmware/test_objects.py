@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from buildtool_plugins.tools.find import find_clang, find_host_compiler
+from paths import script
 
 from buildtool.base import compiler as compilers
 from buildtool.base.errors import ToolError
@@ -161,29 +162,13 @@ def test_a_macro_with_arguments_is_a_part_of_the_key(tree, cache):
     assert compiled(tree, flags=("-DNN_MADE_UP(x)=(x+1)",)) != one
 
 
-def test_a_wrapper_that_changes_is_another_compiler(tree, cache, runs):
-    wrapper = tree / "cc"
-
-    def wrap(words):
-        wrapper.write_text(f'#!/bin/sh\nexec {CC} {words} "$@"\n')
-        wrapper.chmod(0o755)
-        return compiled(tree, cc=wrapper)
-
-    plain, other = wrap("   "), wrap("-g3")
-    assert plain != other
-    assert wrap("   ") == plain
-    assert len(runs) == 2
-
-
-def test_the_compiler_behind_an_unchanged_wrapper_is_a_part_of_the_key(tree, cache, runs):
-    wrapper, real = tree / "cc", tree / "real"
-    wrapper.write_text(f'#!/bin/sh\nexec {real} "$@"\n')
-    wrapper.chmod(0o755)
+@pytest.mark.parametrize("changes", ["cc", "real"])
+def test_a_wrapper_and_the_compiler_behind_it_are_parts_of_the_key(tree, cache, runs, changes):
+    script(tree / "cc", f'exec {tree / "real"} "$@"')
 
     def become(words):
-        real.write_text(f'#!/bin/sh\nexec {CC} {words} "$@"\n')
-        real.chmod(0o755)
-        return compiled(tree, cc=wrapper)
+        script(tree / changes, f'exec {CC} {words} "$@"')
+        return compiled(tree, cc=tree / "cc")
 
     plain, other = become("   "), become("-g3")
     assert plain != other
@@ -193,13 +178,11 @@ def test_the_compiler_behind_an_unchanged_wrapper_is_a_part_of_the_key(tree, cac
 
 def test_a_program_that_a_wrapper_runs_for_some_files_alone_is_a_part_of_the_key(tree, cache):
     wrapper, some, real = tree / "cc", tree / "some", tree / "real"
-    wrapper.write_text(f'#!/bin/sh\ncase "$*" in *empty.c*) exec {CC} "$@";; *) exec "{some}" "$@";; esac\n')
-    some.write_text(f'#!/bin/sh\nexec {real} "$@"\n')
+    script(wrapper, f'case "$*" in *empty.c*) exec {CC} "$@";; *) exec "{some}" "$@";; esac')
+    script(some, f'exec {real} "$@"')
     made = []
     for flag in ("-g0", "-g3", "-g0"):
-        real.write_text(f'#!/bin/sh\nexec {CC} "$@" {flag}\n')
-        for script in (wrapper, some, real):
-            script.chmod(0o755)
+        script(real, f'exec {CC} "$@" {flag}')
         made.append(compiled(tree, cc=wrapper))
     assert made[0] != made[1]
     assert made[0] == made[2]
@@ -489,10 +472,8 @@ def test_a_compiler_that_is_missing_is_named(tree, cache):
 @pytest.mark.parametrize("prints", ["", "int a;"])
 @pytest.mark.parametrize("makes", ["", "int a;"])
 def test_a_compiler_that_reports_success_and_makes_no_object_is_an_error(tree, cache, prints, makes):
-    fake = tree / "fakecc"
     wanted = f'for last; do :; done; printf "{makes}" > "$last"' if makes else ":"
-    fake.write_text(f'#!/bin/sh\nprintf "{prints}"\n{wanted}\n')
-    fake.chmod(0o755)
+    fake = script(tree / "fakecc", f'printf "{prints}"\n{wanted}')
     unit = Unit(tree / "src" / "a.c", (tree / "include",))
     with pytest.raises(ToolError, match="fakecc reported success, but made no object") as caught:
         compile_all(Compiler(str(fake), "fake 1", ()), [unit], tree / "out")
@@ -502,8 +483,6 @@ def test_a_compiler_that_reports_success_and_makes_no_object_is_an_error(tree, c
 
 
 def test_a_compiler_that_a_signal_ends_is_told_with_the_signal(tree, cache):
-    fake = tree / "fakecc"
-    fake.write_text("#!/bin/sh\nkill -XFSZ $$\n")
-    fake.chmod(0o755)
+    fake = script(tree / "fakecc", "kill -XFSZ $$")
     with pytest.raises(ToolError, match="File size limit exceeded"):
         compile_all(Compiler(str(fake), "fake 1", ()), [Unit(tree / "src" / "a.c")], tree / "out")

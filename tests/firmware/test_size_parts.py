@@ -3,6 +3,7 @@
 import functools
 import io
 import json
+import random
 import re
 import subprocess
 import tempfile
@@ -13,12 +14,12 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from needs import needs_tool
 
+from buildtool.api import handle
 from buildtool.base.errors import ToolError
-from buildtool.firmware.attribution import Piece, origin, pieces
 from buildtool.firmware.firmware import link, map_of
 from buildtool.firmware.linkmap import Share
 from buildtool.firmware.objects import Compiler, Unit, compile_all, run
-from buildtool.firmware.parts import parts
+from buildtool.firmware.parts import Piece, origin, parts, pieces
 from buildtool.firmware.sizes import size_report
 from buildtool.firmware.symbols import Symbol
 from buildtool.fronts.cli import main as cli
@@ -273,6 +274,33 @@ def test_cut_and_damaged_images_are_refused_or_added_up():
             continue
         assert added(found) == {memory: used for memory, used in report.items() if used}
     assert 0 < refused < len(damaged)
+
+
+def sizes_of(data):
+    handle({"kind": "sizes", "board": "host", "elf": {"name": "net.elf", "data": data}})
+
+
+def test_an_image_that_is_cut_short_is_refused():
+    program, _ = linked("host", "gcc")
+    sizes_of(program)
+    for length in (0, 3, 16, 40, 64, 1000, len(program) // 2, len(program) - 200):
+        with pytest.raises(ToolError, match="not an ELF image") as caught:
+            sizes_of(program[:length])
+        assert caught.value.path == "net.elf"
+
+
+def test_a_damaged_image_is_measured_or_refused():
+    program, _ = linked("host", "gcc")
+    draw, refused = random.Random(1), 0
+    for _ in range(60):
+        damaged = bytearray(program)
+        for _ in range(4):
+            damaged[draw.choice([draw.randrange(64), -1 - draw.randrange(2000)])] = draw.randrange(256)
+        try:
+            sizes_of(bytes(damaged))
+        except ToolError:
+            refused += 1
+    assert refused
 
 
 # ---- pieces of a section -------------------------------------------------------------------------------

@@ -7,6 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from loaded import own_board
+from needs import needs_tool
 
 from buildtool.api import handle
 from buildtool.api.requests import parse
@@ -14,26 +16,27 @@ from buildtool.base.errors import PlanError
 from buildtool.base.session import Session
 from buildtool.client import place
 from buildtool.emit.sources import emit
-from buildtool.firmware.linked import link_anyway
+from buildtool.firmware.counting import link_anyway
 from buildtool.firmware.planned import planned, prepare
 from buildtool.firmware.run.execute import built, execute
 from buildtool.firmware.run.inputs import seeded
 from buildtool.firmware.sizes import open_elf
-from buildtool.firmware.stack import riscv, thumb
-from buildtool.firmware.stack.body import Code
+from buildtool.firmware.stack import riscv, thumb, xtensa
+from buildtool.firmware.stack.body import Body, Code
 from buildtool.firmware.stack.need import Stacks
 from buildtool.fronts.texts import builds as report
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.choose import nearest
 from buildtool.plan.models import load_network
 from buildtool.target.kernels import all_kernel_sources, kernel_includes
-from buildtool.target.registry import load_target, plugin, toolchain
+from buildtool.target.registry import load_target, toolchain
 
-# Instructions as disassemblers print them (halves of Thumb, in the order of memory), and bytes of stack.
 RUN = [
-    *(("ds_cnn", board) for board in ("cortex-m4", "cortex-m55", "hifive1", "qemu-virt-rv32v256")),
+    *(("ds_cnn", board) for board in ("cortex-m4", "cortex-m55", "hifive1", "qemu-virt-rv32v256", "esp8266")),
     *(("resnet8", board) for board in ("cortex-m4", "cortex-m55", "mps2-an505", "qemu-virt-rv32v")),
 ]
+# Instructions as disassemblers print them, their halves in the order of memory (Xtensa: bytes), and bytes of
+# stack; None: it cannot be told.
 THUMB = {
     "push {r4, r5, r6, r7, lr}": ([0xB5F0], 20),
     "push.w {r4-r11, lr}": ([0xE92D, 0x4FF0], 36),
@@ -44,6 +47,7 @@ THUMB = {
     "vpush {d8, d9}": ([0xED2D, 0x8B04], 16),
     "movw r12, #4660; sub.w sp, sp, r12": ([0xF241, 0x2C34, 0xEBAD, 0x0D0C], 4660),
     "add sp, #8; pop {r7, pc}": ([0xB002, 0xBD80], 0),
+    "sub.w sp, sp, r12": ([0xEBAD, 0x0D0C], None),
 }
 RISCV = {
     "addi sp, sp, -16": ([0x1141], 16),
@@ -52,6 +56,23 @@ RISCV = {
     "lui a0, 1; sub sp, sp, a0": ([0x6505, 0x0133, 0x40A1], 4096),
     "csrr a0, vlenb; slli a0, a0, 1; sub sp, sp, a0": ([0x2573, 0xC220, 0x0506, 0x0133, 0x40A1], 32),
     "addi sp, sp, 16; ret": ([0x0141, 0x8082], 0),
+    "sub sp, sp, a0": ([0x0133, 0x40A1], None),
+}
+XTENSA = {
+    "addi sp, sp, -16": ("12c1f0", 16),
+    "addi sp, sp, -16; addi sp, sp, 16; ret.n": ("12c1f0 12c110 0df0", 16),
+    "addmi sp, sp, -512": ("12d1fe", 512),
+    "movi a9, 160; sub sp, sp, a9; add.n sp, sp, a9": ("92a0a0 9011c0 9a11", 160),
+    "movi.n a9, -32; add.n sp, sp, a9": ("6c09 9a11", 32),
+    "l32r a9, 0xffc; sub sp, sp, a9": ("91ffff 9011c0", 4660),
+    "mov.n a15, sp; mov.n sp, a15": ("fd01 1d0f", 0),
+    "moveqz a1, a1, a2 (a marker)": ("201183", 0),
+    "j over what fills up; ret.n": ("c60000 12a000 00 0df0", 0),
+    "sub sp, sp, a9": ("9011c0", None),
+    "mov.n sp, a9": ("1d09", None),
+    "movi a1, 0": ("12a000", None),
+    "l32i.n a1, a2, 0": ("1802", None),
+    "entry a1, 32": ("364100", None),
 }
 
 
@@ -59,18 +80,23 @@ def _code(halves: list[int]) -> Code:
     return Code(0x1000, b"".join(half.to_bytes(2, "little") for half in halves))
 
 
-@pytest.mark.parametrize("text", THUMB)
-def test_a_thumb_instruction_takes_what_it_does(text: str) -> None:
-    halves, taken = THUMB[text]
-    body = thumb.read_body(_code(halves))
-    assert (body.frame, body.unknown, body.is_indirect) == (taken, False, False)
+def _xtensa(text: str) -> Body:
+    return xtensa.read_body(Code(0x1000, bytes.fromhex(text)), {0xFFC: 4660}.get)
 
 
-@pytest.mark.parametrize("text", RISCV)
-def test_a_riscv_instruction_takes_what_it_does(text: str) -> None:
-    halves, taken = RISCV[text]
-    body = riscv.read_body(_code(halves), vector_bytes=16)
-    assert (body.frame, body.unknown, body.is_indirect) == (taken, False, False)
+@pytest.mark.parametrize(
+    ("body", "taken"),
+    [
+        *((thumb.read_body(_code(halves)), taken) for halves, taken in THUMB.values()),
+        *((riscv.read_body(_code(halves), vector_bytes=16), taken) for halves, taken in RISCV.values()),
+        *((_xtensa(code), taken) for code, taken in XTENSA.values()),
+    ],
+    ids=[*THUMB, *RISCV, *XTENSA],
+)
+def test_an_instruction_takes_what_it_does(body: Body, taken: int | None) -> None:
+    assert not body.is_indirect
+    assert body.unknown == (taken is None)
+    assert body.unknown or body.frame == taken
 
 
 def test_calls_jumps_and_calls_by_address_are_told_apart() -> None:
@@ -79,11 +105,11 @@ def test_calls_jumps_and_calls_by_address_are_told_apart() -> None:
     risc = riscv.read_body(_code([0x00EF, 0x1000, 0xA001 | 0x1 << 2, 0x9702]), 0)  # jal, c.j, c.jalr a4
     assert risc.calls == {0x1100}
     assert risc.is_indirect
-
-
-def test_a_stack_that_is_moved_by_an_unknown_amount_is_not_guessed() -> None:
-    assert thumb.read_body(_code([0xEBAD, 0x0D0C])).unknown
-    assert riscv.read_body(_code([0x0133, 0x40A1]), 0).unknown
+    found = _xtensa("c50f00 467e00")  # call0 0x1100; j 0x1200
+    assert (found.calls, found.tails, found.is_indirect) == ({0x1100}, {0x1200}, False)
+    found = _xtensa("41ffff c00400")  # l32r a4; callx0 a4
+    assert (found.taken, found.is_indirect, found.unknown) == ({4660}, True, False)
+    assert _xtensa("a00400").is_indirect  # jx a4
 
 
 @pytest.mark.parametrize(
@@ -101,8 +127,8 @@ def _image(board: str, model: str, folder: Path) -> bytes:
     network = load_network(model, session)
     graph, plan = nearest(prepare(network, target, PlanOptions(), session))
     sources = emit(graph, plan, target, network.model.name, session)
-    family, tools = plugin(target.board), toolchain(target, "")
-    return link_anyway(sources, plan, target, family, tools, folder).elf
+    tools = toolchain(target, "")
+    return link_anyway(sources, plan, target, tools, folder).elf
 
 
 def _stated(header: str) -> int:
@@ -122,11 +148,10 @@ def test_the_header_gives_no_less_than_the_linked_code_takes_and_the_build_says_
 
 
 def test_firmware_that_may_take_more_stack_than_there_is_is_neither_built_nor_run(tmp_path: Path) -> None:
-    board = tmp_path / "tight.toml"
-    board.write_text('extends = "cortex-m4"\nstack_bytes = 256\n')
+    board = own_board(tmp_path, "stack_bytes = 256")
     for kind in ("build", "profile"):
         with pytest.raises(PlanError, match=r"bytes of stack .*gives it 256") as refused:
-            handle({"kind": kind, "model": "autoencoder", "board": str(board)})
+            handle({"kind": kind, "model": "autoencoder", "board": board})
         assert any("stack_bytes" in hint.text for hint in refused.value.hints)
 
 
@@ -151,6 +176,8 @@ def test_a_board_whose_code_is_not_known_states_no_stack() -> None:
 @pytest.mark.parametrize(("model", "board"), RUN)
 def test_what_ran_stays_within_the_stack_that_was_counted(model: str, board: str) -> None:
     """The painted stack is the harness's `invoke` or `init` and what they call."""
+    if board == "esp8266":
+        needs_tool("xtensa-lx106-elf-gcc")
     request = parse({"kind": "build", "model": model, "board": board})
     made = planned(request.model, request.target, request.options, Session())
     sources = emit(made.graph, made.plan, made.target, made.model.name, made.session)

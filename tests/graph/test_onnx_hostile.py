@@ -274,14 +274,19 @@ def test_the_network_that_is_damaged_is_a_good_one():
     assert len(read(_small()).ops) > 8
 
 
-@_settings
-@given(seed=st.integers(0, 1 << 30))
-def test_fields_changed_anywhere(seed):
+@pytest.mark.parametrize(("examples", "most"), [(150, 4), pytest.param(450, 7, marks=pytest.mark.slow)])
+def test_fields_changed_anywhere(examples, most):
     """Names swapped, attributes and shapes replaced, operators lost, doubled or moved."""
-    model, rng = _small(), random.Random(seed)
-    for _ in range(rng.randrange(1, 5)):
-        _mutate(model.graph, rng)
-    survives(model.SerializeToString())
+
+    @settings(_settings, max_examples=examples)
+    @given(seed=st.integers(0, 1 << 30))
+    def check(seed):
+        model, rng = _small(), random.Random(seed)
+        for _ in range(rng.randint(1, most)):
+            _mutate(model.graph, rng)
+        survives(model.SerializeToString())
+
+    check()
 
 
 _NUMBERS = [-(1 << 63), -(1 << 31), -7, -1, 0, 1, 2, 3, 1 << 20, (1 << 31) - 1, (1 << 63) - 1]
@@ -332,16 +337,6 @@ def _mutate_attribute(node, rng):
         attribute.i = rng.choice(_NUMBERS)
     else:
         attribute.type = rng.randrange(12)
-
-
-@pytest.mark.slow
-@settings(_settings, max_examples=450)
-@given(seed=st.integers(0, 1 << 30))
-def test_many_fields_changed(seed):
-    model, rng = _small(), random.Random(seed)
-    for _ in range(rng.randrange(1, 8)):
-        _mutate(model.graph, rng)
-    survives(model.SerializeToString())
 
 
 def test_operators_without_end():

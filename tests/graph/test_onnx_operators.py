@@ -102,9 +102,10 @@ def reference_pads_right(graph):
     return all(a.stride != (1, 1) or len(set(dataclasses.astuple(a.pad))) == 1 for a in pools)
 
 
+@pytest.mark.parametrize("examples", [12, pytest.param(40, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_operator_is_read_as_it_was(kind):
-    @fixed(12)
+def test_an_operator_is_read_as_it_was(kind, examples):
+    @fixed(examples)
     @given(graph=one_operator_graphs(kind).filter(is_int8), style=styles, seed=seeds)
     def check(graph, style, seed):
         check_same_bytes(as_read(graph), style, seed)
@@ -155,24 +156,10 @@ def test_exponential_and_logarithm_are_within_a_step_where_they_have_a_value(kin
     assert steps.size and steps.max() <= 1
 
 
-@fixed(25)
-@given(graph=small_networks().filter(is_int8), style=styles, seed=seeds)
-def test_a_network_is_read_as_it_was(graph, style, seed):
-    check_same_bytes(as_read(graph), style, seed)
-
-
-@pytest.mark.slow
-@fixed(60)
-@given(graph=small_networks(max_blocks=8).filter(is_int8), style=styles, seed=seeds)
-def test_many_networks_are_read_as_they_were(graph, style, seed):
-    check_same_bytes(as_read(graph), style, seed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_operator_in_many_shapes_is_read_as_it_was(kind):
-    @fixed(40)
-    @given(graph=one_operator_graphs(kind).filter(is_int8), style=styles, seed=seeds)
+@pytest.mark.parametrize(("examples", "blocks"), [(25, 6), pytest.param(60, 8, marks=pytest.mark.slow)])
+def test_a_network_is_read_as_it_was(examples, blocks):
+    @fixed(examples)
+    @given(graph=small_networks(max_blocks=blocks).filter(is_int8), style=styles, seed=seeds)
     def check(graph, style, seed):
         check_same_bytes(as_read(graph), style, seed)
 

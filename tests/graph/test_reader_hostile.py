@@ -110,13 +110,10 @@ def test_mutated_files_end_in_a_graph_or_an_error() -> None:
 
 
 @pytest.mark.slow
-def test_hundreds_of_mutated_files() -> None:
-    fuzz(mixed(), 250, rng_seed=10)
-
-
-@pytest.mark.slow
-def test_many_mutations_of_a_trained_network() -> None:
-    fuzz(needs_shared("models/mlperf_kws.tflite").read_bytes(), 120, rng_seed=3)
+@pytest.mark.parametrize(("name", "rounds"), [("", 250), ("mlperf_kws", 120)])
+def test_hundreds_of_mutated_files(name: str, rounds: int) -> None:
+    data = needs_shared(f"models/{name}.tflite").read_bytes() if name else mixed()
+    fuzz(data, rounds, rng_seed=10)
 
 
 @pytest.mark.slow

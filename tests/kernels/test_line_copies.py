@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from boardcalls import recording
+from ckernels import six
 from kernelboard import Call, Memory
 
 BOARDS = {"cortex-m4": ("cortex_m_dsp", "nn_copy_s8_dsp"), "cortex-m55": ("cortex_m_mve", "nn_copy_s8_mve")}
@@ -23,10 +24,6 @@ BOXES = [
 BYTES = 1024
 
 
-def six(*values):
-    return [*values, *([0] * (6 - len(values)))]
-
-
 def left(before, box):
     """The bytes after the copy: lines ascending, each as if it were read whole before it is written."""
     lines, count, in_stride, out_stride, source, sink = box
@@ -44,7 +41,7 @@ def test_lines_from_anywhere_to_anywhere(board):
     calls, places = [], []
     for lines, count, in_stride, out_stride, source, sink in BOXES:
         memory = Memory(len(calls))
-        sizes = six(lines, count), six(in_stride, 1), six(out_stride, 1)
+        sizes = six([lines, count]), six([in_stride, 1]), six([out_stride, 1])
         geometry = memory.words(2, *(number for values in sizes for number in values))
         places.append(memory.put(before))
         ends = [type(places[-1])(places[-1].offset + first) for first in (source, sink)]

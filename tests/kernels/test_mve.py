@@ -10,7 +10,7 @@ import numpy as np
 import placement
 import pytest
 from boardcalls import recording
-from ckernels import packed
+from ckernels import packed, six
 from kernelboard import Call, Memory
 from placement import run_whole
 from ties import expected as fixed_point
@@ -19,7 +19,7 @@ from ties import layer
 from buildtool.emit.blocks import channel_factors
 from buildtool.firmware.sizes import open_elf
 from buildtool.firmware.stack.need import Stacks
-from buildtool.graph.types import Activation, DepthwiseAttrs, ElementwiseAttrs, OpKind, Pad, SoftmaxAttrs
+from buildtool.graph.types import Activation, DepthwiseAttrs, OpKind, Pad, SoftmaxAttrs
 from buildtool.target.catalogue import select
 
 BOARD, FAMILY = "cortex-m55", "cortex_m_mve"
@@ -112,19 +112,14 @@ def mode_of(recorder, case):
     return struct.unpack_from("<5i", packed(case.graph, case.op, kernel))[4]
 
 
-def every_pair(kind, seed):
+def drawn_pair(kind, seed):
     """ADD, SUB or MUL of all pairs of int8 values."""
     rng = np.random.default_rng(seed)
-    shape = (1, 256, 256, 1)
     scales = [kernelcases.random_scale(rng), kernelcases.random_scale(rng)]
     zero_points = rng.integers(-128, 128, 3)
     spread = scales[0] * scales[1] * 74 * 74 if kind is OpKind.MUL else max(scales) * 74
-    names = zip("ab", scales, zero_points, strict=False)
-    operands = [kernelcases.activation_tensor(n, shape, s, int(z)) for n, s, z in names]
-    out = kernelcases.activation_tensor("y", shape, spread / 2.0 ** rng.uniform(3, 8), int(zero_points[2]))
-    values = np.meshgrid(np.arange(-128, 128, dtype=np.int8), np.arange(-128, 128, dtype=np.int8))
-    inputs = [np.ascontiguousarray(v).reshape(shape) for v in values]
-    return kernelcases.case(kind, ElementwiseAttrs(Activation.NONE), operands, [], out, inputs)
+    scales.append(spread / 2.0 ** rng.uniform(3, 8))
+    return kernelcases.every_pair(kind, scales, zero_points, shape=(1, 256, 256, 1))
 
 
 @compilers
@@ -132,7 +127,7 @@ def test_every_pair_of_values_added_subtracted_and_multiplied(toolchain):
     with recording(BOARD, FAMILY) as recorder:
         for kind in (OpKind.ADD, OpKind.SUB, OpKind.MUL):
             for seed in range(4):
-                run_whole(every_pair(kind, seed))
+                run_whole(drawn_pair(kind, seed))
     recorder.check(toolchain)
 
 
@@ -140,7 +135,7 @@ def test_every_pair_of_values_added_subtracted_and_multiplied(toolchain):
 def test_dense_operands_into_a_part_of_wider_pixels(toolchain):
     with recording(BOARD, FAMILY) as recorder:
         for kind in (OpKind.ADD, OpKind.MUL):
-            case = every_pair(kind, 0)
+            case = drawn_pair(kind, 0)
             operands, (height, width, channels) = placement.images(case)
             noise = np.random.default_rng(1).integers(-128, 128, (height, width, channels + 3), np.int8)
             out, _ = placement.part_view(noise, placement.Margin(1, 2), 0, height, width)
@@ -160,24 +155,15 @@ SUMS = [
 ]
 
 
-def all_pairs(kind, scales, zeros, how):
-    """A sum of every pair of elements, the second one of each pixel in one channel if it is repeated."""
-    first, second = (x.reshape(1, 256, 1, 256).astype(np.int8) for x in np.indices((256, 256))[::-1] - 128)
-    second = second[..., :1] if how == REPEATED_SUM else second
-    tensors = [
-        kernelcases.activation_tensor(name, values.shape, scale, zero)
-        for name, values, scale, zero in zip("aby", (first, second, first), scales, zeros, strict=True)
-    ]
-    attrs = ElementwiseAttrs(Activation.RELU if how == CLAMPED_SUM else Activation.NONE)
-    return kernelcases.case(kind, attrs, tensors[:2], [], tensors[2], [first, second])
-
-
 @compilers
 def test_sums_of_all_pairs(toolchain):
     with recording(BOARD, FAMILY) as recorder:
         for (scales, zeros, by_line), kind in itertools.product(SUMS, (OpKind.ADD, OpKind.SUB)):
             for how in (PLAIN_SUM, CLAMPED_SUM, REPEATED_SUM):
-                case = all_pairs(kind, scales, zeros, how)
+                activation = Activation.RELU if how == CLAMPED_SUM else Activation.NONE
+                case = kernelcases.every_pair(
+                    *(kind, scales, zeros, activation, (1, 256, 1, 256)), repeated=how == REPEATED_SUM
+                )
                 block = packed(case.graph, case.op, select(recorder.target, case.graph, case.op))
                 (linear,) = struct.unpack_from("<i", bytes(block), 48)
                 assert linear == (how in by_line), (scales, kind, how)
@@ -214,10 +200,6 @@ def test_means_of_many_extremes(toolchain):
         x, out = memory.put(np.full((600, 9), value, np.int8), align=1), memory.room(9, align=1)
         (done,) = firmware.run([Call("nn_mean_s8_mve", (geometry, constants, x, out), memory)])
         assert set(done.array(out, (9,)).tolist()) == {round(value * 600 / 1024)}
-
-
-def six(values):
-    return [*values, *([0] * (6 - len(values)))]
 
 
 @compilers

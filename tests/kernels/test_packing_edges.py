@@ -8,7 +8,7 @@ import pytest
 from hostfamily import on_host
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from kernelcases import activation_tensor, case
+from kernelcases import activation_tensor, case, every_pair
 from litert import run_graph
 from loaded import load_target
 from paths import KERNELS, TESTS
@@ -16,13 +16,12 @@ from placement import run_whole
 
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.emit.packing import loaded, pack, packings
-from buildtool.graph.types import Activation, DType, ElementwiseAttrs, MeanAttrs, OpKind, SoftmaxAttrs
+from buildtool.graph.types import Activation, DType, MeanAttrs, OpKind, SoftmaxAttrs
 from buildtool.target.catalogue import select
 
 BOARDS = ("xcore", "cortex-m4", "cortex-m55", "qemu-virt-rv32", "qemu-virt-rv32v", "host")
 LARGE = str(TESTS / "support/boards/esp8266-large.toml")
 KINDS = {**kernelcases.windowed, "mean": kernelcases.means()}
-BYTES = np.arange(-128, 128, dtype=np.int8)
 
 
 def scaled(made, seed):
@@ -70,14 +69,6 @@ def test_no_packing_fails_for_any_quantisation(kind):
     assert packed > 100
 
 
-def sum_of(kind, scales, zero_points, activation):
-    """All pairs of bytes, in a row of 16,384 pixels of 4 channels."""
-    first, second = (np.ascontiguousarray(x).reshape(1, 1, -1, 4) for x in np.meshgrid(BYTES, BYTES))
-    names = zip(("x", "y", "z"), scales, zero_points, strict=True)
-    x, y, z = (activation_tensor(name, first.shape, scale, point) for name, scale, point in names)
-    return case(kind, ElementwiseAttrs(activation), [x, y], [], z, [first, second])
-
-
 def edge_scales(seed):
     """Scales whose ratio is a hair below a power of two: a factor's part is 2^15, or one or two less."""
     rng = np.random.default_rng(seed)
@@ -88,7 +79,7 @@ def edge_scales(seed):
 
 def test_a_factor_of_a_sum_that_rounds_to_2_to_the_15th_is_packed():
     """It did not fit its 16 bits: a recurrent noise suppressor was refused for it."""
-    made = sum_of(OpKind.ADD, (0.25407007, 0.4999978840351105, 1.0), (127, 0, 127), Activation.NONE)
+    made = every_pair(OpKind.ADD, (0.25407007, 0.4999978840351105, 1.0), (127, 0, 127))
     block = pack(made.graph, made.op, select(load_target("xcore"), made.graph, made.op))
     assert np.frombuffer(block, "<i4")[12] == 1  # by the vector unit
 
@@ -100,7 +91,7 @@ def test_sums_at_the_edges_of_their_factors_are_exact():
         kind = (OpKind.ADD, OpKind.SUB)[seed // 2 % 2]
         activation = (Activation.NONE, Activation.RELU, Activation.RELU6)[seed % 3]
         points = tuple(np.random.default_rng(seed).integers(-128, 128, 3).tolist())
-        made = sum_of(kind, edge_scales(seed), points, activation)
+        made = every_pair(kind, edge_scales(seed), points, activation, (1, 1, 16384, 4))
         block = pack(made.graph, made.op, select(load_target("xcore"), made.graph, made.op))
         parts = np.frombuffer(block, "<i2", 8, 60)
         linear += np.abs(parts.astype(int)).max() > 32_700

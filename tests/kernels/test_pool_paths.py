@@ -20,9 +20,8 @@ def sums(count):
     return np.unique(np.clip([*near, *ends], *ends))
 
 
-def pooled(count, rows=1):
+def pooled(wanted, count, rows=1):
     """A pool of `count` pixels in so many rows; each channel has a sum of its own."""
-    wanted = sums(count)
     low, more = np.divmod(wanted, count)
     values = np.where(np.arange(count)[:, None] < more, low + 1, low).astype(np.int8)
     shape = (1, rows, count // rows, len(wanted))
@@ -35,7 +34,7 @@ def pooled(count, rows=1):
 def check(board, toolchain, counts):
     with recording(board, BOARDS[board]) as recorder:
         for count, rows in [*((count, 1) for count in counts), (4, 2)]:
-            found = run_whole(pooled(count, rows)).reshape(-1).astype(int)
+            found = run_whole(pooled(sums(count), count, rows)).reshape(-1).astype(int)
             total = sums(count)
             halves = np.abs(total) + count // 2
             np.testing.assert_array_equal(found, np.sign(total) * (halves // count))

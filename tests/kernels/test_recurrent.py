@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from loaded import load_target
 from paths import KERNELS
 from recurrentnets import drawn_lstm, drawn_svdf, inputs_for_steps
+from wholecalls import RECURRENT
 
 from buildtool.emit.packing import pack
 from buildtool.graph.reference import execute, initially, next_held
-from buildtool.graph.types import Graph, OpKind
+from buildtool.graph.types import Graph
 from buildtool.target.catalogue import features, scratch_bytes, select
 
-SVDF = ("batch", "cin", "cout", "rank", "memory")
-LSTM = ("batch", "ow", "cin", "cells", "cout", "major", "gates", "peepholes", "normed", "projected")
 GUARD = 64  # bytes behind everything that a kernel writes
 BOARDS = {"host": ("reference", ""), "cortex-m4": ("cortex_m_dsp", "_dsp")}
 
@@ -49,7 +48,7 @@ def _steps_equal(board: str, graph: Graph, seed: int) -> bool:
     kernel = getattr(_library(family, ending), variant.symbol)
     kernel.restype = None
     known = features(graph, op) | {"major": int(getattr(op.attrs, "time_major", False))}
-    shape = numbers(*(known[name] for name in (SVDF if op.kind is OpKind.SVDF else LSTM)))
+    shape = numbers(*(known[name] for name in RECURRENT[op.kind]))
     block, scratch = constants(pack(graph, op, variant)), _room(scratch_bytes(variant, graph, op))
     held = initially(graph)
     states = [_room(value.nbytes) for value in held]

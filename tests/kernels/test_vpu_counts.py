@@ -6,9 +6,9 @@ import pytest
 from hostfamily import on_host
 from vpucounts import BOARD, FAMILY, counts
 
+from buildtool.base.expression import evaluate
 from buildtool.graph.types import Activation, ConvAttrs, DepthwiseAttrs, FullyConnectedAttrs, OpKind, Pad
 from buildtool.target.catalogue import features
-from buildtool.target.expression import evaluate
 
 pytestmark = pytest.mark.slow  # of all: they compile the kernels once more
 LANES, CHUNK = 16, 32  # accumulators; inputs of an issue

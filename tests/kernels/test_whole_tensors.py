@@ -1,10 +1,10 @@
-"""The kernels that work on whole tensors: MEAN, MIRROR_PAD, strided copies and fills."""
+"""What is called with addresses and numbers: means, mirrored padding, copies, fills, concatenations."""
 
 import ctypes
 from ctypes import byref, c_int32, c_void_p
 
 import numpy as np
-from ckernels import call, catalogue, constants, numbers
+from ckernels import View, call, catalogue, constants, mean_fields, numbers, six
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelcases import means, mirror_pads
@@ -12,15 +12,10 @@ from litert import run_graph
 from placement import Room
 
 from buildtool.emit.packing import pack
-from buildtool.graph.strided import reduction
 from buildtool.graph.types import PadMode
 
 EXAMPLES = settings(max_examples=60, derandomize=True, deadline=None)
 RANK = 6
-
-
-def six(values):
-    return [*values, *([0] * (RANK - len(values)))]
 
 
 def expected(case):
@@ -34,15 +29,7 @@ def room_for(shape):
 @EXAMPLES
 @given(case=means())
 def test_a_mean_over_any_axes(case):
-    walk = reduction(case.graph, case.op)
-    geometry = numbers(
-        len(walk.outer),
-        len(walk.inner),
-        *six([n for n, _ in walk.outer]),
-        *six([s for _, s in walk.outer]),
-        *six([n for n, _ in walk.inner]),
-        *six([s for _, s in walk.inner]),
-    )
+    geometry = numbers(*mean_fields(case.graph, case.op))
     block = constants(pack(case.graph, case.op, catalogue()["MEAN"]))
     x = np.ascontiguousarray(case.inputs[0])
     room = room_for(case.out_shape)
@@ -125,3 +112,31 @@ def test_a_fill_writes_every_byte_and_no_other(value, size):
     call("nn_fill_s8", ctypes.cast(block, c_void_p), c_void_p(room.middle.ctypes.data), c_int32(size))
     room.check_guards()
     assert np.all(room.middle == value)
+
+
+def ring(array, shape):
+    """A view of `array`, which holds a part of a tensor of `shape`."""
+    rows, columns, channels = array.shape
+    return View(array.ctypes.data, columns * channels, channels, rows, columns, 0, *shape)
+
+
+@settings(max_examples=80, derandomize=True, deadline=None)
+@given(data=st.data())
+def test_a_part_goes_to_its_channels(data):
+    def draw(low, high):
+        return data.draw(st.integers(low, high))
+
+    height, width, channels, all_channels = draw(1, 6), draw(1, 6), draw(1, 5), draw(5, 9)
+    y0, x0, channel = draw(0, height - 1), draw(0, width - 1), draw(0, all_channels - channels)
+    y1, x1 = draw(y0 + 1, height), draw(x0 + 1, width)
+    random = np.random.default_rng(draw(0, 99))
+    held = [(draw(y1 - y0, height), draw(x1 - x0, width), n) for n in (channels, all_channels)]
+    source, result = (random.integers(-128, 128, shape, dtype=np.int8) for shape in held)
+    wanted = result.copy()
+    for y in range(y0, y1):
+        for x in range(x0, x1):
+            pixel = source[y % held[0][0], x % held[0][1]]
+            wanted[y % held[1][0], x % held[1][1], channel : channel + channels] = pixel
+    views = ring(source, (height, width, channels)), ring(result, (height, width, all_channels))
+    call("nn_concat_s8", *map(byref, views), byref(numbers(y0, y1, x0, x1)), c_int32(channel))
+    np.testing.assert_array_equal(result, wanted)

@@ -1,21 +1,27 @@
 """Sums, poolings, means and tables on xcore's vector unit, by five threads: equal to their plain twins."""
 
+from collections import Counter
 from ctypes import byref, c_void_p
 
 import ckernels
 import kernelcases
 import numpy as np
 import pytest
+from boardcalls import collect
+from groupcases import grouped
+from guarded import before_nothing
 from hostfamily import Family, library, on_host
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from loaded import load_target
 from placement import WAYS, Room, run_placed, run_whole
-from test_pool_paths import clamped, sums
+from test_pool_paths import clamped, pooled, sums
+from vectorcases import windowed as large
+from widecases import conv, elementwise, pool
 
 from buildtool.emit.packing import pack
 from buildtool.graph.reference import execute
-from buildtool.graph.strided import reduction
-from buildtool.graph.types import Activation, ElementwiseAttrs, MeanAttrs, OpKind, Pad, PoolAttrs
+from buildtool.graph.types import Activation, ElementwiseAttrs, MeanAttrs, OpKind
 from buildtool.target.catalogue import select
 
 pytestmark = pytest.mark.slow  # they compile the family for several threads
@@ -67,12 +73,7 @@ def on_unit(case):
     ],
 )
 def test_sums_of_all_pairs_of_bytes_come_from_the_unit(kind, scales, points, activation):
-    a, b = np.meshgrid(np.arange(-128, 128, dtype=np.int8), np.arange(-128, 128, dtype=np.int8))
-    shape = (1, 16, 128, 32)
-    names = zip(("x", "y", "z"), scales, points, strict=True)
-    x, y, z = (kernelcases.activation_tensor(name, shape, scale, point) for name, scale, point in names)
-    values = [a.reshape(shape), b.reshape(shape)]
-    case = kernelcases.case(kind, ElementwiseAttrs(activation), [x, y], [], z, values)
+    case = kernelcases.every_pair(kind, scales, points, activation)
     found, constants = on_unit(case)
     assert np.frombuffer(constants[48:52].tobytes(), "<i4") == 1, "the packing has found no form"
     np.testing.assert_array_equal(found, run_whole(case))
@@ -82,14 +83,7 @@ def test_quotients_around_every_half():
     """Those that the unit divides by multiplying, and larger ones."""
     for count in [*range(1, 27), 36, 49, 63, 64, 65, 81, 100, 127, 128, 169, 196, 225, 255, 256, 289]:
         wanted = np.resize(sums(count), len(sums(count)) // 4 * 4)
-        low, more = np.divmod(wanted, count)
-        values = np.where(np.arange(count)[:, None] < more, low + 1, low).astype(np.int8)
-        shape = (1, 1, count, len(wanted))
-        x = kernelcases.activation_tensor("x", shape, 0.5, 3)
-        y = kernelcases.activation_tensor("y", (1, 1, 1, len(wanted)), 0.5, 3)
-        attrs = PoolAttrs((1, count), (1, 1), Pad(), Activation.NONE)
-        case = kernelcases.case(OpKind.AVERAGE_POOL_2D, attrs, [x], [], y, [values.reshape(shape)])
-        found, _ = on_unit(case)
+        found, _ = on_unit(pooled(wanted, count))
         halves = np.sign(wanted) * ((np.abs(wanted) + count // 2) // count)
         np.testing.assert_array_equal(found.ravel(), halves, err_msg=str(count))
 
@@ -100,14 +94,6 @@ def test_clamps():
             for channels in (32, 36, 68):
                 found, _ = on_unit(clamped(kind, kernel, channels))
                 assert (found.min(), found.max()) == (5 - 16, 5 + 16)
-
-
-def six(values):
-    return [*values, *([0] * (6 - len(values)))]
-
-
-def _columns(pairs):
-    return [[size for size, _ in pairs], [stride for _, stride in pairs]]
 
 
 def mean(rng, sizes, axes):
@@ -128,10 +114,8 @@ def test_means_over_any_axes():
         axes = [(1, 2), (1, 2), (1,), (2,), (3,)][rng.integers(5)]
         case = mean(rng, (1, rows, columns, int(rng.choice([16, 20, 32, 100]))), axes)
         variant = family.select(case.graph, case.op)
-        block, walk = ckernels.constants(pack(case.graph, case.op, variant)), reduction(case.graph, case.op)
-        sides = [side for pairs in (walk.outer, walk.inner) for side in _columns(pairs)]
-        sizes = (number for side in sides for number in six(side))
-        geometry = ckernels.numbers(len(walk.outer), len(walk.inner), *sizes)
+        block = ckernels.constants(pack(case.graph, case.op, variant))
+        geometry = ckernels.numbers(*ckernels.mean_fields(case.graph, case.op))
         x = np.ascontiguousarray(case.inputs[0])
         room = Room(rng, int(np.prod(case.out_shape)))
         function = getattr(library(FAMILY, THREADS), variant.symbol)
@@ -143,3 +127,27 @@ def test_means_over_any_axes():
         np.testing.assert_array_equal(room.middle.reshape(case.out_shape), wanted)
         linear += int(np.frombuffer(block[16:20].tobytes(), "<i4")[0])
     assert linear > 30
+
+
+def test_nothing_is_read_behind_an_input():
+    """The unit loads 32 bytes at a time."""
+    used = Counter()
+    loading = [large[kind] for kind in ("convolution", "depthwise", "dense", "elementwise", "pool")]
+
+    def check(case):
+        expected = run_whole(case)
+        guarded = kernelcases.Case(case.graph, tuple(before_nothing(values) for values in case.inputs))
+        with on_host(BOARD, FAMILY) as family:
+            np.testing.assert_array_equal(run_whole(guarded), expected)
+        used.update(family.used)
+
+    for strategy in (*loading, kernelcases.windowed["table"], grouped()):
+        collect(strategy, 12, check)
+    check(conv((5, 6), 8, 12, (3, 3)))
+    check(conv((5, 6), 32, 24, (3, 3), groups=2))
+    check(conv((3, 4), 36, 51, (1, 2), groups=3))
+    check(elementwise(OpKind.ADD, (3, 5), 36, 36))
+    check(pool(OpKind.MAX_POOL_2D, (3, 5), 36))
+    check(pool(OpKind.AVERAGE_POOL_2D, (3, 5), 20))
+    kernels = {v.name for v in load_target(BOARD).kernels if v.sources[0].endswith("_vpu.c")}
+    assert kernels - used.keys() <= {"mean_vpu"}, "which takes addresses"

@@ -36,8 +36,8 @@ from buildtool.plan.search.paths import Search
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Group, Region, Scheme, Step
 from buildtool.target import catalogue
 from buildtool.target.costs import COST_UNITS, Pricer, Rings, geometry, part
-from buildtool.target.geometry import Geometry
 from buildtool.target.types import Contract, Target
+from buildtool.target.variables import Geometry
 
 CONTRACTS = {
     "rows": (Contract.ROW, Contract.PIXEL, Contract.PARTS),

@@ -22,9 +22,10 @@ import numpy as np
 
 from buildtool.base.distinct import distinct
 from buildtool.base.modes import InPlace
+from buildtool.base.remembered import remembered
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.receptive import accumulates, through
-from buildtool.plan.search.blocks import WHOLE
+from buildtool.plan.search.blocks import WHOLE, Block
 from buildtool.plan.search.columns import Columns, Numbers
 from buildtool.plan.search.regions import INFINITE, Reached, Weights
 from buildtool.plan.search.sections import NEVER, BlockProgress, section_progress
@@ -123,21 +124,22 @@ class RegionSearch:
         rings_by_step: dict[int, int] = {}
         forms = self.t.block_forms[label.boundary - 1]
         for number, block_form in enumerate(forms, self.t.starts[label.boundary - 1]):
-            if block_form.first < lowest:
+            block = block_form.block
+            if block.first < lowest:
                 continue
-            if block_form.step not in rings_by_step:
-                rings_by_step[block_form.step] = label.rings + self._ring(label, block_form.step)
-            rings = rings_by_step[block_form.step] + block_form.sums
-            window = max(label.window, block_form.window)
+            if block.step not in rings_by_step:
+                rings_by_step[block.step] = label.rings + self._ring(label, block.step)
+            rings = rings_by_step[block.step] + block.sums
+            window = max(label.window, block_form.form.window)
             extra = block_form.extra
             if label.wanted < height:
-                extra = self.t.extra(block_form.block, block_form.form, label.wanted)
+                extra = self.t.extra(block, block_form.form, label.wanted)
             weight = label.weight + extra
             if rings + window + self.held > most or weight > limit:
                 continue
             links = Links(number, label.links)
             grown = label._replace(
-                boundary=block_form.first, weight=weight, rings=rings, window=window, links=links
+                boundary=block.first, weight=weight, rings=rings, window=window, links=links
             )
             self._complete(block_form, label, grown)
             self._continue(block_form, label, grown)
@@ -155,19 +157,20 @@ class RegionSearch:
 
     def _complete(self, block_form: BlockForm, after: Label, grown: Label) -> None:
         """The region that begins with this block, if it is the best so far."""
-        total = self.lower_bounds.best[block_form.first] + grown.weight
+        block = block_form.block
+        total = self.lower_bounds.best[block.first] + grown.weight
         if total >= self.weight or total > self.lower_bounds.limit:
             return
-        source = self.t.sources[block_form.first]
-        need = self._delivered(block_form, after) if source.streamed else 0
-        size = grown.rings + grown.window + self._crossing(block_form.first, need)
+        source = self.t.sources[block.first]
+        need = self._delivered(block, after) if source.streamed else 0
+        size = grown.rings + grown.window + self._crossing(block.first, need)
         if self.profiles.follows and not source.streamed and source.last < self.end:
             if size - min(source.size, self.result) > self.lower_bounds.most_bytes:
                 return
             size -= self._overlap(block_form, after)
         if size <= self.lower_bounds.most_bytes:
             self.weight = total
-            self._best, self._links = (block_form.first, size, grown.weight), grown.links
+            self._best, self._links = (block.first, size, grown.weight), grown.links
 
     def _crossing(self, first: int, need: int) -> int:
         """Bytes of a region beside its rings and windows: what crosses it, its input and its output.
@@ -180,40 +183,42 @@ class RegionSearch:
             held = round_up(min(source.rows, need) * source.row, self.t.e.alignment)
         return self.t.live[first] - source.size + held + self.result
 
-    def _delivered(self, block_form: BlockForm, after: Label) -> int:
+    def _delivered(self, block: Block, after: Label) -> int:
         """Rows held of a streamed image, which comes row by row, by a region that begins with this block."""
-        made = self.profiles.profiles[self.profiles.made(after.asked, block_form)][-1]
-        low = self.profiles.place(self.lower_bounds.cuts.progress.of(block_form).low)
-        return self.profiles.held(low, 1, self.lower_bounds.cuts.progress.asked(block_form, made))
+        made = self.profiles.profiles[self.profiles.made(after.asked, block)][-1]
+        low = self.profiles.place(self.lower_bounds.cuts.progress.of(block).low)
+        return self.profiles.held(low, 1, self.lower_bounds.cuts.progress.asked(block, made))
 
     def _overlap(self, block_form: BlockForm, after: Label) -> int:
         """Bytes of the region's output that may lie on its input, if the region begins with this block."""
-        source = self.t.sources[block_form.first]
-        made = self.profiles.made(after.asked, block_form)
-        lows = self.profiles.reads(made, block_form, block_form.first, self.t.e.main[block_form.first])
+        block = block_form.block
+        source = self.t.sources[block.first]
+        made = self.profiles.made(after.asked, block)
+        lows = self.profiles.reads(made, block_form, block.first, self.t.e.main[block.first])
         for beside in self._beside(block_form, after, made):
             if beside.tensor == source.tensor:
                 lows = self.profiles.lower(lows, beside.lows)
-        key = (block_form.first, lows)
+        key = (block.first, lows)
         if key not in self._saved:
             self._saved[key] = self.profiles.saved(lows, source.size, self.result)
         return self._saved[key]
 
     def _continue(self, block_form: BlockForm, after: Label, grown: Label) -> None:
         """Keeps a partial region that may still become the best."""
-        first = block_form.first
+        block = block_form.block
+        first = block.first
         if not first or not self.t.e.feeds[first - 1] or self.t.last_reader[first - 1] >= self.end:
             return
-        least = self.lower_bounds.least(block_form, grown.rings, grown.window, self.result, self.held)
+        least = self.lower_bounds.least(block, grown.rings, grown.window, self.result, self.held)
         if least >= INFINITE or grown.weight + least >= self.weight:
             return
-        made = self.profiles.made(after.asked, block_form)
+        made = self.profiles.made(after.asked, block)
         beside = self._beside(block_form, after, made)
         if any(b.whole and b.tensor == self.t.e.makes[first - 1] for b in beside):
             return
-        asked = self.profiles.asked(made, block_form)
+        asked = self.profiles.asked(made, block)
         wanted = self.profiles.profiles[asked][-1]
-        low = self.profiles.place(self.lower_bounds.cuts.progress.of(block_form).low)
+        low = self.profiles.place(self.lower_bounds.cuts.progress.of(block).low)
         grown = grown._replace(low=low, wanted=wanted, asked=asked, beside=beside)
         if self._keep(grown):
             self.labels += 1
@@ -223,21 +228,22 @@ class RegionSearch:
 
     def _beside(self, block_form: BlockForm, after: Label, made: int) -> tuple[Beside, ...]:
         """What is read besides by a block that has made rows as marked, and by those after it."""
-        if not block_form.lags and not after.beside:
+        block = block_form.block
+        if not block.lags and not after.beside:
             return ()
-        tensor = self.t.e.makes[block_form.block.last]
-        progress = self.lower_bounds.cuts.progress.of(block_form)
+        tensor = self.t.e.makes[block.last]
+        progress = self.lower_bounds.cuts.progress.of(block)
         found = {
-            b.tensor: b._replace(at=self.profiles.moved(b.at, block_form, progress))
+            b.tensor: b._replace(at=self.profiles.moved(b.at, block, progress))
             for b in after.beside
             if b.tensor != tensor
         }
-        lags = dict(block_form.lags)
-        for element, t in block_form.block.beside:
+        lags = dict(block.lags)
+        for element, t in block.beside:
             root = self.t.e.roots[t]
             lows, at = (
                 self.profiles.reads(made, block_form, element, t),
-                self.profiles.added(block_form, element, progress),
+                self.profiles.added(block, element, progress),
             )
             known = found.get(root, Beside(root, False, lows, at))
             whole = known.whole or lags[root] >= WHOLE
@@ -346,18 +352,18 @@ class LowerBounds:
         self._all: dict[int, tuple[Numbers, Stairs]] = {}  # cut -> all of its stairs, and to what they belong
         self._made_at = [-1] * (self.t.count + 1)
 
-    def least(self, block_form: BlockForm, rings: int, window: int, result: int, held: int) -> int:
+    def least(self, block: Block, rings: int, window: int, result: int, held: int) -> int:
         """Least weight of everything before a block inside a region that needs so much from there on.
 
         `rings`, `window`: bytes after the cut before the block; `result`: of the region's output;
         `held`: of all that is whole at its end. INFINITE where nothing keeps the limit.
         """
-        ring, more = self.cuts.growth(block_form)
+        ring, more = self.cuts.growth(block)
         within = self.most_bytes - rings - more
         best = INFINITE
         if self.most_bytes - rings - ring < window + held:
             return INFINITE
-        for bounds in self._made[block_form.first]:
+        for bounds in self._made[block.first]:
             room = within - max(0, result - bounds.under)
             at = max(bisect_left(bounds.plain, window - room), bisect_left(bounds.windowed, -room))
             if at < len(bounds.weight) and bounds.weight[at] < best:
@@ -468,84 +474,74 @@ class Cuts:
         self.t = tables
         self.progress = Progresses(tables)
         self._growths: dict[tuple[int, int, int], tuple[int, int]] = {}
-        self._blocks: dict[int, tuple[list[Begun], list[Continued]]] = {}
-        self._bases: dict[int, dict[int, int]] = {}
 
     @cached_property
     def _steps(self) -> list[list[int]]:
         """Last element -> rows in one go of the blocks that end there."""
-        return [sorted({block_form.step for block_form in ending}) for ending in self.t.block_forms]
+        return [sorted({form.block.step for form in ending}) for ending in self.t.block_forms]
 
     @cached_property
-    def _readers(self) -> dict[int, dict[tuple[int, int], BlockForm]]:
+    def _readers(self) -> dict[int, dict[tuple[int, int], Block]]:
         """Cut -> the blocks that begin there."""
-        found: dict[int, dict[tuple[int, int], BlockForm]] = {}
+        found: dict[int, dict[tuple[int, int], Block]] = {}
         for ending in self.t.block_forms:
             for form in ending:
-                found.setdefault(form.first, {})[form.block.last, form.step] = form
+                found.setdefault(form.block.first, {})[form.block.last, form.block.step] = form.block
         return found
 
+    @remembered
     def blocks(self, cut: int) -> tuple[list[Begun], list[Continued]]:
         """The blocks that end at a cut: as the first of a region, and behind others."""
-        if cut not in self._blocks:
-            self._blocks[cut] = self._begun(cut), self._continued(cut)
-        return self._blocks[cut]
+        return self._begun(cut), self._continued(cut)
 
-    def growth(self, block_form: BlockForm) -> tuple[int, int]:
+    def growth(self, block: Block) -> tuple[int, int]:
         """Least bytes of the ring that a block reads, and by how much at the least they exceed the base's."""
-        key = (block_form.first, block_form.block.last, block_form.step)
+        key = (block.first, block.last, block.step)
         if key not in self._growths:
-            bases = self._base(block_form.first)
-            ring = {step: self._ring(block_form, step) for step in bases}
+            bases = self._base(block.first)
+            ring = {step: self._ring(block, step) for step in bases}
             self._growths[key] = min(ring.values()), min(ring[step] - bases[step] for step in bases)
         return self._growths[key]
 
-    def _ring(self, block_form: BlockForm, step: int) -> int:
+    def _ring(self, block: Block, step: int) -> int:
         """Least bytes of the ring at a block's input, filled `step` rows at a time."""
-        height, row = self.t.rows[block_form.first - 1]
-        rows = max(
-            self.progress.least_rows(block_form, step), min(height, self.t.least_rows[block_form.first])
-        )
+        height, row = self.t.rows[block.first - 1]
+        rows = max(self.progress.least_rows(block, step), min(height, self.t.least_rows[block.first]))
         return round_up(rows * row, self.t.e.alignment)
 
+    @remembered
     def _base(self, cut: int) -> dict[int, int]:
         """By rows in one go: least bytes of the ring at a cut, whatever block reads it."""
-        if cut not in self._bases:
-            readers = self._readers.get(cut, {}).values()
-            self._bases[cut] = {
-                step: min((self._ring(reader, step) for reader in readers), default=0)
-                for step in self._steps[cut - 1]
-            }
-        return self._bases[cut]
+        readers = self._readers.get(cut, {}).values()
+        return {
+            step: min((self._ring(reader, step) for reader in readers), default=0)
+            for step in self._steps[cut - 1]
+        }
 
     def _begun(self, cut: int) -> list[Begun]:
         rows: dict[int, list[tuple[int, int, int, int]]] = {}
         base = self._base(cut)
-        for block_form in self.t.block_forms[cut - 1]:
-            source = self.t.sources[block_form.first]
+        for block, form, _, least_extra in self.t.block_forms[cut - 1]:
+            source = self.t.sources[block.first]
             held = source.size
             if source.streamed:
-                held = round_up(self.progress.least_rows(block_form, 1) * source.row, self.t.e.alignment)
-            plain = (
-                self.t.live[block_form.first] - source.size + held + block_form.sums + base[block_form.step]
-            )
+                held = round_up(self.progress.least_rows(block, 1) * source.row, self.t.e.alignment)
+            plain = self.t.live[block.first] - source.size + held + block.sums + base[block.step]
             apart = source.streamed or self.t.e.in_place != InPlace.ROWS or source.last >= self.t.count
-            row = (block_form.first, block_form.least_extra, plain, plain + block_form.window)
+            row = (block.first, least_extra, plain, plain + form.window)
             rows.setdefault(0 if apart else source.size, []).append(row)
         return [Begun(under, *np.array(found, np.int64).T) for under, found in rows.items()]
 
     def _continued(self, cut: int) -> list[Continued]:
         rows: dict[int, list[tuple[int, int, int]]] = {}
         base = self._base(cut)
-        for block_form in self.t.block_forms[cut - 1]:
-            if not block_form.first or not self.t.e.feeds[block_form.first - 1]:
+        for block, form, _, least_extra in self.t.block_forms[cut - 1]:
+            if not block.first or not self.t.e.feeds[block.first - 1]:
                 continue
-            tensor = self.t.e.makes[block_form.first - 1]
-            if all(t != tensor or lag < WHOLE for t, lag in block_form.lags):
-                more = self.growth(block_form)[1] + block_form.sums + base[block_form.step]
-                rows.setdefault(block_form.first, []).append(
-                    (block_form.least_extra, more, block_form.window)
-                )
+            tensor = self.t.e.makes[block.first - 1]
+            if all(t != tensor or lag < WHOLE for t, lag in block.lags):
+                more = self.growth(block)[1] + block.sums + base[block.step]
+                rows.setdefault(block.first, []).append((least_extra, more, form.window))
         return [Continued(first, *np.array(found, np.int64).T) for first, found in rows.items()]
 
 
@@ -565,36 +561,36 @@ class Progresses:
         self.t = tables
         self._found: dict[tuple[int, int, int], BlockProgress] = {}
 
-    def of(self, block_form: BlockForm) -> BlockProgress:
+    def of(self, block: Block) -> BlockProgress:
         """How far a block has come, by row of its input."""
-        key = (block_form.first, block_form.block.last, block_form.step)
+        key = (block.first, block.last, block.step)
         if key not in self._found:
-            section = block_form.block.section
-            tall = self.t.sources[block_form.first].rows
+            section = block.section
+            tall = self.t.sources[block.first].rows
             self._found[key] = (
-                self._chain(block_form, tall) if section is None else section_progress(section, tall)
+                self._chain(block, tall) if section is None else section_progress(section, tall)
             )
         return self._found[key]
 
-    def _chain(self, block_form: BlockForm, tall: int) -> BlockProgress:
-        height, axis = self.t.e.heights[block_form.block.last], block_form.axis
-        begin = np.arange(0, height, block_form.step)
-        needed = np.clip(axis.highs(np.minimum(begin + block_form.step, height)), 0, tall)
+    def _chain(self, block: Block, tall: int) -> BlockProgress:
+        height, axis = self.t.e.heights[block.last], block.axis
+        begin = np.arange(0, height, block.step)
+        needed = np.clip(axis.highs(np.minimum(begin + block.step, height)), 0, tall)
         pending = np.searchsorted(needed, np.arange(tall), side="right")
         made = np.append(begin, height)[pending]
         low = np.where(pending < len(begin), np.maximum(0, axis.lows(made)), tall)
         return BlockProgress(tuple(made.tolist()), tuple(low.tolist()))
 
-    def asked(self, block_form: BlockForm, made: int) -> int:
+    def asked(self, block: Block, made: int) -> int:
         """Rows of a block's input that it asks for to make so many rows."""
-        if block_form.block.section is not None:
-            return block_form.block.section.lanes.wanted(made)[-1]
-        return min(self.t.sources[block_form.first].rows, max(0, block_form.axis.high(made)))
+        if block.section is not None:
+            return block.section.lanes.wanted(made)[-1]
+        return min(self.t.sources[block.first].rows, max(0, block.axis.high(made)))
 
-    def least_rows(self, block_form: BlockForm, step: int) -> int:
+    def least_rows(self, block: Block, step: int) -> int:
         """Rows that a ring at a block's input has at the least, filled `step` rows at a time."""
-        made = min(self.t.least_wanted[block_form.block.last + 1], self.t.e.heights[block_form.block.last])
-        return held(self.of(block_form).low, step, self.asked(block_form, made))
+        made = min(self.t.least_wanted[block.last + 1], self.t.e.heights[block.last])
+        return held(self.of(block).low, step, self.asked(block, made))
 
 
 def held(low: tuple[int, ...], step: int, asked: int) -> int:
@@ -632,8 +628,6 @@ class RowProfiles:
         self._made: dict[tuple[int, int, int], int] = {}
         self._asked: dict[tuple[int, int, int], int] = {}
         self._reads: dict[tuple[int, int, int, int, int, int, bool], int] = {}
-        self._less: dict[tuple[int, int], bool] = {}
-        self._held: dict[tuple[int, int, int], int] = {}
         self._moved: dict[tuple[int, int, int, int], int] = {}
 
     def place(self, profile: RowProfile) -> int:
@@ -648,22 +642,22 @@ class RowProfiles:
         height = self.t.e.heights[self.end - 1]
         return self.place(tuple(range(1, height + 1)) if self.follows else (height,))
 
-    def made(self, asked: int, block_form: BlockForm) -> int:
+    def made(self, asked: int, block: Block) -> int:
         """Rows that a block has made, of which `asked` are asked for."""
-        key = (asked, block_form.block.last, block_form.step)
+        key = (asked, block.last, block.step)
         if key not in self._made:
-            height, step = self.t.e.heights[block_form.block.last], block_form.step
+            height, step = self.t.e.heights[block.last], block.step
             self._made[key] = self.place(
                 tuple(min(height, -(-n // step) * step) for n in self.profiles[asked])
             )
         return self._made[key]
 
-    def asked(self, made: int, block_form: BlockForm) -> int:
+    def asked(self, made: int, block: Block) -> int:
         """Rows of a block's input that are there when it has made so many."""
-        key = (made, block_form.first, block_form.block.last)
+        key = (made, block.first, block.last)
         if key not in self._asked:
-            axis, tall = block_form.axis, self.t.rows[block_form.first - 1][0]
-            section = block_form.block.section
+            axis, tall = block.axis, self.t.rows[block.first - 1][0]
+            section = block.section
             if section is None:
                 asked = tuple(min(tall, max(0, axis.high(n))) for n in self.profiles[made])
             else:
@@ -671,14 +665,10 @@ class RowProfiles:
             self._asked[key] = self.place(asked)
         return self._asked[key]
 
+    @remembered
     def no_worse(self, a: int, b: int) -> bool:
         """Whether profile `a` is nowhere below `b`."""
-        if a == b:
-            return True
-        key = (a, b)
-        if key not in self._less:
-            self._less[key] = all(x >= y for x, y in zip(self.profiles[a], self.profiles[b], strict=True))
-        return self._less[key]
+        return a == b or all(x >= y for x, y in zip(self.profiles[a], self.profiles[b], strict=True))
 
     def lower(self, a: int, b: int) -> int:
         """The lower of two profiles, number by number."""
@@ -691,26 +681,25 @@ class RowProfiles:
 
         Of a region's last block, the element may still be at the rows that are being written.
         """
-        final = block_form.block.last + 1 == self.end
-        late = final and block_form.form.late >> (block_form.block.last - element) & 1 == 1
-        key = (made, block_form.first, block_form.block.last, block_form.step, element, tensor, late)
+        block = block_form.block
+        final = block.last + 1 == self.end
+        late = final and block_form.form.late >> (block.last - element) & 1 == 1
+        key = (made, block.first, block.last, block.step, element, tensor, late)
         if key not in self._reads:
             row = self.t.e.graph.tensors[tensor].row_bytes
-            rows = self._next_rows(made, block_form, element, tensor, late)
+            rows = self._next_rows(made, block, element, tensor, late)
             self._reads[key] = self.place(tuple(n if n == NEVER else n * row for n in rows))
         return self._reads[key]
 
-    def _next_rows(
-        self, made: int, block_form: BlockForm, element: int, tensor: int, late: bool
-    ) -> Sequence[int]:
-        profile, step, section = self.profiles[made], block_form.step, block_form.block.section
+    def _next_rows(self, made: int, block: Block, element: int, tensor: int, late: bool) -> Sequence[int]:
+        profile, step, section = self.profiles[made], block.step, block.section
         if tensor in self.t.e.read_whole[element]:
             return [0 if late or n < profile[-1] else NEVER for n in profile]
         if section is not None:
             if late:
                 return section.read_from[: len(profile)]
             return [section.read_after[n] if n < profile[-1] else NEVER for n in profile]
-        axis = through(self.t.e.graph, self.t.e.positions[element : block_form.block.last + 1])
+        axis = through(self.t.e.graph, self.t.e.positions[element : block.last + 1])
         if late:
             return [max(0, axis.low(q // step * step)) for q in range(len(profile))]
         return [max(0, axis.low(n)) if n < profile[-1] else NEVER for n in profile]
@@ -721,25 +710,23 @@ class RowProfiles:
         apart = max(0, *((q + 1) * row - low for q, low in enumerate(self.profiles[lows])))
         return max(0, min(source, result - round_up(apart, self.t.e.alignment)))
 
+    @remembered
     def held(self, low: int, step: int, asked: int) -> int:
         """Rows of a ring: see `held`."""
-        key = (low, step, asked)
-        if key not in self._held:
-            self._held[key] = held(self.profiles[low], step, asked)
-        return self._held[key]
+        return held(self.profiles[low], step, asked)
 
-    def moved(self, low: int, block_form: BlockForm, progress: BlockProgress) -> int:
+    def moved(self, low: int, block: Block, progress: BlockProgress) -> int:
         """A profile by row of a block's output, by row of its input."""
-        key = (low, block_form.first, block_form.block.last, block_form.step)
+        key = (low, block.first, block.last, block.step)
         if key not in self._moved:
             profile = (*self.profiles[low], NEVER)
             self._moved[key] = self.place(tuple(profile[n] for n in progress.made))
         return self._moved[key]
 
-    def added(self, block_form: BlockForm, element: int, progress: BlockProgress) -> int:
+    def added(self, block: Block, element: int, progress: BlockProgress) -> int:
         """By row of a block's input, the row that an element of it is at; it reads it of another tensor."""
-        key = (-1 - element, block_form.first, block_form.block.last, block_form.step)
+        key = (-1 - element, block.first, block.last, block.step)
         if key not in self._moved:
-            axis = through(self.t.e.graph, self.t.e.positions[element : block_form.block.last + 1])
+            axis = through(self.t.e.graph, self.t.e.positions[element : block.last + 1])
             self._moved[key] = self.place(tuple(max(0, axis.low(n)) for n in progress.made))
         return self._moved[key]

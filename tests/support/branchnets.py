@@ -153,3 +153,13 @@ def branching_networks(draw: st.DrawFn, modules: int = 3) -> Graph:
     if draw(st.booleans()):
         x = net.dense(net.mean(x), 4)
     return net.graph([x])
+
+
+def wide_branches() -> Graph:
+    """Three wide branches side by side, and reshapes that share their bytes: another order needs less."""
+    net = NetBuilder(5)
+    x = net.input((1, 12, 12, 8))
+    wide = [net.conv(x, 48, kernel=(3, 3), same=True) for _ in range(3)]
+    moved = [net.flatten(w) for w in wide]
+    joined = net.concat([net.conv(w, 4) for w in wide])
+    return net.graph([net.conv(joined, 8), moved[0]])

@@ -24,6 +24,7 @@ from paths import KERNELS
 
 from buildtool.emit.packing import pack
 from buildtool.firmware.objects import Compiler, Unit, compile_all
+from buildtool.graph.strided import reduction
 from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, Graph, Op, OpKind, PoolAttrs, ResizeAttrs
 from buildtool.target.family import load_family, resolved
 from buildtool.target.types import BYTES, KernelVariant
@@ -108,6 +109,18 @@ def catalogue() -> dict[str, KernelVariant]:
 def numbers(*values: int) -> Geometry:
     """A geometry struct from its fields in order."""
     return Geometry((c_int32 * 32)(*values))
+
+
+def six(values: Sequence[int]) -> list[int]:
+    """Sizes or strides of a box, filled up to its six dimensions."""
+    return [*values, *([0] * (6 - len(values)))]
+
+
+def mean_fields(graph: Graph, op: Op) -> list[int]:
+    """The fields of a mean's geometry."""
+    walk = reduction(graph, op)
+    lists = [[pair[i] for pair in box] for box in (walk.outer, walk.inner) for i in (0, 1)]
+    return [len(walk.outer), len(walk.inner), *(n for values in lists for n in six(values))]
 
 
 def constants(block: bytes) -> np.ndarray:

@@ -118,6 +118,31 @@ def constant(name: str, data: np.ndarray, quantization: Quantization | None) -> 
     return Tensor(name, data.shape, DType(data.dtype.name), quantization, data)
 
 
+BYTES = np.arange(-128, 128, dtype=np.int8)
+
+
+def every_pair(
+    kind: OpKind,
+    scales: Sequence[float],
+    points: Sequence[int],
+    activation: Activation = Activation.NONE,
+    shape: Shape = (1, 16, 128, 32),
+    *,
+    repeated: bool = False,
+) -> Case:
+    """Of two operands with all pairs of bytes; scales and zero points are theirs and the output's.
+
+    `repeated`: the second one has a single channel.
+    """
+    first, second = (np.ascontiguousarray(x).reshape(shape) for x in np.meshgrid(BYTES, BYTES))
+    second = second[..., :1] if repeated else second
+    x, y, z = (
+        activation_tensor(name, values.shape, float(scale), int(point))
+        for name, values, scale, point in zip("xyz", (first, second, first), scales, points, strict=True)
+    )
+    return case(kind, ElementwiseAttrs(activation), [x, y], [], z, [first, second])
+
+
 def _weighted(
     rng: np.random.Generator,
     zps: tuple[int, int],
@@ -406,7 +431,7 @@ def softmaxes(draw) -> Case:
     classes = draw(st.sampled_from([1, 2, 3, 10, 257, 1001]))
     shape = (1, draw(st.integers(1, 3)), draw(st.integers(1, 3)), classes)
     rng = np.random.default_rng(draw(seeds))
-    # LiteRT aborts on rows so even that every probability vanishes (see test_softmax.py).
+    # LiteRT aborts on rows so even that every probability vanishes (see test_activations.py).
     scale = 2.0 ** rng.uniform(-5 if classes > 500 else -9, 0)
     x = activation_tensor("x", shape, scale, draw(zero_points))
     out = activation_tensor("y", shape, 1 / 256, -128)

@@ -6,6 +6,7 @@ target = load_target("cortex-m4")
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 
 from buildtool.target import registry
 from buildtool.target.types import Target
@@ -21,6 +22,34 @@ bandwidth = 50000000
 [roles]
 weights = "flash"
 """
+
+
+def twin(ram: int, fast: int) -> str:
+    """A board file: the host with two memories for arenas, of so many bytes."""
+    return f"""\
+extends = "host"
+stack_bytes = 256
+[memory.ram]
+size = {ram}
+[memory.fast]
+kind = "ram"
+base = 0x30000000
+size = {fast}
+[memory.flash]
+kind = "rom"
+base = 0x40000000
+size = "4M"
+[roles]
+weights = "flash"
+code = "flash"
+"""
+
+
+def own_board(folder: Path, text: str, base: str = "cortex-m4", name: str = "mine") -> str:
+    """The path of a board's file: a known board, of which it says something else."""
+    path = folder / f"{name}.toml"
+    path.write_text(f'extends = "{base}"\n{text}\n', encoding="utf-8")
+    return str(path)
 
 
 @functools.cache

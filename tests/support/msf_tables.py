@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from buildtool.plan.baselines.msf_model import Layer
+from buildtool.plan.baselines.msf import Layer
 
 # c or d (depthwise), kernel / stride : output channels; padding kernel // 2.
 _MBV2 = (

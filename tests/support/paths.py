@@ -10,3 +10,10 @@ KERNELS = ROOT / "kernels"
 SHARED = ROOT.parent / "shared"  # trained networks and published files, not in the checkout
 MODELS = SHARED / "models"
 MINIMALLOC = SHARED / "minimalloc"
+
+
+def script(path: Path, text: str) -> Path:
+    """A shell script, which may be run."""
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from needs import needs_tool
 from paths import TESTS
 
 from buildtool.firmware.firmware import link_flags
@@ -36,6 +37,8 @@ RISCV = [
     pytest.param("qemu-virt-rv32v", "clang", marks=pytest.mark.slow),
     pytest.param("hifive1", "clang"),
 ]
+XTENSA = [pytest.param("esp8266", "gcc")]
+GCC = {"cortex_m": "arm-none-eabi-gcc", "xtensa": "xtensa-lx106-elf-gcc"}  # of boards' families
 ALL = [pytest.param("host", "gcc"), pytest.param("host", "clang", marks=pytest.mark.slow), *ARM, *RISCV]
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="buildtool-probe-")
@@ -50,6 +53,8 @@ WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Werror")
 
 def toolchain(board: Board, name: str) -> Toolchain:
     """The toolchain; a test is skipped where it is not installed."""
+    if name == "gcc" and board.family in GCC:
+        needs_tool(GCC[board.family])
     return plugin(board).toolchain(board, name)
 
 
@@ -96,6 +101,8 @@ def run(
 ) -> RunResult:
     """Runs the probe on `sets` of inputs."""
     target = load_board(board)
+    if target.family == "xtensa":
+        needs_tool("qemu-system-xtensa")
     outputs = ("output.bin", "report.txt", *extra)
     request = RunRequest({"input.bin": b"".join(sets)}, outputs, timeout=timeout, count=count)
     return plugin(target).run(target, elf, request)

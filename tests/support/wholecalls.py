@@ -18,13 +18,11 @@ from kernelboard import Address, Call, Done, Memory
 
 from buildtool.emit.packing import pack
 from buildtool.graph.reference import execute, initially, next_held
-from buildtool.graph.strided import reduction
 from buildtool.graph.types import Graph, MeanAttrs, Op, OpKind, Tensor
 from buildtool.target.catalogue import features, scratch_bytes, select
 from buildtool.target.types import Argument, KernelVariant, Target
 
-_RANK = 6
-_RECURRENT = {
+RECURRENT = {
     OpKind.SVDF: ("batch", "cin", "cout", "rank", "memory"),
     OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM: (
         *("batch", "ow", "cin", "cells", "cout", "major", "gates"),
@@ -99,13 +97,10 @@ def _view(memory: Memory, place: Address, op: Op, tensor: Tensor) -> Address:
 
 def _geometry(memory: Memory, graph: Graph, op: Op) -> Address:
     if isinstance(op.attrs, MeanAttrs):
-        walk = reduction(graph, op)
-        lists = [[pair[i] for pair in box] for box in (walk.outer, walk.inner) for i in (0, 1)]
-        padded = (n for values in lists for n in (*values, *[0] * (_RANK - len(values))))
-        return memory.words(len(walk.outer), len(walk.inner), *padded)
-    if op.kind in _RECURRENT:
+        return memory.words(*ckernels.mean_fields(graph, op))
+    if op.kind in RECURRENT:
         known = features(graph, op) | {"major": int(getattr(op.attrs, "time_major", False))}
-        return memory.words(*(known[name] for name in _RECURRENT[op.kind]))
+        return memory.words(*(known[name] for name in RECURRENT[op.kind]))
     shape = ckernels.geometry(graph, op)
     assert shape is not None
     return memory.words(*list(shape.values)[:16])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from loaded import own_board
 
 from buildtool.base.errors import TargetError, UsageError
 from buildtool.options.values import TargetChoice
@@ -49,9 +50,7 @@ def test_in_the_memory_of_the_stack_the_stack_is_taken_off() -> None:
 
 
 def test_what_is_reserved_stays_in_the_memory_that_the_file_names(tmp_path: Path) -> None:
-    path = tmp_path / "reserving.toml"
-    path.write_text('extends = "mps2-an500"\nreserved_bytes = "64K"\n')
-    board = load_board(str(path))
+    board = load_board(own_board(tmp_path, 'reserved_bytes = "64K"', "mps2-an500"))
     psram = board.memory("psram").size
     assert rooms(with_arena_in(board, "psram,sram"))[0] == psram - 65536
     assert rooms(with_arena_in(board, "sram,psram"))[1] == psram - 65536
@@ -114,9 +113,7 @@ def test_of_an_arena_that_is_too_large_the_memories_with_room_are_named(tmp_path
     ],
 )
 def test_a_wrong_list_of_arenas_in_a_boards_file_is_refused(tmp_path: Path, value: str, why: str) -> None:
-    path = tmp_path / "wrong.toml"
-    path.write_text(f'extends = "mps2-an500"\n[roles]\narenas = {value}\n')
     with pytest.raises(TargetError, match=r"roles\.arenas") as caught:
-        load_board(str(path))
+        load_board(own_board(tmp_path, f"[roles]\narenas = {value}", "mps2-an500"))
     assert why in caught.value.text
     assert caught.value.line == 3

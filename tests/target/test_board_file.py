@@ -1,6 +1,7 @@
 import os
 
 import pytest
+from loaded import own_board
 
 from buildtool.base.errors import TargetError
 from buildtool.base.plain import parse_size, show_size
@@ -282,9 +283,8 @@ def test_merge_replaces_lists_and_lays_tables_over_each_other():
     ],
 )
 def test_a_place_in_flash_that_cannot_be_is_refused(tmp_path, text, told):
-    (tmp_path / "mine.toml").write_text(f'extends = "nucleo-f412zg"\n[image]\n{text}')
     with pytest.raises(TargetError) as caught:
-        load_board(str(tmp_path / "mine.toml"))
+        load_board(own_board(tmp_path, f"[image]\n{text}", "nucleo-f412zg"))
     assert told in str(caught.value)
     assert caught.value.path.endswith("mine.toml")
 
@@ -301,17 +301,14 @@ def test_a_place_in_flash_that_cannot_be_is_refused(tmp_path, text, told):
     ],
 )
 def test_erase_blocks_that_cannot_be_are_refused(tmp_path, blocks, told):
-    text = f'extends = "nucleo-f412zg"\n[memory.flash]\nerase_blocks = {blocks}\n'
-    (tmp_path / "mine.toml").write_text(text)
     with pytest.raises(TargetError) as caught:
-        load_board(str(tmp_path / "mine.toml"))
+        load_board(own_board(tmp_path, f"[memory.flash]\nerase_blocks = {blocks}", "nucleo-f412zg"))
     assert told in str(caught.value)
 
 
 def test_a_memory_that_begins_inside_an_erase_block_is_refused(tmp_path):
     """Its blocks count from its base, and the linker aligns addresses."""
-    text = 'extends = "nucleo-f412zg"\n[memory.flash]\nbase = 0x08008000\nsize = "512K"\n'
-    (tmp_path / "b.toml").write_text(text)
+    text = '[memory.flash]\nbase = 0x08008000\nsize = "512K"'
     with pytest.raises(TargetError, match="0x8008000 is inside an erase block of 128K") as caught:
-        load_board(str(tmp_path / "b.toml"))
+        load_board(own_board(tmp_path, text, "nucleo-f412zg"))
     assert "code_start" in caught.value.hint

@@ -22,9 +22,9 @@ from buildtool.graph.types import (
 from buildtool.target.catalogue import features, scratch_bytes, select
 from buildtool.target.costs import Pricer, once
 from buildtool.target.family import load_family, resolved
-from buildtool.target.geometry import VARIABLES
 from buildtool.target.registry import load_board
 from buildtool.target.types import Contract, Costs, KernelVariant, Target, Windows
+from buildtool.target.variables import VARIABLES
 from buildtool.zoo.drawn import NetBuilder
 from buildtool.zoo.drawn_state import lstm, svdf
 

@@ -3,14 +3,14 @@
 import dataclasses
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from buildtool.base.errors import TargetError
 from buildtool.target.catalogue import for_core
 from buildtool.target.family import load_family
-from buildtool.target.geometry import taps_met
 from buildtool.target.hardware import Core
+from buildtool.target.variables import taps_met
 
 CORE = Core("some", "isa", ("reference",))
 KERNEL = """
@@ -41,10 +41,27 @@ def test_only_costs_may_ask_for_it(tmp_path, key):
         catalogue(tmp_path, f'{key} = "vector_bits"')
 
 
-@settings(derandomize=True, deadline=None)
-@given(*[st.integers(1, 9)] * 2, st.integers(1, 5), st.integers(1, 3), st.integers(1, 2), st.integers(0, 4))
-def test_taps_that_meet_the_input(outputs, inputs, kernel, stride, dilation, pad):
-    padded = "." * pad + "x" * inputs + "." * (outputs * stride + kernel * dilation)
-    windows = [padded[i * stride :][: (kernel - 1) * dilation + 1 : dilation] for i in range(outputs)]
-    met = sum(window.count("x") for window in windows)
-    assert taps_met(outputs, inputs, kernel, stride, dilation, pad) == (met, windows.count("x" * kernel))
+def counted(outputs, inputs, kernel, stride, dilation, pad):
+    met = [
+        sum(0 <= i * stride - pad + tap * dilation < inputs for tap in range(kernel)) for i in range(outputs)
+    ]
+    return sum(met), met.count(kernel)
+
+
+@given(
+    st.integers(0, 14),
+    st.integers(1, 14),
+    st.integers(1, 6),
+    st.integers(1, 5),
+    st.integers(1, 4),
+    st.integers(-20, 14),
+)
+def test_the_taps_are_those_that_are_there(outputs, inputs, kernel, stride, dilation, pad):
+    case = (outputs, inputs, kernel, stride, dilation, pad)
+    assert taps_met(*case) == counted(*case)
+
+
+def test_windows_that_a_file_claims_by_the_million_are_not_looked_at_one_by_one():
+    assert taps_met(1 << 40, 1 << 40, 1, 1, 1, 0) == (1 << 40, 1 << 40)
+    assert taps_met(9, 9, 1 << 40, 1, 1, 1 << 40) == (sum(range(9)), 0)
+    assert taps_met(1 << 40, 1 << 41, 1 << 10, 2, 1, 0)[1] == (1 << 40) - (1 << 9) + 1

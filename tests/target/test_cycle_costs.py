@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from buildtool.base.errors import TargetError, UsageError
+from buildtool.base.expression import evaluate
 from buildtool.base.modes import CostUnit
 from buildtool.options.values import PlanOptions
-from buildtool.plan.choose.cost_units import cost_limit
+from buildtool.plan.choose.limits import cost_limit
 from buildtool.target.cycle_costs import converter, load, waiting
 from buildtool.target.digest import planning_digest
-from buildtool.target.expression import evaluate
 from buildtool.target.registry import board_names, load_board, load_target, make_target
 from buildtool.target.speeds import Cache, Pipeline, Speed
 from buildtool.target.types import Costs, KernelVariant

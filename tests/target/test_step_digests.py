@@ -16,7 +16,6 @@ STEPS = {
     "plan": digest.planning_digest,
     "emit": digest.emitting_digest,
     "pack": digest.packing_digest,
-    "compile": digest.compiling_digest,
 }
 
 
@@ -58,8 +57,8 @@ CHANGES = {
     "name": (board(name="another"), ""),
     "emulator": (board(emulator=None), ""),
     "toolchains": (board(toolchains=("gcc",)), ""),
-    "flags": (core(cflags=("-mcpu=cortex-m7",)), "emit compile"),  # the header states recorded stacks
-    "defines": (core(defines=("X",)), "compile"),
+    "flags": (core(cflags=("-mcpu=cortex-m7",)), "emit"),  # the header states recorded stacks
+    "defines": (core(defines=("X",)), ""),
     "cost": (kernel(cost="1"), "plan"),
     "costs": (dataclasses.replace(TARGET, costs=dataclasses.replace(TARGET.costs, move="7")), "plan"),
     "scratch": (kernel(scratch="1"), "plan"),
@@ -70,14 +69,14 @@ CHANGES = {
     "constants": (kernel(constants="16"), "plan pack"),
     "call": (kernel(call=CALL), "plan emit pack"),
     "symbol": (kernel(symbol="other"), "emit"),
-    "headers": (kernel(headers=("other.h",)), "emit compile"),
+    "headers": (kernel(headers=("other.h",)), "emit"),
     "packing": (kernel(packing="other"), "pack"),
     "packer": (kernel(packer=Path("/elsewhere/packing.py")), ""),
-    "sources": (kernel(sources=("reference/other.c",)), "compile"),
+    "sources": (kernel(sources=("reference/other.c",)), ""),
     "routine's symbol": (routine(symbol="other"), "emit"),
-    "routine's sources": (routine(sources=("reference/other.c",)), "compile"),
+    "routine's sources": (routine(sources=("reference/other.c",)), ""),
     "families elsewhere": (dataclasses.replace(TARGET, families=()), ""),
-    "order of kernels": (dataclasses.replace(TARGET, kernels=TARGET.kernels[::-1]), "plan emit pack compile"),
+    "order of kernels": (dataclasses.replace(TARGET, kernels=TARGET.kernels[::-1]), "plan emit pack"),
 }
 
 
@@ -96,7 +95,7 @@ def test_the_steps_have_digests_of_their_own_and_the_stack_counts_beside_the_are
 def test_digests_are_the_same_in_every_process():
     code = (
         "from buildtool.target import digest as d, registry as r; t = r.load_target('cortex-m4');"
-        "print(d.planning_digest(t), d.emitting_digest(t), d.packing_digest(t), d.compiling_digest(t))"
+        "print(d.planning_digest(t), d.emitting_digest(t), d.packing_digest(t))"
     )
     for seed in ("1", "2"):
         environment = {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed}

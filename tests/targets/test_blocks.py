@@ -15,7 +15,7 @@ from probe import ARM, one_set, plugin, probe, run
 from buildtool.base.errors import ToolError
 from buildtool.base.session import Session
 from buildtool.firmware.run.cycles import find_timer, timed
-from buildtool.target.blocks import OUTSIDE, Executed, Ran, Waited, Work
+from buildtool.target.executed import OUTSIDE, Executed, Ran, Waited, Work
 from buildtool.target.registry import load_board
 from buildtool.target.types import RunRequest, RunResult
 

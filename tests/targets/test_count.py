@@ -4,25 +4,27 @@ import pytest
 from buildtool_plugins.qemu import counting
 from buildtool_plugins.tools.find import find_clang, find_host_compiler
 from elftools.elf.elffile import ELFFile
-from probe import ARM, ROOT, kernels_root, load_board, one_set, plugin, probe, run
+from probe import ARM, RISCV, ROOT, XTENSA, kernels_root, load_board, one_set, plugin, probe, report, run
 
+from buildtool.base import programs
 from buildtool.base.errors import ToolError
 from buildtool.base.session import Session, working
 from buildtool.base.store.cache import Cache
-from buildtool.target import programs
 from buildtool.target.types import RunRequest
 
+# Operator 3 of the cores that have it: movs, dls, then 10 times nop and le; four vector instructions.
+OWN = {"cortex-m55": 2 + 2 * 10, "qemu-virt-rv32v": 4, "qemu-virt-rv32v256": 4}
 
-@pytest.mark.parametrize(("board", "tool"), ARM)
+
+@pytest.mark.parametrize(("board", "tool"), [*ARM, *RISCV, ("qemu-virt-rv32v256", "clang"), *XTENSA])
 def test_counts_are_those_of_the_hand_written_assembly(board, tool):
     """The numbers are read off tests/targets/probe/probe.c: markers do not count, skipped instructions do."""
     result = run(board, probe(board, tool), one_set("count"), count=True)
     loop = 1 + 2 * 100  # movs, then 100 times subs and bne
-    expected = {70: loop + 1, 4095: 4}
-    if board == "cortex-m55":
-        expected[3] = 2 + 2 * 10  # movs, dls, then 10 times nop and le
+    expected = {70: loop + 1, 4095: 4} | ({3: OWN[board]} if board in OWN else {})
     assert result.counts == expected
     assert result.total_instructions == sum(expected.values()) + 2  # nops between two operators
+    assert report(result)["guard_ok"] == 1
 
 
 def test_a_marker_before_an_instruction_that_straddles_two_pages_is_seen():

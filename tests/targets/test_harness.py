@@ -1,7 +1,7 @@
 import struct
 
 import pytest
-from probe import ALL, ARM, one_set, probe, report, run
+from probe import ALL, ARM, RISCV, XTENSA, one_set, probe, report, run
 
 from buildtool.base.errors import ToolError
 
@@ -90,20 +90,38 @@ def test_a_trace_build_hands_over_every_tensor_in_order(board, tool):
     assert result.files["trace.bin"] == 2 * one
 
 
-@pytest.mark.parametrize(("board", "tool"), ARM)
-@pytest.mark.parametrize(
-    ("action", "value", "says"),
-    [
-        ("wild_store", 0xF0000000, r"fault: \w+ at pc=0x0000[0-9a-f]{4} .* address=0xf0000000"),
-        ("undefined", 0, r"fault: UsageFault at pc=0x0000[0-9a-f]{4} .* cfsr=0x00010000"),
-        ("divide", 0, r"fault: UsageFault at pc=0x0000[0-9a-f]{4} .* cfsr=0x02000000"),
-        ("recurse", 0, r"fault: \w+ after a stack overflow"),
-    ],
-)
-def test_a_fault_is_reported_with_its_registers(board, tool, action, value, says):
-    elf = probe(board, tool)
-    with pytest.raises(ToolError, match=rf"(?s)the firmware on {board} ended with exit code 10\d.*{says}"):
-        run(board, elf, one_set(action, value))
+# What the probe does, the exit code, and what is said of it.
+ARM_FAULTS = [
+    ("wild_store", 0xF0000000, r"10\d", r"\w+ at pc=0x0000[0-9a-f]{4} .* address=0xf0000000"),
+    ("undefined", 0, r"10\d", r"UsageFault at pc=0x0000[0-9a-f]{4} .* cfsr=0x00010000"),
+    ("divide", 0, r"10\d", r"UsageFault at pc=0x0000[0-9a-f]{4} .* cfsr=0x02000000"),
+    ("recurse", 0, r"10\d", r"\w+ after a stack overflow"),
+]
+RISCV_FAULTS = [
+    ("wild_store", 0xF0000000, 107, r"store access fault at pc=0x[0-9a-f]{8} .* address=0xf0000000"),
+    ("undefined", 0, 102, r"illegal instruction at pc=0x[0-9a-f]{8} .* mcause=0x00000002"),
+    ("recurse", 0, 107, r"store access fault after a stack overflow"),
+]
+XTENSA_FAULTS = [
+    ("wild_store", 0x20000000, 115, "load or store bus error at .* address=0x20000000"),
+    ("wild_store", 0x3FFE8001, 109, "unaligned load or store at .* address=0x3ffe8001"),
+    ("undefined", 0, 100, "illegal instruction at pc=0x4020[0-9a-f]{4} .* exccause=0x00000000"),
+    ("recurse", 0, 165, "debug exception after a stack overflow"),
+]
+BEHIND_16K = ("wild_store", 0x80004000, r"\d+", "store access fault .* address=0x80004000")  # of the HiFive1
+FAULTS = [
+    *(pytest.param(*board.values, fault, marks=board.marks) for board in ARM for fault in ARM_FAULTS),
+    *(pytest.param(*board.values, fault, marks=board.marks) for board in RISCV for fault in RISCV_FAULTS),
+    *(pytest.param(*board.values, fault) for board in XTENSA for fault in XTENSA_FAULTS),
+    ("hifive1", "clang", BEHIND_16K),
+]
+
+
+@pytest.mark.parametrize(("board", "tool", "fault"), FAULTS)
+def test_a_fault_is_reported_with_its_registers(board, tool, fault):
+    elf, (action, value, code, says) = probe(board, tool), fault
+    with pytest.raises(ToolError, match=rf"(?s)on {board} ended with exit code {code}.*fault: {says}"):
+        run(board, elf, one_set(action, value), timeout=60)
 
 
 def test_a_crash_of_the_native_program_is_an_error():

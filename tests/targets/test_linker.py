@@ -4,7 +4,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from probe import ARM, ROOT, BuildError, link, load_board, one_set, probe, run
 
-from buildtool.target.link_errors import explain_link_failure
+from buildtool.firmware.linkmap import explain_link_failure
 from buildtool.target.types import Board
 
 

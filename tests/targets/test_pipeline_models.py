@@ -1,16 +1,16 @@
 """LLVM's models of cores: blocks as text, llvm-mca's answers, and what a version of it lacks."""
 
-import stat
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 from buildtool_plugins.tools import find
 from buildtool_plugins.tools import llvm_mca as llvm
+from paths import script
 
 from buildtool.base.errors import ToolError
 from buildtool.firmware.run.cycles import find_timer
-from buildtool.target.blocks import BlockTime
+from buildtool.target.executed import BlockTime
 from buildtool.target.registry import load_board
 
 MUL = bytes.fromhex("4043")  # muls r0, r0, r0
@@ -102,9 +102,7 @@ def test_reports_of_several_versions_are_read():
 
 def fake_clang(folder, number: int, monkeypatch) -> None:
     """A PATH that holds a clang alone."""
-    program = folder / f"clang-{number}"
-    program.write_text(f"#!/bin/sh\necho 'clang version {number}.1.0'\n")
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    script(folder / f"clang-{number}", f"echo 'clang version {number}.1.0'")
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.delenv(find.CLANG_VARIABLE, raising=False)
 
@@ -121,8 +119,7 @@ def test_a_missing_llvm_mca_is_a_reason_with_the_line_that_installs_it(tmp_path,
 def test_llvm_mca_is_the_one_of_clangs_number(tmp_path, monkeypatch, number, skips):
     fake_clang(tmp_path, number, monkeypatch)
     for name in ("llvm-mca-16", f"llvm-mca-{number}", f"llvm-mc-{number}"):
-        (tmp_path / name).write_text("#!/bin/sh\n")
-        (tmp_path / name).chmod(0o755)
+        script(tmp_path / name, "")
     found = find_timer(load_board("cortex-m4"))
     assert isinstance(found, llvm.LlvmMca)
     assert found.mca == str(tmp_path / f"llvm-mca-{number}")

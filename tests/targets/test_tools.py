@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 from buildtool_plugins.tools.find import OLDEST_CLANG, find_clang, find_gcc
-from paths import ROOT
+from paths import ROOT, script
 
 from buildtool.base.errors import ToolError
 from buildtool.firmware.firmware import link_flags
@@ -21,17 +21,13 @@ def bare_machine(tmp_path, monkeypatch):
 
 
 def program(folder: Path, name: str, says: str) -> Path:
-    path = folder / name
-    path.write_text(f"#!/bin/sh\necho '{says}'\n")
-    path.chmod(0o755)
-    return path
+    return script(folder / name, f"echo '{says}'")
 
 
 def test_another_compiler_behind_an_unchanged_script_is_asked_what_it_is(bare_machine):
     """Also by a process that lives on, as the daemon does."""
-    script, behind = bare_machine / "clang-30", bare_machine / "behind"
-    script.write_text(f"#!/bin/sh\n. {behind}\n")
-    script.chmod(0o755)
+    behind = bare_machine / "behind"
+    script(bare_machine / "clang-30", f". {behind}")
     for version in ("22.1.8", "21.1.1"):
         behind.write_text(f"echo clang version {version}\n")
         assert find_clang().identity == f"clang {version}"

@@ -18,6 +18,8 @@ from buildtool_plugins.qemu.runner import command
 from buildtool_plugins.wire import desk, link, semihosted, talk
 from buildtool_plugins.wire.ports import SerialPort, Socket
 from daemons import eventually
+from loaded import own_board
+from paths import script
 from rttprobe import attached
 
 from buildtool.api import handle
@@ -35,10 +37,10 @@ from buildtool.target.types import Board, Desk, RunRequest
 
 NET = "ds_cnn"
 WHAT = "the board"
+PROBE = '[probe]\nopenocd = ["-f", "mine.cfg"]'
 EXITED = "echo 'semihosting: *** application exited"  # what OpenOCD says
 # STM32F405 as QEMU has it: no clock control, but the USART of STM32F4.
 F405 = """
-extends = "nucleo-f412zg"
 title = "STM32F405, emulated"
 [memory.ram]
 size = "128K"
@@ -195,9 +197,8 @@ def test_a_profile_over_a_uart_counts_no_cycles_of_an_emulators() -> None:
 
 @pytest.mark.slow
 def test_the_usart_driver_of_stm32f4_answers_on_an_emulated_one(tmp_path: Path) -> None:
-    file = tmp_path / "f405.toml"
-    file.write_text(F405)
-    with firmware(str(file)) as one, machine(one, tmp_path) as (port, _):
+    board = own_board(tmp_path, F405, "nucleo-f412zg")
+    with firmware(board) as one, machine(one, tmp_path) as (port, _):
         opened = SerialPort(port, 115200)
         with closing(opened):
             one.run(opened)
@@ -208,17 +209,15 @@ def test_a_run_on_a_board_flashes_it_and_checks_what_its_memory_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The tool that flashes is a stub, which writes down how it was called; the image runs already."""
-    file, stub = tmp_path / "mine.toml", tmp_path / "openocd"
-    file.write_text('extends = "cortex-m4"\n[probe]\nopenocd = ["-f", "mine.cfg"]\n')
-    stub.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/called\n')
-    stub.chmod(0o755)
+    board, stub = own_board(tmp_path, PROBE), tmp_path / "openocd"
+    script(stub, f'printf "%s\\n" "$@" > {tmp_path}/called')
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    asked = {"model": NET, "board": str(file), "on": "board"}
-    with firmware(str(file)) as one, machine(one, tmp_path) as (port, _):
+    asked = {"model": NET, "board": board, "on": "board"}
+    with firmware(board) as one, machine(one, tmp_path) as (port, _):
         answer = handle({"kind": "validate", **asked, "wire": f"serial:{port}"})
         assert answer["exact"] and answer["level"] == "emulator"  # behind this port there is a program
         assert (tmp_path / "called").read_text().splitlines()[:3] == ["-f", "mine.cfg", "-c"]
-        stub.write_text("#!/bin/sh\necho Error: open failed; exit 1\n")
+        script(stub, "echo Error: open failed; exit 1")
         with pytest.raises(ToolError, match="openocd ended with exit status 1:\n    Error: open failed"):
             handle({"kind": "validate", **asked, "wire": f"serial:{port}"})
         profile = handle({"kind": "profile", **asked, "wire": f"serial:{port}", "flashed": True})
@@ -233,10 +232,9 @@ def test_a_fault_comes_over_the_wire_with_its_operator(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(execute, "refuse_unless_enough", lambda *args: None)
-    file = tmp_path / "small.toml"
-    file.write_text('extends = "cortex-m4"\nstack_bytes = 448\n')
+    board = own_board(tmp_path, "stack_bytes = 448")
     with pytest.raises(ToolError, match=r"code 104: fault: MemManage after a stack overflow") as caught:
-        handle({"kind": "validate", "model": NET, "board": str(file), "wire": "serial"})
+        handle({"kind": "validate", "model": NET, "board": board, "wire": "serial"})
     assert caught.value.operator.startswith("#0 ") and "computed CONV_2D" in caught.value.text
 
 
@@ -250,25 +248,23 @@ def test_firmware_that_writes_no_cycles_is_told_as_such(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_files_and_cycles_come_through_a_debugger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """OpenOCD is a stub that begins QEMU: what is tried is all but the probe."""
-    file, stub = tmp_path / "mine.toml", tmp_path / "openocd"
-    file.write_text('extends = "cortex-m4"\n[probe]\nopenocd = ["-f", "mine.cfg"]\n')
-    asked = {"kind": "profile", "model": NET, "board": str(file), "wire": "semihosting"}
+    board, stub = own_board(tmp_path, PROBE), tmp_path / "openocd"
+    asked = {"kind": "profile", "model": NET, "board": board, "wire": "semihosting"}
     emulated = handle(asked)
     assert emulated["exact"] and emulated["level"] == "emulator"
     assert emulated["cycles"] is None and "no cycle counter" in emulated["no_cycles"]
     on_desk = {**asked, "on": "board", "flashed": True}
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    with firmware(str(file), "semihosting") as one:
+    with firmware(board, "semihosting") as one:
         line = shlex.join(command(one.board, one.image))
-        stub.write_text(f"#!/bin/sh\necho $@ > {tmp_path}/called\n{line}\n{EXITED} normally ***'\nsleep 60\n")
-        stub.chmod(0o755)
+        script(stub, f"echo $@ > {tmp_path}/called\n{line}\n{EXITED} normally ***'\nsleep 60")
         answer = handle(on_desk)
     assert answer["exact"] and answer["level_text"] == "on the board, through its debugger"
     assert (tmp_path / "called").read_text().startswith("-f mine.cfg -c init -c reset halt")
-    stub.write_text(f"#!/bin/sh\n{EXITED} with error-code 104 ***'\n")
+    script(stub, f"{EXITED} with error-code 104 ***'")
     with pytest.raises(ToolError, match="application exited with error-code 104"):
         handle(on_desk)
-    stub.write_text("#!/bin/sh\necho Error: open failed; exit 1\n")
+    script(stub, "echo Error: open failed; exit 1")
     with pytest.raises(ToolError, match=r"did not end: OpenOCD ended\n\s*Error: open failed"):
         handle(on_desk)
 

@@ -179,3 +179,11 @@ def test_an_arena_smaller_than_the_image_s_header_is_enough(tmp_path):
     path.write_bytes(write_model(net.graph([net.mean(net.input((1, 2, 2, 3)))])))
     answer = handle({"kind": "validate", "model": str(path), "board": "xcore", "options": {}})
     assert answer["exact"] and answer["arena_bytes"] < 64 and answer["loading"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["ds_cnn", "resnet8"])
+def test_a_network_equals_litert(model):
+    request = {"kind": "validate", "model": model, "board": "xcore", "inputs": 2, "reference": "litert"}
+    answer = handle({**request, "options": {}})
+    assert answer["exact"], answer["first_difference"]

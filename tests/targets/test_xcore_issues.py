@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from buildtool_plugins.xcore import ISSUES_FLAGS, ISSUES_SOURCE, parse_issues
+from loaded import own_board
 from needs import needs_tool
 
 from buildtool.api import handle
@@ -194,7 +195,5 @@ def test_a_published_profile_stands_beside_the_network_it_is_of_and_no_other():
     ],
 )
 def test_mistakes_in_a_boards_file_are_named(tmp_path, lines, said):
-    path = tmp_path / "mine.toml"
-    path.write_text(f'extends = "xcore"\n{lines}\n')
     with pytest.raises(TargetError, match=re.escape(said)):
-        load_board(str(path))
+        load_board(own_board(tmp_path, lines, "xcore"))

@@ -18,7 +18,7 @@ from buildtool.firmware.planned import prepare
 from buildtool.graph.liveness import live_ranges, live_sum_bound
 from buildtool.graph.macs import total_macs
 from buildtool.options.values import TargetChoice
-from buildtool.plan.choose.cost_units import estimated_ms
+from buildtool.plan.choose.limits import estimated_ms
 from buildtool.plan.models import Network, load_network
 from buildtool.plan.summary.summary import binding
 from buildtool.target.choice import load_target

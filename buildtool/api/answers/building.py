@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from buildtool.api.requests.parts import Flashing
     from buildtool.base.session import Session
     from buildtool.emit.sources import Sources
-    from buildtool.firmware.flashing.signing import Signing
+    from buildtool.firmware.flashfiles import Signing
     from buildtool.firmware.planned import Planned
     from buildtool.schema.builds import BuildAnswer, EmitAnswer, SizesAnswer
 
@@ -26,10 +26,9 @@ def sources_of(request: Emit | Build | Bundle, session: Session) -> tuple[Planne
 
     Refuses a plan that does not fit.
     """
-    from buildtool.firmware.emitted import emitted
     from buildtool.firmware.firmware import arena_map
     from buildtool.firmware.needs import refuse_unless_fits
-    from buildtool.firmware.planned import planned_or_given
+    from buildtool.firmware.planned import emitted, planned_or_given
     from buildtool.plan.codec import to_bytes
 
     made = planned_or_given(request.model, request.target, request.options, request.lock, session)
@@ -43,8 +42,8 @@ def sources_of(request: Emit | Build | Bundle, session: Session) -> tuple[Planne
 def emit(request: Emit, session: Session) -> EmitAnswer:
     """The sources of a network for a board, and what else has to be compiled with them."""
     from buildtool.emit.sources import kernel_sources
-    from buildtool.firmware.depends import Origins
     from buildtool.firmware.needs import notes
+    from buildtool.firmware.tools import Origins
     from buildtool.target.kernels import include_folder, kernel_includes
 
     made, sources, files = sources_of(request, session)
@@ -66,13 +65,12 @@ def build(request: Build, session: Session) -> BuildAnswer:
     """The test firmware of a network: sources, image, files for flash, size report."""
     from buildtool.api.answers.estimate import facts
     from buildtool.firmware.firmware import build_firmware, compiled_by_maker, for_other_tools, map_of
-    from buildtool.firmware.flashing.files import check
-    from buildtool.firmware.flashing.files import files as flashed
+    from buildtool.firmware.flashfiles import check_formats, flash_files
     from buildtool.firmware.linkmap import portable
     from buildtool.firmware.parts import parts
     from buildtool.firmware.run.levels import built, named
     from buildtool.firmware.sizes import size_report
-    from buildtool.firmware.stack.report import refuse_unless_enough, stack_report
+    from buildtool.firmware.stack.need import refuse_unless_enough, stack_report
     from buildtool.firmware.tools import toolchain
     from buildtool.target.registry import plugin
 
@@ -80,11 +78,11 @@ def build(request: Build, session: Session) -> BuildAnswer:
     board = made.target.board
     family = plugin(board)
     signing = _signing(request.flashing)
-    check(board, request.flashing.formats, signed=signing is not None)
+    check_formats(board, request.flashing.formats, signed=signing is not None)
     with scratch() as folder:
         tools = toolchain(made.choice, made.target)
         tell = session.tell
-        firmware = build_firmware(sources, made.plan, made.target, family, tools, Path(folder), tell=tell)
+        firmware = build_firmware(sources, made.plan, made.target, tools, Path(folder), tell=tell)
         elf, table = firmware.elf.read_bytes(), portable(map_of(firmware.elf).read_bytes())
     report, stacks = size_report(elf, board), stack_report(elf, board, [sources.net])
     if not made.choice.debug:  # a debug build only says it: it may be looked at for that
@@ -92,7 +90,7 @@ def build(request: Build, session: Session) -> BuildAnswer:
     files |= {
         f"{sources.net}.elf": elf,
         f"{sources.net}.map": table,
-        **flashed(elf, board, sources.net, request.flashing.formats, signing),
+        **flash_files(elf, board, sources.net, request.flashing.formats, signing),
         **for_other_tools(family, sources, made.plan, made.target),
     }
     own = compiled_by_maker(family, sources.net, files, tell)
@@ -113,7 +111,7 @@ def build(request: Build, session: Session) -> BuildAnswer:
 
 def _signing(flashing: Flashing) -> Signing | None:
     """What firmware is signed with; UsageError for a key that cannot be read."""
-    from buildtool.firmware.flashing.signing import Signing
+    from buildtool.firmware.flashfiles import Signing
 
     if flashing.sign is None:
         return None
@@ -122,19 +120,18 @@ def _signing(flashing: Flashing) -> Signing | None:
 
 def sizes(request: Sizes, _session: Session) -> SizesAnswer:
     """What a linked image takes of each of the board's memories, and its files for flash."""
-    from buildtool.firmware.flashing.files import check
-    from buildtool.firmware.flashing.files import files as flashed
+    from buildtool.firmware.flashfiles import check_formats, flash_files
     from buildtool.firmware.linkmap import map_text
     from buildtool.firmware.parts import parts
     from buildtool.firmware.run.identity import MOST_IMAGE_BYTES, networks
     from buildtool.firmware.run.levels import built, named
     from buildtool.firmware.sizes import size_report
-    from buildtool.firmware.stack.report import stack_report
+    from buildtool.firmware.stack.need import stack_report
     from buildtool.target.choice import load_board
 
     board = load_board(request.board)
     signing = _signing(request.flashing)
-    check(board, request.flashing.formats, signed=signing is not None)
+    check_formats(board, request.flashing.formats, signed=signing is not None)
     elf, table = request.elf.read("the image", MOST_IMAGE_BYTES), map_text(request.elf, request.map)
     try:
         nets = [found.net for found in networks(elf)]
@@ -146,7 +143,7 @@ def sizes(request: Sizes, _session: Session) -> SizesAnswer:
             "parts": found.parts,
             "files_from": found.files_from,
             "stacks": stack_report(elf, board, nets),
-            "files": flashed(elf, board, request.elf.stem, request.flashing.formats, signing),
+            "files": flash_files(elf, board, request.elf.stem, request.flashing.formats, signing),
             "note": board.note,
         }
     except BuildtoolError as error:

@@ -11,7 +11,7 @@ from buildtool.firmware.counting import Count, counted
 from buildtool.firmware.footprint import CODE, Footprint
 from buildtool.firmware.needs import Need, needs, needs_of
 from buildtool.plan.choose.choose import nearest
-from buildtool.plan.choose.cost_units import estimated_ms
+from buildtool.plan.choose.limits import estimated_ms
 from buildtool.plan.choose.memories import waiting
 
 if TYPE_CHECKING:

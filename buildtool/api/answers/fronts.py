@@ -15,9 +15,9 @@ from buildtool.emit.image import image_layout
 from buildtool.firmware.needs import refuse_weights
 from buildtool.firmware.planned import prepare
 from buildtool.plan.choose.choose import chosen, front, settled
-from buildtool.plan.choose.cost_units import estimated_ms
 from buildtool.plan.choose.fronts import front_factor
 from buildtool.plan.choose.kept import parts
+from buildtool.plan.choose.limits import estimated_ms
 from buildtool.plan.choose.problem import Prepared, settings
 from buildtool.plan.models import load_network
 from buildtool.schema.fronts import Point

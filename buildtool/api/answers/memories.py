@@ -10,7 +10,7 @@ from buildtool.base.modes import CostUnit
 from buildtool.graph.partviews import without_views
 from buildtool.graph.secondpass import without_second_passes
 from buildtool.plan.choose.choose import nearest
-from buildtool.plan.choose.cost_units import estimated_ms
+from buildtool.plan.choose.limits import estimated_ms
 from buildtool.plan.choose.memories import caches, waiting, waits
 from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.summary.fit import excess_bytes, rooms

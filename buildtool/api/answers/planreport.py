@@ -17,7 +17,7 @@ from buildtool.graph.fusions import fusions
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import ConvAttrs, Graph, Op, OpKind, PoolAttrs
 from buildtool.plan.choose.choose import make_plan
-from buildtool.plan.choose.cost_units import estimated_ms
+from buildtool.plan.choose.limits import estimated_ms
 from buildtool.plan.codec import digest, to_bytes
 from buildtool.plan.locked import Locked, operators, to_text
 from buildtool.plan.summary.memory import LiveBuffer, Moment, Use

@@ -22,8 +22,8 @@ from buildtool.graph.liveness import alias_roots
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import Graph
 from buildtool.plan.choose.choose import front, nearest
-from buildtool.plan.choose.cost_units import estimated_ms
 from buildtool.plan.choose.fronts import Point, front_factor
+from buildtool.plan.choose.limits import estimated_ms
 from buildtool.plan.choose.prepare import own_firmware
 from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.models import Network, load_network

@@ -224,7 +224,7 @@ class Debug(Planning):
     """A run under a debugger that connects to `port`; `made`: as for `validate`. Built for a debugger."""
 
     takes: ClassVar = (*Planning.takes, *INPUT, "toolchain", "elf")
-    handler: ClassVar = "buildtool.firmware.run.debugging:debugging"
+    handler: ClassVar = "buildtool.firmware.run.handover:debugging"
     needs: ClassVar = Needs.PROGRAMS
     made: Made | None = None
     inputs: Inputs = RANDOM
@@ -244,7 +244,7 @@ class Flash(Planning):
     """Test firmware that answers over a wire, for a board's flash; `made`: as for `validate`."""
 
     takes: ClassVar = (*Planning.takes, *COMPILED, "wire", "elf")
-    handler: ClassVar = "buildtool.firmware.run.flashed:flashed"
+    handler: ClassVar = "buildtool.firmware.run.handover:flashed"
     needs: ClassVar = Needs.PROGRAMS
     made: Made | None = None
     tool: str = ""

@@ -1,10 +1,11 @@
-"""Arrays of users: the bytes of a .npy file, and values as an input of a network has them."""
+"""Data sets as inputs of a network, and arrays of users: a .npy file's bytes, values as an input has them."""
 
 from __future__ import annotations
 
 import io
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
@@ -121,3 +122,21 @@ def quantised(array: Array, tensor: Tensor, path: str) -> Array:
     with np.errstate(over="ignore"):  # what is infinite is cut to the limits
         steps = np.round(array.astype(np.float64) / quant.scale) + quant.zero_point
     return np.clip(steps, limits.min, limits.max).astype(dtype)
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """Inputs of a network, read one by one.
+
+    `names`: of the inputs, as the user knows them. `labels`: a class each, () where there are none;
+    `classes`: the classes' names by their numbers, () where only numbers are known. `how`: what became of
+    the values of each of the network's inputs, in words. `read` gives the arrays of an input by its
+    position; `check` raises UsageError for one that cannot be read, as far as that is cheap to know.
+    """
+
+    names: tuple[str, ...]
+    labels: tuple[int, ...]
+    classes: tuple[str, ...]
+    how: tuple[str, ...]
+    read: Callable[[int], list[Array]]
+    check: Callable[[int], None] = lambda _: None

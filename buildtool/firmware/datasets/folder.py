@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from buildtool.base.errors import UsageError, did_you_mean
 from buildtool.base.files import File
-from buildtool.firmware.datasets import images, labels, pixels
-from buildtool.firmware.datasets.arrays import Array, order_hint, parsed, quantised, same_shape
-from buildtool.firmware.datasets.types import DataSet
+from buildtool.firmware.datasets import labels, pixels
+from buildtool.firmware.datasets.arrays import Array, DataSet, order_hint, parsed, quantised, same_shape
 
 if TYPE_CHECKING:
     from buildtool.base.modes import Resize
@@ -95,15 +94,15 @@ class _Files:
         """UsageError for a file that is no image by its head."""
         path = self.root / self.names[at]
         if not _is_array(path.name):
-            images.check(path)
+            pixels.check_image(path)
 
     def read(self, at: int) -> list[Array]:
         """The input at a position."""
         path = self.root / self.names[at]
-        data = File(str(path)).read("the input", images.MOST_BYTES)
+        data = File(str(path)).read("the input", pixels.MOST_BYTES)
         if not _is_array(path.name):
             assert self.values is not None
-            found = images.image(data, self.tensor, self.resize, str(path))
+            found = pixels.image(data, self.tensor, self.resize, str(path))
             return [pixels.quantised(found, self.values).reshape(self.tensor.shape)]
         array = parsed(data, str(path))
         if not same_shape(array.shape, self.tensor) or array.size != self.tensor.elements:
@@ -121,8 +120,8 @@ def _files(found: Found, wanted: Wanted, tensor: Tensor) -> tuple[_Files, str]:
     root = wanted.file.path
     if all(map(_is_array, found.names)):
         return _Files(Path(root), found.names, tensor, wanted.resize, None), "arrays (.npy)"
-    images.pillow()
-    mode = images.mode(tensor, root)
+    pixels.pillow()
+    mode = pixels.mode(tensor, root)
     rule = pixels.rule(tensor, wanted.normalise, root)
     height, width, _ = tensor.shape[1:]
     how = f"images, {mode} of {width} x {height} pixels ({wanted.resize}), {pixels.words(tensor, rule)}"

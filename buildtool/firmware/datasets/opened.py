@@ -10,7 +10,7 @@ import numpy as np
 
 from buildtool.base.errors import UsageError
 from buildtool.firmware.datasets import archive, folder, labels
-from buildtool.firmware.datasets.types import DataSet
+from buildtool.firmware.datasets.arrays import DataSet
 
 if TYPE_CHECKING:
     from buildtool.graph.types import Graph, Tensor

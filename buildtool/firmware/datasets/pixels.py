@@ -1,17 +1,113 @@
-"""Pixels as values of a network's input: a table of 256 values for each channel."""
+"""Images as inputs of a network: read by Pillow, resized, and normalised by a table.
+
+The table has 256 values for each channel; uint8 arrays are taken for pixels as well.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import io
+import warnings
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from buildtool.base.errors import UsageError, suggest
+from buildtool.base.errors import ToolError, UsageError, suggest
+from buildtool.base.modes import Resize
 from buildtool.firmware.datasets.arrays import Array, quantisation
 from buildtool.options.parsers import NAMED, Normalise
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from buildtool.graph.types import Tensor
+
+MODES = {1: "L", 3: "RGB", 4: "RGBA"}  # of Pillow, by the input's channels
+MOST_BYTES = 1 << 28  # of an image's file
+MOST_PIXELS = 1 << 27  # of an image: files of a few bytes may claim any number
+_DEEP = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")  # modes of more than 8 bits a channel
+
+
+def mode(tensor: Tensor, path: str) -> str:
+    """The mode that images get for an input; UsageError for one that is no image."""
+    shape = tensor.shape
+    found = MODES.get(shape[-1]) if len(shape) == 4 and shape[0] == 1 else None
+    if found is None:
+        text = f"the input '{tensor.name}' of shape {shape} is no image of 1, 3 or 4 channels"
+        raise UsageError(text, path=path, hint="give arrays of its shape: a .npz file, or .npy files")
+    return found
+
+
+def pillow() -> Any:
+    """Pillow's module of images; ToolError where it is not installed."""
+    try:
+        from PIL import Image
+    except ImportError:
+        hint = "pip install pillow"
+        raise ToolError("images need Pillow, which is not installed", hint=hint) from None
+    return Image
+
+
+def check_image(path: Path) -> None:
+    """UsageError for a file that is no image by its first bytes."""
+    try:
+        with warnings.catch_warnings(action="ignore"), pillow().open(path):
+            pass
+    except ToolError:
+        raise
+    except Exception:
+        raise _none(str(path)) from None
+
+
+def _none(path: str) -> UsageError:
+    hint = "a folder of a data set holds images (PNG, JPEG, BMP, ...) or .npy files alone"
+    return UsageError("the file is no image, or a damaged one", path=path, hint=hint)
+
+
+def image(data: bytes, tensor: Tensor, how: Resize, path: str) -> Array:
+    """An image file's pixels in an input's size and channels: uint8, [height, width, channels].
+
+    It is turned as its EXIF data says, its first frame is taken, and what is transparent is not blended.
+    UsageError for bytes that are no image.
+    """
+    library = pillow()
+    from PIL import ImageOps
+
+    height, width, channels = tensor.shape[1:]
+    wanted = MODES[channels]
+    try:
+        with warnings.catch_warnings(action="ignore"), library.open(io.BytesIO(data)) as opened:
+            if opened.mode in _DEEP:
+                text = f"the image has more than 8 bits a channel (mode {opened.mode})"
+                raise UsageError(text, path=path, hint="convert it to 8 bits")
+            if opened.width * opened.height > MOST_PIXELS:
+                text = f"the image has {opened.width} x {opened.height} pixels, more than {MOST_PIXELS:,}"
+                raise UsageError(text, path=path)
+            turned = ImageOps.exif_transpose(opened).convert(wanted)
+            sized = _sized(turned, (width, height), how, path)
+    except UsageError:
+        raise
+    except Exception:  # a damaged file makes Pillow raise a dozen kinds
+        raise _none(path) from None
+    return np.asarray(sized, np.uint8).reshape(height, width, channels)
+
+
+def _sized(opened: Any, size: tuple[int, int], how: Resize, path: str) -> Any:
+    """An image in the input's width and height, by bilinear filtering."""
+    from PIL import Image, ImageOps
+
+    bilinear = Image.Resampling.BILINEAR
+    if opened.size == size:
+        return opened
+    if how is Resize.EXACT:
+        have, need = (f"{width} x {height}" for width, height in (opened.size, size))
+        hint = [suggest(resize=str(Resize.CROP)), suggest(resize=str(Resize.STRETCH))]
+        raise UsageError(f"the image has {have} pixels, the network takes {need}", path=path, hint=hint)
+    if how is Resize.STRETCH:
+        return opened.resize(size, bilinear)
+    if how is Resize.PAD:
+        return ImageOps.pad(opened, size, bilinear)
+    return ImageOps.fit(opened, size, bilinear)
+
 
 NEAR = 0.02  # of a range's width: how far off an input's range may be to be taken for it
 

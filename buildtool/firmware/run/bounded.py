@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.base.errors import BuildtoolError
+from buildtool.base.errors import BuildtoolError, UsageError, suggest
+from buildtool.base.modes import Requantise
 from buildtool.emit.packing import Bound, proven_bound
+from buildtool.firmware.run.execute import built, execute
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.reference import execute_op, initially, next_held
 from buildtool.graph.types import Graph, Op
 
 if TYPE_CHECKING:
+    from buildtool.api.requests.parts import OnDesk
+    from buildtool.emit.sources import Sources
     from buildtool.firmware.planned import Planned
     from buildtool.firmware.run.compare import Array
     from buildtool.firmware.run.execute import Outcome
@@ -116,3 +120,42 @@ def _compare(
                 computed = mask.reshape(expected.shape) != 0
             found.add(have, expected, computed)
             values[t] = have
+
+
+def every_tensor(
+    made: Planned,
+    sources: Sources,
+    inputs: list[list[Array]],
+    desk: OnDesk | None,
+    flags: tuple[str, ...] = (),
+    resets: Sequence[bool] | None = None,
+) -> Outcome:
+    """A run of the image that hands out every tensor, which is one of its own; `resets`: see `execute`."""
+    if desk is not None and desk.is_flashed:
+        text = "of every tensor an image of its own is built, which has to be flashed"
+        raise UsageError(text, option="flashed", hint=suggest(flashed=None))
+    with built(made, sources, flags, trace=True, emulated=True) as image:
+        return execute(made, image, inputs, trace=True, desk=desk, resets=resets)
+
+
+def is_rounded(made: Planned) -> bool:
+    """Whether outputs may differ from the reference's, within bounds."""
+    return made.target.requantise is not Requantise.EXACT
+
+
+def within(bounds: Sequence[OperatorBound]) -> bool:
+    """Whether every operator was as near to the reference as is proven."""
+    return all(row["max_abs_diff"] <= row["bound"] for row in bounds)
+
+
+def bounds_of(
+    made: Planned,
+    sources: Sources,
+    inputs: list[list[Array]],
+    desk: OnDesk | None,
+    flags: tuple[str, ...] = (),
+) -> list[OperatorBound]:
+    """As `operator_bounds`, of a run of its own; nothing where outputs are the reference's."""
+    if not is_rounded(made):
+        return []
+    return operator_bounds(made, every_tensor(made, sources, inputs, desk, flags), inputs)

@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgpack
 
@@ -22,7 +22,7 @@ from buildtool.base.errors import ToolError
 from buildtool.base.modes import Level as Real
 from buildtool.base.session import Level
 from buildtool.firmware.run.levels import reality
-from buildtool.target.blocks import OUTSIDE, BlockTime, Executed, Work
+from buildtool.target.executed import OUTSIDE, BlockTime, Executed, Work
 from buildtool.target.registry import plugin
 from buildtool.target.speeds import Pipeline
 
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from buildtool.target.types import Board
 
 
-@dataclass(frozen=True)
-class Parts:
+class Parts(NamedTuple):
     """The cycles of an operator, or of several."""
 
     pipeline: int = 0
@@ -46,16 +45,7 @@ class Parts:
     @property
     def cycles(self) -> int:
         """All of them."""
-        return self.pipeline + self.words + self.branches + self.code + self.data
-
-    def __add__(self, other: Parts) -> Parts:
-        return Parts(
-            self.pipeline + other.pipeline,
-            self.words + other.words,
-            self.branches + other.branches,
-            self.code + other.code,
-            self.data + other.data,
-        )
+        return sum(self)
 
 
 @dataclass(frozen=True)
@@ -70,7 +60,7 @@ class Timing:
     @property
     def total(self) -> Parts:
         """Of the whole run."""
-        return sum(self.parts.values(), Parts())
+        return Parts(*map(sum, zip(*self.parts.values(), strict=True)))
 
 
 def find_timer(board: Board) -> Timer | str:
@@ -155,13 +145,8 @@ def in_ms(cycles: int, board: Board) -> float | None:
 
 def parts_answer(parts: Parts) -> CycleParts:
     """The keys of an answer."""
-    return {
-        "pipeline": parts.pipeline,
-        "words": parts.words,
-        "branches": parts.branches,
-        "code": parts.code,
-        "data": parts.data,
-    }
+    keys: CycleParts = parts._asdict()  # type: ignore[assignment]
+    return keys
 
 
 def estimate(timing: Timing, executed: Executed, board: Board) -> CycleEstimate:

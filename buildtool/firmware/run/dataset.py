@@ -15,19 +15,14 @@ from buildtool.emit.ctext import shape
 from buildtool.firmware.datasets.opened import chosen, opened
 from buildtool.firmware.run import share
 from buildtool.firmware.run.accuracy import accuracy, check_labels, prediction, scores
-from buildtool.firmware.run.bounded import operator_bounds
+from buildtool.firmware.run.bounded import bounds_of, is_rounded, within
 from buildtool.firmware.run.compare import Array, Difference, difference
 from buildtool.firmware.run.execute import TIMEOUT, Outcome, execute
 from buildtool.firmware.run.judge import Judge, judging
 from buildtool.firmware.run.levels import named
-from buildtool.firmware.run.progress import Progress
+from buildtool.firmware.run.share import Progress
 from buildtool.firmware.run.subject import firmware, subject
-from buildtool.firmware.run.validation import (
-    every_tensor,
-    is_rounded,
-    sanitizer_flags,
-    within,
-)
+from buildtool.firmware.run.validation import sanitizer_flags
 from buildtool.plan.models import load_model, read_graph
 from buildtool.target.choice import load_board
 
@@ -35,7 +30,7 @@ if TYPE_CHECKING:
     from buildtool.api.requests.kinds import Validate, ValidateData
     from buildtool.api.requests.parts import Data, OnDesk
     from buildtool.base.session import Session
-    from buildtool.firmware.datasets.types import DataSet
+    from buildtool.firmware.datasets.arrays import DataSet
     from buildtool.firmware.firmware import Firmware
     from buildtool.firmware.planned import Planned
     from buildtool.firmware.run.share import Estimate
@@ -184,10 +179,8 @@ def _through_firmware(request: Validate, data: Data, job: _Job) -> _Found:
         _run(job, positions, made, image, request.desk, each, progress)
     rest = sorted(set(range(len(job.taken))) - set(positions))
     _refer(job, rest, progress)
-    bounds: list[OperatorBound] = []
-    if is_rounded(made):
-        inputs = [job.read(at) for at in positions[:BOUNDED]]
-        bounds = operator_bounds(made, every_tensor(made, sources, inputs, request.desk, flags), inputs)
+    inputs = [job.read(at) for at in positions[:BOUNDED]]
+    bounds = bounds_of(made, sources, inputs, request.desk, flags)
     by = "estimate" if data.through is None else "asked"
     return _Found(made.target.board, share.told(by, len(job.taken), each), made, bounds)
 

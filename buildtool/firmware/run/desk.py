@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from buildtool.base.errors import Hint, ToolError, UsageError, suggest
 from buildtool.base.scratch import scratch
-from buildtool.firmware.flashing.files import files as flash_files
+from buildtool.firmware.flashfiles import flash_files
 from buildtool.target.choice import wire_of
 from buildtool.target.registry import plugin
 from buildtool.target.types import Desk, Flashing

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,14 +20,13 @@ from buildtool.firmware.firmware import Firmware, build_firmware
 from buildtool.firmware.run.desk import run_on_desk
 from buildtool.firmware.run.identity import MOST_IMAGE_BYTES, check_image
 from buildtool.firmware.run.levels import reality
-from buildtool.firmware.stack.report import refuse_unless_enough
+from buildtool.firmware.stack.need import refuse_unless_enough
 from buildtool.firmware.tools import toolchain
-from buildtool.target.blocks import Executed
 from buildtool.target.choice import answers_by_files, wire_of
 from buildtool.target.plugin import Harness, ProgramError
 from buildtool.target.registry import asked
 from buildtool.target.registry import plugin as find_plugin
-from buildtool.target.types import Issues, Reality, RunRequest, RunResult
+from buildtool.target.types import Reality, RunRequest, RunResult
 
 if TYPE_CHECKING:
     from buildtool.api.requests.parts import OnDesk
@@ -48,7 +47,7 @@ class Outcome:
     index -> bytes computed in one invoke, repetitions included (of a trace build). `partial`: of
     the tensors that no one needs as a whole, 1 for every byte that was computed, 0 for the others.
     `arena_high_water`, `stack_high_water` in bytes (stack: None where it cannot be measured). `reality`:
-    what the image ran on. `cycles`, `total_cycles`, `no_cycles`, `executed`: see RunResult.
+    what the image ran on. `counted`: instructions, cycles and issues.
     """
 
     outputs: list[dict[int, bytes]]
@@ -57,15 +56,9 @@ class Outcome:
     partial: dict[int, bytes]
     arena_high_water: int
     stack_high_water: int | None
-    counts: dict[int, int]
-    total_instructions: int | None
     compiler: str
     reality: Reality
-    cycles: dict[int, int] = field(default_factory=dict)
-    total_cycles: int | None = None
-    no_cycles: str = ""
-    issues: dict[int, Issues] = field(default_factory=dict)
-    executed: Executed | None = None
+    counted: RunResult
 
 
 @contextmanager
@@ -106,8 +99,8 @@ def built(
         folder = Path(name)
         tools = toolchain(planned.choice, target)
         extra = [*flags, *(["-DNN_TRACE"] if trace else [])]
-        family, tell = find_plugin(board), planned.session.tell
-        made = build_firmware(sources, planned.plan, target, family, tools, folder, extra, tell, harness)
+        tell = planned.session.tell
+        made = build_firmware(sources, planned.plan, target, tools, folder, extra, tell, harness)
         if not planned.choice.debug and not extra:
             refuse_unless_enough(made.elf.read_bytes(), target.board, sources.net)
         yield made
@@ -210,15 +203,9 @@ def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str, runs
         partial,
         report["arena_high_water"],
         report.get("stack_high_water") or None,
-        result.counts,
-        result.total_instructions,
         compiler,
         runs_on,
-        result.cycles,
-        result.total_cycles,
-        result.no_cycles,
-        result.issues,
-        result.executed,
+        replace(result, files={}),
     )
 
 

@@ -11,7 +11,9 @@ from buildtool.firmware.datasets.arrays import Array, order_hint, parsed, quanti
 from buildtool.graph.types import DType
 
 if TYPE_CHECKING:
+    from buildtool.api.requests.parts import Inputs
     from buildtool.base.files import File
+    from buildtool.firmware.planned import Planned
     from buildtool.graph.types import Graph, Tensor
 
 MOST_BYTES = 1 << 30
@@ -61,3 +63,13 @@ def from_file(graph: Graph, file: File) -> list[list[Array]]:
             hint=order_hint(array.shape, tensor),
         )
     return [[quantised(array.reshape(tensor.shape), tensor, path)]]
+
+
+def inputs_of(wanted: Inputs, made: Planned, in_sequence: int = 1) -> list[list[Array]]:
+    """The inputs that a request asks for: a file's, or random ones.
+
+    Where it does not say how many, it is one, or `in_sequence` of a network with state.
+    """
+    if wanted.file is not None:
+        return from_file(made.graph, wanted.file)
+    return seeded(made.graph, wanted.count or (in_sequence if made.graph.states else 1), wanted.seed)

@@ -8,7 +8,7 @@ from buildtool.api.answers.estimate import facts
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Level
 from buildtool.emit.ctext import shape
-from buildtool.firmware.run.bounded import operator_bounds
+from buildtool.firmware.run.bounded import bounds_of, is_rounded, within
 from buildtool.firmware.run.compare import difference
 from buildtool.firmware.run.cycles import (
     Parts,
@@ -20,6 +20,7 @@ from buildtool.firmware.run.cycles import (
     timed,
 )
 from buildtool.firmware.run.execute import Outcome, execute
+from buildtool.firmware.run.inputs import inputs_of
 from buildtool.firmware.run.issues import (
     beside_published,
     counted,
@@ -31,7 +32,6 @@ from buildtool.firmware.run.issues import summary as issue_summary
 from buildtool.firmware.run.judge import Judge, judging
 from buildtool.firmware.run.levels import named, reality
 from buildtool.firmware.run.subject import firmware, subject
-from buildtool.firmware.run.validation import every_tensor, inputs_of, is_rounded, within
 from buildtool.plan.summary.summary import Summary, summarize
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
         CycleEstimate,
         CycleParts,
         LayerProfile,
-        OperatorBound,
         OutputTop,
         ProfileAnswer,
     )
@@ -80,21 +79,19 @@ def _judged(request: Profile, judge: Judge, session: Session) -> ProfileAnswer:
     if counting is not None:
         refuse_unless_same(counting, run)
     exact = _is_exact(made, judge, run, plain, inputs)
-    bounds: list[OperatorBound] = []
-    if is_rounded(made):
-        bounds = operator_bounds(made, every_tensor(made, sources, inputs, request.desk), inputs)
+    bounds = bounds_of(made, sources, inputs, request.desk)
     summary = summarize(
         made.plan, made.graph, made.target.named(made.plan.kernels), made.target.costs, made.session
     )
     rows, known = _rows(made, run, timing, summary, counting), facts(made)
-    total = timing.total.cycles if timing else run.total_cycles
+    total = timing.total.cycles if timing else run.counted.total_cycles
     return {
         "model": made.model.name,
         "board": made.target.board.name,
         **named(run.reality),
         "compiler": run.compiler,
         "strategy": made.plan.strategy,
-        "instructions": run.total_instructions,
+        "instructions": run.counted.total_instructions,
         "cycles": total,
         "cycles_are": "estimated" if timing else "measured" if total is not None else "",
         "no_cycles": no_cycles,
@@ -136,18 +133,19 @@ def _is_exact(
 def _timing(run: Outcome, timer: Timer | str, made: Planned) -> tuple[Timing | None, str]:
     """The estimate of a run's cycles, or why there is none."""
     if isinstance(timer, str):
-        return None, run.no_cycles or timer
-    if run.executed is None:
+        return None, run.counted.no_cycles or timer
+    if run.counted.executed is None:
         return None, f"the runner of board '{made.target.board.name}' counts no blocks of code"
     try:
-        return timed(run.executed, made.target.board, timer, made.session), ""
+        return timed(run.counted.executed, made.target.board, timer, made.session), ""
     except ToolError as error:
         return None, error.text
 
 
 def _seconds(run: Outcome, board: Board) -> float | None:
     """What the cycles take at the board's clock; None where either is not known."""
-    return run.total_cycles / board.clock_hz if run.total_cycles is not None and board.clock_hz else None
+    cycles = run.counted.total_cycles
+    return cycles / board.clock_hz if cycles is not None and board.clock_hz else None
 
 
 def _rows(
@@ -155,7 +153,7 @@ def _rows(
 ) -> list[LayerProfile]:
     """A row an operator, in the order of execution; multiply-accumulates are those executed."""
     rows: list[LayerProfile] = []
-    counts = counting.issues if counting else {}
+    ran, counts = run.counted, counting.counted.issues if counting else {}
     for position, alive, work in (entry for region in summary.regions for entry in region.operators):
         op = made.graph.ops[position]
         issues = of_operator(counts.get(position), work.macs, made.target.board)
@@ -170,7 +168,7 @@ def _rows(
                 "f": work.f,
                 "calls": work.calls,
                 "ram_alive": alive,
-                "instructions": run.counts.get(position) if run.total_instructions is not None else None,
+                "instructions": ran.counts.get(position) if ran.total_instructions is not None else None,
                 **_cycles(position, run, timing, made.target.board),
                 "issues": issues,
                 "uncounted": why_uncounted(counts, position) if counting and not issues else "",
@@ -180,7 +178,7 @@ def _rows(
 
 
 def _estimated_by(run: Outcome, timing: Timing | None, board: Board) -> CycleEstimate | None:
-    return estimate(timing, run.executed, board) if timing and run.executed else None
+    return estimate(timing, run.counted.executed, board) if timing and run.counted.executed else None
 
 
 class _Cycles(TypedDict):
@@ -192,13 +190,10 @@ class _Cycles(TypedDict):
 def _cycles(position: int, run: Outcome, timing: Timing | None, board: Board) -> _Cycles:
     """An operator's cycles, estimated or of the core's own counter."""
     if timing is None:
-        measured = run.cycles.get(position) if run.total_cycles is not None else None
+        measured = run.counted.cycles.get(position) if run.counted.total_cycles is not None else None
         return {"cycles": measured, "estimated_ms": None, "parts": None}
-    parts = timing.parts.get(position)
+    parts = timing.parts.get(position, Parts() if position in run.counted.counts else None)
     if parts is None:  # it runs no code
-        counted = run.counts.get(position)
-        parts = Parts() if counted is not None else None
-    if parts is None:
         return {"cycles": None, "estimated_ms": None, "parts": None}
     ms = in_ms(parts.cycles, board)
     return {"cycles": parts.cycles, "estimated_ms": ms, "parts": parts_answer(parts)}

@@ -1,4 +1,4 @@
-"""How many inputs of a data set go through the firmware, by an estimate of what that takes.
+"""How many inputs of a data set go through the firmware, by an estimate, and how far a run has come.
 
 The estimate goes by executed instructions and rates that are written here, not by a clock: the same command
 takes the same inputs on every machine.
@@ -6,9 +6,11 @@ takes the same inputs on every machine.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from buildtool.base.durations import duration
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Level
 from buildtool.firmware.run.execute import execute
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from buildtool.api.requests.parts import OnDesk
+    from buildtool.base.session import Session
     from buildtool.firmware.datasets.arrays import Array
     from buildtool.firmware.firmware import Firmware
     from buildtool.firmware.planned import Planned
@@ -68,7 +71,7 @@ def counted(made: Planned, image: Firmware, first: Sequence[Array], by_plan: Est
     if reality(made.target.board).level is not Level.EMULATOR:
         return by_plan
     try:
-        found = execute(made, image, [first], count=True).total_instructions
+        found = execute(made, image, [first], count=True).counted.total_instructions
     except ToolError:  # an emulator without plugins: the run itself says whether there is more amiss
         return by_plan
     return Estimate(found, by_plan.rate, is_counted=True) if found else by_plan
@@ -91,3 +94,30 @@ def told(by: str, count: int, each: Estimate | None) -> Share:
         "per_second": each.rate if each and instructions else None,
         "seconds": count * each.seconds if each else None,
     }
+
+
+class Progress:
+    """Says what is being done and how much time is left, by what its like has taken so far."""
+
+    def __init__(self, session: Session, firmware: int, reference: int, nominal: float) -> None:
+        self._session = session
+        self._wanted = {"firmware": firmware, "reference": reference}
+        self._nominal = {"firmware": nominal, "reference": 0.0}  # seconds of an input
+        self._done = {"firmware": 0, "reference": 0}
+        self._took = {"firmware": 0.0, "reference": 0.0}
+
+    def running(self, which: str, began: float, now: int) -> None:
+        """So many more inputs than are done have been run since the time `began`."""
+        seconds = {**self._took, which: self._took[which] + time.monotonic() - began}
+        done = {**self._done, which: self._done[which] + now}
+        left = sum(
+            (self._wanted[one] - done[one]) * (seconds[one] / done[one] if done[one] else self._nominal[one])
+            for one in done
+        )
+        at = min(done[which] + 1, self._wanted[which])
+        self._session.tell(f"{which}: input {at:,} of {self._wanted[which]:,}, {duration(left)} left")
+
+    def ended(self, which: str, began: float, count: int) -> None:
+        """So many inputs have been run since the time `began`."""
+        self._took[which] += time.monotonic() - began
+        self._done[which] += count

@@ -8,11 +8,11 @@ import numpy as np
 
 from buildtool.api.answers.estimate import facts
 from buildtool.base.errors import UsageError, suggest
-from buildtool.base.modes import Level, Requantise
-from buildtool.firmware.run.bounded import operator_bounds
+from buildtool.base.modes import Level
+from buildtool.firmware.run.bounded import every_tensor, is_rounded, operator_bounds, within
 from buildtool.firmware.run.compare import Array, Difference, difference
-from buildtool.firmware.run.execute import Outcome, built, execute
-from buildtool.firmware.run.inputs import from_file, seeded, sequences
+from buildtool.firmware.run.execute import Outcome, execute
+from buildtool.firmware.run.inputs import inputs_of, sequences
 from buildtool.firmware.run.judge import Judge, judging
 from buildtool.firmware.run.levels import named, reality
 from buildtool.firmware.run.subject import firmware, subject
@@ -21,25 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from buildtool.api.requests.kinds import Validate
-    from buildtool.api.requests.parts import Inputs, OnDesk
     from buildtool.base.session import Session
-    from buildtool.emit.sources import Sources
     from buildtool.firmware.planned import Planned
     from buildtool.schema.runs import OperatorBound, ReferenceAnswer, ValidationAnswer
     from buildtool.target.types import Board
 
 SEQUENCE = 8  # random inputs of a network with state, where no number is given
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1")
-
-
-def inputs_of(wanted: Inputs, made: Planned, in_sequence: int = 1) -> list[list[Array]]:
-    """The inputs that a request asks for: a file's, or random ones.
-
-    Where it does not say how many, it is one, or `in_sequence` of a network with state.
-    """
-    if wanted.file is not None:
-        return from_file(made.graph, wanted.file)
-    return seeded(made.graph, wanted.count or (in_sequence if made.graph.states else 1), wanted.seed)
 
 
 def validation(request: Validate, session: Session) -> ValidationAnswer:
@@ -69,32 +57,6 @@ def _judged(request: Validate, judge: Judge, session: Session) -> ValidationAnsw
     found = [d for run in runs for d in _differences(made, run, expected)]
     compared = [t for t in (runs[-1].traces or runs[-1].outputs)[0] if t in expected[0]]
     return _answer(made, judge.told(), inputs, resets, runs, found, bounds, len(compared))
-
-
-def every_tensor(
-    made: Planned,
-    sources: Sources,
-    inputs: list[list[Array]],
-    desk: OnDesk | None,
-    flags: tuple[str, ...] = (),
-    resets: Sequence[bool] | None = None,
-) -> Outcome:
-    """A run of the image that hands out every tensor, which is one of its own; `resets`: see `execute`."""
-    if desk is not None and desk.is_flashed:
-        text = "of every tensor an image of its own is built, which has to be flashed"
-        raise UsageError(text, option="flashed", hint=suggest(flashed=None))
-    with built(made, sources, flags, trace=True, emulated=True) as image:
-        return execute(made, image, inputs, trace=True, desk=desk, resets=resets)
-
-
-def is_rounded(made: Planned) -> bool:
-    """Whether outputs may differ from the reference's, within bounds."""
-    return made.target.requantise is not Requantise.EXACT
-
-
-def within(bounds: Sequence[OperatorBound]) -> bool:
-    """Whether every operator was as near to the reference as is proven."""
-    return all(row["max_abs_diff"] <= row["bound"] for row in bounds)
 
 
 def sanitizer_flags(request: Validate, board: Board) -> tuple[str, ...]:

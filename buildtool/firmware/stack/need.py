@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
-from buildtool.base.errors import ToolError
+from buildtool.base.errors import PlanError, ToolError
+from buildtool.firmware.sizes import open_elf
 from buildtool.firmware.stack import riscv, thumb, xtensa
 from buildtool.firmware.stack.body import Body, Code
+from buildtool.schema.builds import StackSize
+from buildtool.target.types import Board
 
 # The functions of emitted code that call what the application has set: hooks, row sources, loaders.
 _CALLS_BACK = re.compile(
@@ -106,7 +109,7 @@ class Stacks:
         if address in path:
             return None  # recursion
         if address not in self._sizes:
-            return 0 if not self._inside(address) else None
+            return 0 if self._data_from(address) is None else None
         body = self._body(address)
         path = (*path, address)
         called = [self._need(target, path) for target in sorted(body.calls)]
@@ -142,8 +145,12 @@ class Stacks:
             self._open[address] = body.is_indirect or any(map(self._is_open, near))
         return self._open[address]
 
-    def _inside(self, address: int) -> bool:
-        return any(start <= address < start + len(data) for start, data in self._sections)
+    def _data_from(self, address: int) -> bytes | None:
+        """The contents of the section that an address is in, from there on; None outside all of them."""
+        for start, data in self._sections:
+            if start <= address < start + len(data):
+                return bytes(data[address - start :])
+        return None
 
     def _body(self, address: int) -> Body:
         if address not in self._bodies:
@@ -151,24 +158,19 @@ class Stacks:
         return self._bodies[address]
 
     def _read(self, address: int) -> Body:
-        size = self._sizes[address]
-        for start, data in self._sections:
-            if start <= address < start + len(data):
-                part = bytes(data[address - start : address - start + size])
-                literals = _within(self._literals, address, address + size)
-                code = Code(address, part, literals)
-                if self._machine == "EM_ARM":
-                    return thumb.read_body(code)
-                if self._machine == "EM_XTENSA":
-                    return xtensa.read_body(code, self._word)
-                return riscv.read_body(code, self._vector_bytes)
-        return Body(unknown=True)
+        size, data = self._sizes[address], self._data_from(address)
+        if data is None:
+            return Body(unknown=True)
+        code = Code(address, data[:size], _within(self._literals, address, address + size))
+        if self._machine == "EM_ARM":
+            return thumb.read_body(code)
+        if self._machine == "EM_XTENSA":
+            return xtensa.read_body(code, self._word)
+        return riscv.read_body(code, self._vector_bytes)
 
     def _word(self, address: int) -> int | None:
-        for start, data in self._sections:
-            if start <= address <= start + len(data) - 4:
-                return int.from_bytes(data[address - start : address - start + 4], "little")
-        return None
+        word = (self._data_from(address) or b"")[:4]
+        return int.from_bytes(word, "little") if len(word) == 4 else None
 
     def _pointed(self, path: tuple[int, ...]) -> set[int]:
         """Whom the last function of a path of calls may call by address.
@@ -255,3 +257,56 @@ def _within(ranges: list[tuple[int, int]], low: int, high: int) -> tuple[tuple[i
         if end > low:
             found.append((max(start, low), min(end, high)))
     return tuple(found)
+
+
+# ---- what the networks of an image need, against what its linker script keeps -----------------------
+
+
+_BITS = 8
+_START = "main"  # of a test firmware
+
+
+def stack_report(
+    data: bytes, board: Board, networks: Sequence[str], others: Sequence[str] = ()
+) -> list[StackSize]:
+    """Of each network in an image, by its name; nothing for cores whose code cannot be read here.
+
+    `others`: names of functions that are told after those.
+    """
+    elf = open_elf(data)
+    if board.is_native or not is_known(elf):
+        return []
+    from elftools.common.exceptions import ELFError
+
+    try:
+        functions = [*(f"{network}_invoke" for network in networks), *others]
+        return _of(Stacks(elf, board.core.vector_bits // _BITS), board, functions)
+    except (ELFError, ValueError, KeyError, IndexError, AttributeError, RecursionError) as error:
+        raise ToolError(f"the image's code cannot be read: {error}", hint="link it again") from None
+
+
+def refuse_unless_enough(data: bytes, board: Board, network: str) -> None:
+    """PlanError where a test firmware may take more of the stack than the board's file gives it.
+
+    Counted from its `main`, whose frames lie beside those of the network.
+    """
+    found = stack_report(data, board, [network], [_START])
+    needed = max((one["needed"] for one in found if one["needed"] is not None), default=0)
+    if needed <= board.stack_bytes:
+        return
+    own = next((one["needed"] for one in found if one["function"] != _START), None)
+    inside = f" ({network}_invoke {own:,} of them)" if own is not None else ""
+    raise PlanError(
+        f"the firmware of '{network}' takes up to {needed:,} bytes of stack{inside}, '{board.name}' gives it "
+        f"{board.stack_bytes:,}: {needed - board.stack_bytes:,} too many",
+        hint=f"stack_bytes = {needed} or more in the board's file (memory '{board.data}' has it); "
+        "a board with a larger stack: analyze names some",
+    )
+
+
+def _of(stacks: Stacks, board: Board, functions: Sequence[str]) -> list[StackSize]:
+    return [
+        {"function": function, "needed": stacks.need(function), "reserved": board.stack_bytes}
+        for function in functions
+        if function in stacks.functions
+    ]

@@ -86,6 +86,7 @@ class _Reader:
 
     def _wide(self, body: Body, first: int, second: int) -> None:
         target = second >> 8 & 15
+        number = (first >> 10 & 1) << 11 | (second >> 12 & 7) << 8 | second & 0xFF
         if first == 0xE92D:  # push.w
             body.frame += 4 * second.bit_count()
         elif first == 0xF84D and second & 0x0F00 == 0x0D00:  # str rT, [sp, #-n]!
@@ -93,25 +94,21 @@ class _Reader:
         elif first == 0xE96D or (first & 0xFFBF == 0xED2D and second & 0x0E00 == 0x0A00):  # strd, vpush
             body.frame += 4 * (second & 0xFF)
         elif first & 0xFBEF in (0xF1AD, 0xF2AD) and second & 0x8000 == 0 and target == SP:  # sub sp, sp, #n
-            number = (first >> 10 & 1) << 11 | (second >> 12 & 7) << 8 | second & 0xFF
             body.frame += number if first & 0x0200 else _expanded(number)
         elif first & 0xFFEF == 0xEBAD and target == SP:  # sub sp, sp, rM
             known = self.constants.get(second & 15)
             body.frame += known or 0
             body.unknown |= known is None
         elif first & 0xFBF0 in (0xF240, 0xF2C0):  # movw, movt
-            number = (first & 15) << 12 | (first >> 10 & 1) << 11 | (second >> 12 & 7) << 8 | second & 0xFF
-            top = first & 0x0080
-            value = self.constants.get(target, 0) & 0xFFFF | number << 16 if top else number
+            half, top = (first & 15) << 12 | number, first & 0x0080
+            value = self.constants.get(target, 0) & 0xFFFF | half << 16 if top else half
             self.constants[target] = value
             body.taken.add(value)
         elif first & 0xFBEF == 0xF04F:  # mov rD, #n
-            number = (first >> 10 & 1) << 11 | (second >> 12 & 7) << 8 | second & 0xFF
             self.constants[target] = _expanded(number)
         elif first == 0xF36F and (second >> 12 & 7) << 2 | second >> 6 & 3 == 0:  # bfc rD, #0, #n
             self.alignments[target] = 1 << (second & 31) + 1
         elif first & 0xFBE0 == 0xF020:  # bic rD, rN, #n
-            number = (first >> 10 & 1) << 11 | (second >> 12 & 7) << 8 | second & 0xFF
             self.alignments[target] = _expanded(number) + 1
 
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.geometry import attributes
@@ -199,20 +200,26 @@ def _dimensions(view: OpView, rank: int) -> list[tuple[slice | None, bool]]:
 # ---- into a file -------------------------------------------------------------------------------
 
 
+def padded(low: Lowering, op: Op, paddings: npt.ArrayLike, value: int | None, out: int) -> FileOp:
+    """PAD of the first operand into tensor `out`, with zero points; PADV2 if a `value` is given."""
+    source, (x, *_) = low.graph.tensors[op.inputs[0]], op.inputs
+    operand = low.parameter(op, "paddings", paddings)
+    if value is None:
+        return FileOp("PAD", 2, (x, operand), (out,), "PadOptions")
+    data = np.array([value], source.dtype.value)
+    filling = low.add(op, "padding_value", data, source.dtype, source.quant)
+    return FileOp("PADV2", 2, (x, operand, filling), (out,), "PadV2Options")
+
+
 def write_pad(low: Lowering, op: Op) -> FileOp:
     """PAD, PADV2, MIRROR_PAD."""
-    attrs = attributes(op, PadAttrs)
-    operand = low.parameter(op, "paddings", attrs.paddings)
-    if attrs.mode is not PadMode.CONSTANT:
-        mode = 0 if attrs.mode is PadMode.REFLECT else 1
-        inputs = (*op.inputs, operand)
-        return FileOp("MIRROR_PAD", 2, inputs, op.outputs, "MirrorPadOptions", {"Mode": mode})
-    source = low.graph.tensors[op.inputs[0]]
-    if source.quant is None or attrs.value == source.quant.zero_point:
-        return FileOp("PAD", 2, (*op.inputs, operand), op.outputs, "PadOptions")
-    data = np.array([attrs.value], source.dtype.value)
-    value = low.add(op, "padding_value", data, source.dtype, source.quant)
-    return FileOp("PADV2", 2, (*op.inputs, operand, value), op.outputs, "PadV2Options")
+    attrs, quant = attributes(op, PadAttrs), low.graph.tensors[op.inputs[0]].quant
+    if attrs.mode is PadMode.CONSTANT:
+        plain = quant is None or attrs.value == quant.zero_point
+        return padded(low, op, attrs.paddings, None if plain else attrs.value, op.outputs[0])
+    inputs = (*op.inputs, low.parameter(op, "paddings", attrs.paddings))
+    mode = 0 if attrs.mode is PadMode.REFLECT else 1
+    return FileOp("MIRROR_PAD", 2, inputs, op.outputs, "MirrorPadOptions", {"Mode": mode})
 
 
 def write_reshape(low: Lowering, op: Op) -> FileOp:
@@ -281,8 +288,5 @@ def write_strided_slice(low: Lowering, op: Op) -> FileOp:
         ends.append(end)
     values = {"begin": attrs.begin, "end": ends, "strides": strides}
     operands = [low.parameter(op, role, value) for role, value in values.items()]
-    options: dict[str, OptionValue] = {
-        "EndMask": end_mask,
-        "ShrinkAxisMask": sum(1 << i for i in shrunk),
-    }
+    options: dict[str, OptionValue] = {"EndMask": end_mask, "ShrinkAxisMask": sum(1 << i for i in shrunk)}
     return FileOp("STRIDED_SLICE", 2, (*op.inputs, *operands), op.outputs, "StridedSliceOptions", options)

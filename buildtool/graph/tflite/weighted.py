@@ -14,6 +14,7 @@ from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.geometry import attributes, dilated, same_pad, same_padding
 from buildtool.graph.tflite.fileops import FileOp, Lowering, OptionValue
 from buildtool.graph.tflite.flat import Accessor
+from buildtool.graph.tflite.movement import padded
 from buildtool.graph.tflite.opview import OpView
 from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import (
@@ -211,15 +212,10 @@ def _padded_input(low: Lowering, op: Op, pad: Pad, *, least: bool = False) -> in
     source = low.graph.tensors[op.inputs[0]]
     paddings = [[0, 0], [pad.top, pad.bottom], [pad.left, pad.right], [0, 0]]
     shape = tuple(n + sum(p) for n, p in zip(source.shape, paddings, strict=True))
-    padded = low.tensor(op, "padded", shape, source)
-    operand = low.parameter(op, "paddings", paddings)
-    if least:
-        filling = np.array([np.iinfo(source.dtype.value).min], source.dtype.value)
-        value = low.add(op, "padding_value", filling, source.dtype, source.quant)
-        low.ops.append(FileOp("PADV2", 2, (op.inputs[0], operand, value), (padded,), "PadV2Options"))
-    else:
-        low.ops.append(FileOp("PAD", 2, (op.inputs[0], operand), (padded,), "PadOptions"))
-    return padded
+    made = low.tensor(op, "padded", shape, source)
+    value = int(np.iinfo(source.dtype.value).min) if least else None
+    low.ops.append(padded(low, op, paddings, value, made))
+    return made
 
 
 def write_convolution(low: Lowering, op: Op) -> FileOp:
@@ -307,11 +303,9 @@ def write_resize(low: Lowering, op: Op) -> FileOp:
     """RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR; the size is a tensor."""
     attrs = attributes(op, ResizeAttrs)
     size = low.parameter(op, "size", _rows_columns(low.graph.tensors[op.outputs[0]]))
-    options: dict[str, OptionValue] = {
-        "AlignCorners": attrs.align_corners,
-        "HalfPixelCenters": attrs.half_pixel_centers,
-    }
+    corners, centers = attrs.align_corners, attrs.half_pixel_centers
+    options: dict[str, OptionValue] = {"AlignCorners": corners, "HalfPixelCenters": centers}
     nearest = op.kind is OpKind.RESIZE_NEAREST_NEIGHBOR
     table = "ResizeNearestNeighborOptions" if nearest else "ResizeBilinearOptions"
-    version = 3 if attrs.half_pixel_centers or attrs.align_corners else 2
+    version = 3 if centers or corners else 2
     return FileOp(op.kind, version, (*op.inputs, size), op.outputs, table, options)

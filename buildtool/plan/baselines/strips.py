@@ -22,7 +22,6 @@ from buildtool.base.session import Session
 from buildtool.graph.liveness import LiveRange, live_ranges
 from buildtool.graph.macs import op_macs
 from buildtool.graph.ops import ALIAS_KINDS
-from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.overlaps import region_distance
@@ -37,7 +36,6 @@ from buildtool.plan.schedule.schedule import Run, executed_macs, run
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Group, Plan, Region, Scheme
 from buildtool.target import catalogue
-from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target
 
 STRATEGY = "xcore-strips"
@@ -147,22 +145,13 @@ def plans(
     image: str = Image.OVERWRITABLE,
     session: Session | None = None,
 ) -> tuple[Plan, ...]:
-    """The plans of the segments that are `promising`; the session keeps them: one network is asked about
-    under several limits.
-    """
-    session = session or Session()
-
-    def made() -> tuple[Plan, ...]:
-        # Segments name operators by their numbers in the file, on which no plan may depend: here by position.
-        ops = tuple(replace(op, index=position) for position, op in enumerate(graph.ops))
-        plain = replace(graph, ops=ops)
-        return tuple(
-            plan_strips(plain, target, segments, in_place=in_place, image=image, session=session)
-            for segments in promising(plain, target, in_place)
-        )
-
-    return session.remember(
-        STRATEGY, (topology_digest(graph), planning_digest(target), in_place, image), made
+    """The plans of the segments that are `promising`."""
+    # Segments name operators by their numbers in the file, on which no plan may depend: here by position.
+    ops = tuple(replace(op, index=position) for position, op in enumerate(graph.ops))
+    graph = replace(graph, ops=ops)
+    return tuple(
+        plan_strips(graph, target, segments, in_place=in_place, image=image, session=session)
+        for segments in promising(graph, target, in_place)
     )
 
 

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from buildtool.base.errors import PlanError, TargetError
+from buildtool.base.expression import evaluate
 from buildtool.base.modes import Image
 from buildtool.graph.macs import pixel_macs, total_macs
 from buildtool.graph.numbering import is_numbered
@@ -55,7 +56,6 @@ from buildtool.target.catalogue import (
     writes_parts,
 )
 from buildtool.target.digest import planning_digest
-from buildtool.target.expression import evaluate
 from buildtool.target.types import KernelVariant, Target, Windows
 
 

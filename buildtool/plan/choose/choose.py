@@ -16,9 +16,9 @@ from buildtool.graph.secondpass import without_second_passes
 from buildtool.graph.types import Graph
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose import kept, problem
-from buildtool.plan.choose.cost_units import within_cost
 from buildtool.plan.choose.fronts import Point, least_cost, point_of, points, searched, undominated
 from buildtool.plan.choose.kept import Choice
+from buildtool.plan.choose.limits import within_cost
 from buildtool.plan.choose.planners import ATTEMPTS, factor_of, plan_of
 from buildtool.plan.choose.prepare import own_firmware
 from buildtool.plan.choose.problem import Prepared
@@ -74,16 +74,13 @@ def _pass_pays(alone: Prepared, best: Plan | None) -> bool:
 
 
 VARIANTS = (
-    # orders of the operators
-    Variant(lambda prepared: enumerate(prepared.graphs), part=0.5),
-    # views of channels
-    Variant(
+    Variant(lambda prepared: enumerate(prepared.graphs), part=0.5),  # orders of the operators
+    Variant(  # views of channels
         lambda prepared: enumerate(prepared.unsliced if prepared.varied else ()),
         forms=problem.viewed,
         lighter=problem.with_fewer_views,
     ),
-    # second passes
-    Variant(
+    Variant(  # second passes
         lambda prepared: enumerate(prepared.twice, len(prepared.graphs)),
         may_pay=_passes_may_pay,
         pays=_pass_pays,

@@ -38,7 +38,7 @@ MOST_CHECKED = 4096  # plans whose digests a session knows to be legal
 class Choice:
     """The plan that was chosen: for the graph with this `index` in `Prepared.every_graph`, with its views.
 
-    `factor`: see `fronts.plan_factor`; `firmware`: what that of the plan takes beside its arena. `ended`:
+    `factor`: see `planners.factor_of`; `firmware`: what that of the plan takes beside its arena. `ended`:
     whether the budget of work ended before all plans were placed that may be better.
     """
 

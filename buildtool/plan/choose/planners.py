@@ -14,11 +14,11 @@ from buildtool.base.errors import Hint, PlanError, suggest
 from buildtool.base.modes import Objective, Strategy
 from buildtool.base.work import PLANNING
 from buildtool.graph.partviews import written_in_place
+from buildtool.graph.topology import topology_digest
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose import kept
-from buildtool.plan.choose.cost_units import shown_cost
 from buildtool.plan.choose.fronts import Point, layerwise, least_cost, points, searched
-from buildtool.plan.choose.limits import Limits
+from buildtool.plan.choose.limits import Limits, shown_cost
 from buildtool.plan.choose.loads import with_loads
 from buildtool.plan.choose.memories import spread
 from buildtool.plan.choose.problem import Prepared
@@ -26,6 +26,7 @@ from buildtool.plan.summary.fit import holds
 from buildtool.plan.summary.summary import binding
 from buildtool.plan.types import Plan
 from buildtool.target.choice import loads, roomier
+from buildtool.target.digest import planning_digest
 
 REFUSING = PLANNING // 4  # units of work for what a refusal says that another goal would need
 STRIPS_F = 1.2  # of a network in strips that are searched without a limit
@@ -72,11 +73,10 @@ def _best(alone: Prepared) -> Plan:
 
 def _msf_cnn(alone: Prepared) -> Plan:
     """msf-CNN's choice: with a limit on memory its second problem, else its first."""
-    from buildtool.plan.baselines.msf_strategy import plans
+    from buildtool.plan.baselines.msf import plans
 
-    options = alone.options
-    tried = plans(alone.graph, alone.target, options.in_place, options.image, alone.session)
-    limits = replace(alone.limits(options.ram), cost=None)
+    options, limits = alone.options, replace(alone.limits(alone.options.ram), cost=None)
+    tried = _every_plan(alone, plans)
     made = _first_kept(tried, limits)
     if made is not None:
         return made
@@ -108,7 +108,7 @@ def _xcore_strips(alone: Prepared) -> Plan:
             image=options.image,
             session=alone.session,
         )
-    tried = plans(alone.graph, alone.target, options.in_place, options.image, alone.session)
+    tried = _every_plan(alone, plans)
     limits = replace(alone.limits(options.ram), cost=None)
     if options.ram is None and options.max_f is None:
         limits = replace(limits, f=STRIPS_F)
@@ -122,6 +122,14 @@ def _xcore_strips(alone: Prepared) -> Plan:
         f"{least.f:.3f}",
         hint=[suggest(ram=least.arena_bytes), Hint("other segments"), suggest(strategy="best")],
     )
+
+
+def _every_plan(alone: Prepared, plans: Callable[..., tuple[Plan, ...]]) -> tuple[Plan, ...]:
+    """All plans of a strategy; the session keeps them, as one network is asked about under several limits."""
+    graph, target, options, session = alone.graph, alone.target, alone.options, alone.session
+    modes = options.in_place, options.image
+    key = (topology_digest(graph), planning_digest(target), *modes)
+    return session.remember(options.strategy, key, lambda: plans(graph, target, *modes, session))
 
 
 def _first_kept(tried: Sequence[Plan], limits: Limits) -> Plan | None:

@@ -12,7 +12,7 @@ from buildtool.base.session import Level, Session
 from buildtool.graph.fusions import with_sliced_fusions
 from buildtool.graph.types import Graph
 from buildtool.options.values import PlanOptions
-from buildtool.plan.choose.cost_units import within_cost
+from buildtool.plan.choose.limits import within_cost
 from buildtool.plan.choose.problem import Beside, Prepared
 from buildtool.plan.summary.fit import excess_bytes
 from buildtool.target.choice import loads

@@ -56,8 +56,8 @@ class Allocation:
     tensors: int
 
 
-def allocate(data: bytes, *, path: str = "", session: Session | None = None) -> Allocation:
-    """Offsets for the network in the .tflite file `data`.
+def planned_file(data: bytes, *, path: str = "", session: Session | None = None) -> tuple[bytes, Allocation]:
+    """The .tflite file `data` with offsets for TFLM in its metadata; `session`: what may know the placement.
 
     ModelError if the bytes are no well-formed model; UnsupportedError for several subgraphs and for
     tensors whose size the file does not fix.
@@ -66,13 +66,7 @@ def allocate(data: bytes, *, path: str = "", session: Session | None = None) -> 
         file = FlatFile(data)
         if file.subgraphs != 1:
             raise UnsupportedError(f"{file.subgraphs} subgraphs", hint="unroll loops and conditions")
-        return _allocate(file, session)
-
-
-def planned_file(data: bytes, *, path: str = "", session: Session | None = None) -> tuple[bytes, Allocation]:
-    """The same file with offsets for TFLM in its metadata; `session`: what may know the placement."""
-    allocation = allocate(data, path=path, session=session)
-    with _names_the_file(path):
+        allocation = _allocate(file, session)
         return with_offsets(data, allocation.offsets), allocation
 
 

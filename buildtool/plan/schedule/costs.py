@@ -19,8 +19,8 @@ from buildtool.plan.schedule.calls import Calls, Numbers, Ranges, region_calls
 from buildtool.plan.schedule.receptive import accumulates
 from buildtool.plan.types import Load, Region
 from buildtool.target.costs import Part, Pricer, Rings, along, geometry, part, whole
-from buildtool.target.geometry import Geometry
 from buildtool.target.types import Costs, KernelVariant
+from buildtool.target.variables import Geometry
 
 FEW = 256  # ranges that are faster counted one by one
 Parts = tuple[tuple[Part, int], ...]  # each with how often it occurs

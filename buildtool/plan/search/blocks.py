@@ -41,17 +41,16 @@ Rows = npt.NDArray[np.int64]
 class Block:
     """Elements [first, last] as one group that makes `step` rows in one go.
 
-    `axis`: from its input's rows to its output's; `need`: rows of its input for one step; `lags`: the
-    rows by which tensors that its additions read besides have to be ahead; `sums`: aligned bytes of
-    its accumulators, and of the rows that branches keep; `work`: multiply-accumulates of all its
-    steps; `beside`: (element, tensor) of what is read besides; `section`: of branches.
+    `axis`: from its input's rows to its output's; `lags`: the rows by which tensors that its additions read
+    besides have to be ahead; `sums`: aligned bytes of its accumulators, and of the rows that branches keep;
+    `work`: multiply-accumulates of all its steps; `beside`: (element, tensor) of what is read besides;
+    `section`: of branches.
     """
 
     first: int
     last: int
     step: int
     axis: Axis
-    need: int
     lags: Lags
     sums: int
     work: int
@@ -101,7 +100,7 @@ class Blocks:
             lags = dict.fromkeys((self.e.roots[t] for _, t in beside), WHOLE)
             work = self._worked(self._section_pixels(found, self.e.heights[last]))
             sums, whole = found.rings, tuple(sorted(lags.items()))
-            yield Block(found.first, last, 1, found.axis, found.need, whole, sums, work, beside, found)
+            yield Block(found.first, last, 1, found.axis, whole, sums, work, beside, found)
 
     def _chains(self, last: int) -> Iterator[Block]:
         """The blocks of elements that feed each other."""
@@ -119,8 +118,7 @@ class Blocks:
                 work = self.work(first, last, step, height)
                 if work <= MOST_REPETITION * once:
                     lags, beside = self._lags(first, last, step), tuple(self.e.beside(first, last))
-                    need, sums = axis.extent(step), self._sums(last)
-                    yield Block(first, last, step, axis, need, lags, sums, work, beside)
+                    yield Block(first, last, step, axis, lags, self._sums(last), work, beside)
 
     def _axis(self, first: int, last: int) -> Axis | None:
         """The row axis of a block; None if an addition reads the block's input at another stride."""
@@ -180,13 +178,13 @@ class Blocks:
         return tuple(min(self._firsts(last)) if self.e.by_rows[last] else last for last in range(count))
 
     def block(
-        self, first: int, last: int, step: int, axis: Axis, need: int, sums: int, work: int, branches: bool
+        self, first: int, last: int, step: int, axis: Axis, sums: int, work: int, branches: bool
     ) -> Block:
         """A block of which all is known that an equal one elsewhere has, too; `branches`: of a section."""
         if branches:
             return next(block for block in self.ending_at(last) if block.section is not None)
         lags, beside = self._lags(first, last, step), tuple(self.e.beside(first, last))
-        return Block(first, last, step, axis, need, lags, sums, work, beside)
+        return Block(first, last, step, axis, lags, sums, work, beside)
 
     def _sums(self, last: int) -> int:
         if not self.e.accumulates[last]:

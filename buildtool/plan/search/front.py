@@ -249,7 +249,7 @@ class Front:
         source = self.space.tables.sources[region.first]
         dies = source.last < region.end and not source.streamed
         over = min(source.size, self.space.tables.sizes[region.end - 1]) if dies else 0
-        return over + max(block_form.window for block_form in region.block_forms)
+        return over + max(block_form.form.window for block_form in region.block_forms)
 
     def _beside(self, region: Candidate) -> int:
         """Most bytes that a region's output may share with what dies in it and does not feed it."""
@@ -380,7 +380,7 @@ class Front:
         block_forms = region.block_forms
         if not block_forms:
             return found
-        room = most_bytes - region.bytes + max(block_form.window for block_form in block_forms)
+        room = most_bytes - region.bytes + max(block_form.form.window for block_form in block_forms)
         groups = list(found.groups)
         for index, block_form in enumerate(block_forms):
             block = block_form.block

@@ -152,8 +152,9 @@ class PassSearch:
             cut = lane.lane.at.index(here)
         return Choice(most, weight, tuple(sorted(passes, key=lambda one: one.reader)))
 
-    def falling(self, most_bytes: int = INFINITE) -> Iterator[Choice]:
-        """The ways within a limit of bytes, least weight first."""
+    def falling(self) -> Iterator[Choice]:
+        """The ways within limits of bytes that fall, least weight first."""
+        most_bytes = INFINITE
         while (found := self.least(most_bytes)) is not None:
             yield found
             most_bytes = found.bytes - (1 if self.exact else max(1, found.bytes // 16))

@@ -136,9 +136,9 @@ class Search:
         most = max((region.bytes for region in regions), default=0)
         return Way(most, self.t.before[-1] + self._best[self.t.count], tuple(regions))
 
-    def falling(self, most_bytes: int = INFINITE) -> Iterator[Way]:
-        """The ways within a limit of bytes, least weight first; undominated as long as it is exact."""
-        found: Way | None = None
+    def falling(self) -> Iterator[Way]:
+        """The ways within ever less bytes, least weight first; undominated as long as it is exact."""
+        found, most_bytes = None, INFINITE
         while (way := self.least(most_bytes)) is not None:
             if found is not None and way.weight > found.weight:
                 yield found

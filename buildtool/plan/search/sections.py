@@ -30,10 +30,9 @@ NEVER = 1 << 60  # no row is read any more
 class Section:
     """Elements [first, last] of a section: its group, the row axis through it, and what its run shows.
 
-    `need`: rows of its input that are held at once; `rings`: aligned bytes of all rows held inside;
-    `lanes`: what runs. By how many rows of the output are made: `read_after`, the lowest row of the input
-    that is still read, or NEVER. By row of the output: `read_from`, the lowest row of the input that is
-    read when this one is written, or later.
+    `rings`: aligned bytes of all rows held inside; `lanes`: what runs. By how many rows of the output are
+    made: `read_after`, the lowest row of the input that is still read, or NEVER. By row of the output:
+    `read_from`, the lowest row of the input that is read when this one is written, or later.
     """
 
     first: int
@@ -41,7 +40,6 @@ class Section:
     group: Group
     axis: Axis
     lanes: Branches
-    need: int
     rings: int
     read_after: tuple[int, ...]
     read_from: tuple[int, ...]
@@ -95,11 +93,10 @@ def _first(e: Elements, last: int) -> int | None:
 def _run(e: Elements, first: int, last: int, group: Group, axis: Axis, lanes: Branches) -> Section:
     """The section, once it has been run through."""
     progress, count = Progress(lanes), len(lanes.lanes)
-    need, held = 0, [0] * count
+    held = [0] * count
     reads: list[tuple[int, bool, int]] = []  # rows of the output made, whether by it, row of the input
     while progress.made[-1] < lanes.lanes[-1].height:
-        goal = progress.ask()
-        need = max(need, goal - progress.lowest(INPUT, goal))
+        progress.ask()
         for lane, y0, y1 in progress.advance():
             held[lane] = max(held[lane], y1 - min(y0, progress.lowest(lane, y0)))
             joins = lane == count - 1
@@ -107,7 +104,7 @@ def _run(e: Elements, first: int, last: int, group: Group, axis: Axis, lanes: Br
             reads += [(y0 if joins else progress.made[-1], joins, row) for row in rows]
     tensors = (e.graph.tensors[t] for t in e.makes[first:last])
     rings = (round_up(n * t.row_bytes, e.alignment) for n, t in zip(held, tensors, strict=False))
-    return Section(first, last, group, axis, lanes, need, sum(rings), *_lows(reads, lanes))
+    return Section(first, last, group, axis, lanes, sum(rings), *_lows(reads, lanes))
 
 
 def _lows(reads: list[tuple[int, bool, int]], lanes: Branches) -> tuple[tuple[int, ...], tuple[int, ...]]:

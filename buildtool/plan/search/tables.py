@@ -25,7 +25,7 @@ from buildtool.base.session import Level
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.overlap import distance, slices_in_place
-from buildtool.plan.search.blocks import STEPS, Block, Blocks, Form, Lags, Rows
+from buildtool.plan.search.blocks import STEPS, Block, Blocks, Form, Rows
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.chain_keys import ChainKeys
 from buildtool.plan.search.sections import Section
@@ -48,19 +48,12 @@ class Objective(enum.Enum):
 
 
 class BlockForm(NamedTuple):
-    """A block in one of its forms."""
+    """A block in one of its forms, whose windows here include its constants in the arena."""
 
-    first: int
-    step: int
-    need: int  # rows of its input
-    window: int
-    sums: int
-    extra: int
-    least_extra: int  # of as few rows as anything ever wants
-    axis: Axis
-    lags: Lags
     block: Block
     form: Form
+    extra: int
+    least_extra: int  # of as few rows as anything ever wants
 
 
 class FormRow(NamedTuple):
@@ -72,7 +65,6 @@ class FormRow(NamedTuple):
     back: int
     step: int
     hand_off: int
-    need: int
     window: int
     sums: int
     work: int
@@ -88,9 +80,9 @@ class FormRow(NamedTuple):
 LEAST_EXTRA = FormRow._fields.index("least_extra")
 
 
-_SCHEMA = 1  # of a chain's rows
+_SCHEMA = 2  # of a chain's rows
 _MOST = 1 << 60  # of any number in them
-_LEAST = FormRow(0, 1, 0, 0, 0, 0, 0, -_MOST, -_MOST, 0, 1, 1, 0, 0)
+_LEAST = FormRow(0, 1, 0, 0, 0, 0, -_MOST, -_MOST, 0, 1, 1, 0, 0)
 
 
 def _packed(rows: Rows) -> bytes:
@@ -238,11 +230,9 @@ class Tables:
         it = FormRow(*row)
         first, axis = last - it.back, Axis(it.kernel, it.stride, it.pad)
         window = it.window + self.e.constants(first, last)
-        block = self.blocks.block(first, last, it.step, axis, it.need, it.sums, it.work, it.section == 1)
+        block = self.blocks.block(first, last, it.step, axis, it.sums, it.work, it.section == 1)
         form = Form(self.blocks.group(block, it.hand_off), window, it.late)
-        return BlockForm(
-            first, it.step, it.need, window, it.sums, it.extra, it.least_extra, axis, block.lags, block, form
-        )
+        return BlockForm(block, form, it.extra, it.least_extra)
 
     @cached_property
     def nothing_saves(self) -> bool:
@@ -284,7 +274,6 @@ class Tables:
             block.last - block.first,
             block.step,
             form.group.hand_off,
-            block.need,
             form.window,
             block.sums,
             block.work,

@@ -19,8 +19,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from buildtool.base.errors import ToolError, UsageError
+from buildtool.base.programs import program
 from buildtool.target.kernels import kernels_root
-from buildtool.target.programs import program
 from buildtool.target.types import Board, Library
 
 NAME = "cmsis_nn"

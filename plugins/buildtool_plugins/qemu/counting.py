@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from buildtool.base.errors import ToolError
-from buildtool.target.blocks import Executed, Ran, Waited, Work
+from buildtool.base.programs import program
+from buildtool.target.executed import Executed, Ran, Waited, Work
 from buildtool.target.hardware import Memory
-from buildtool.target.programs import program
 from buildtool.target.speeds import WORD
 from buildtool.target.types import Board
 from buildtool_plugins.tools.find import find_host_compiler

@@ -16,7 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from buildtool.base.errors import ToolError
-from buildtool.target.blocks import BlockTime
+from buildtool.target.executed import BlockTime
 from buildtool_plugins.tools.find import Compiler, find_clang
 
 FEW, MANY = 20, 70  # iterations of a block

@@ -14,14 +14,14 @@ from buildtool.base.session import Session
 from buildtool.emit.sources import emit
 from buildtool.firmware import counting
 from buildtool.firmware.bound import bound
+from buildtool.firmware.counting import linked
 from buildtool.firmware.footprint import Footprint, MemoryUse
-from buildtool.firmware.linked import linked
 from buildtool.firmware.planned import prepare
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.choose import nearest
 from buildtool.plan.models import load_network
 from buildtool.target.recorded import recorded
-from buildtool.target.registry import board_names, load_board, load_target, plugin, toolchain
+from buildtool.target.registry import board_names, load_board, load_target, toolchain
 
 NET = "autoencoder"
 LINKED = [name for name in board_names() if (e := load_board(name).emulator) is None or e.kind != "native"]
@@ -76,8 +76,8 @@ def footprints(model: str, board: str, name: str = "") -> tuple[Footprint, Footp
     network = load_network(model, session)
     graph, plan = nearest(prepare(network, target, PlanOptions(), session))
     sources = emit(graph, plan, target, network.model.name, session)
-    family, tools = plugin(target.board), toolchain(target, name)
-    exact = linked(sources, plan, target, family, tools)
+    tools = toolchain(target, name)
+    exact = linked(sources, plan, target, tools)
     return exact, bound(sources, plan, target, exact.compiler)
 
 

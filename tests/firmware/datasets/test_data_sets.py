@@ -15,8 +15,8 @@ from needs import needs_package
 from buildtool.base.errors import UsageError
 from buildtool.base.files import File
 from buildtool.base.modes import Resize
+from buildtool.firmware.datasets.arrays import DataSet
 from buildtool.firmware.datasets.opened import chosen, opened
-from buildtool.firmware.datasets.types import DataSet
 from buildtool.graph.types import Graph, OpKind
 from buildtool.options.parsers import NAMED, normalise
 from buildtool.options.values import Wanted

@@ -13,20 +13,27 @@ from elftools.elf.elffile import ELFFile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from intelhex import IntelHex
+from loaded import own_board
 from needs import needs_tool
 from probe import ROOT, BuildError, link, load_board
 
 from buildtool.base.errors import ToolError, UsageError
 from buildtool.base.modes import Format
-from buildtool.firmware.flashing.files import check, files, suffixes
-from buildtool.firmware.flashing.formats import Piece, binary, intel_hex, uf2
-from buildtool.target.link_errors import explain_link_failure
+from buildtool.firmware.flashfiles import (
+    Piece,
+    binary,
+    check_formats,
+    flash_files,
+    intel_hex,
+    suffixes,
+    uf2,
+)
+from buildtool.firmware.linkmap import explain_link_failure
 
 F4 = 0x57755A57
 EVERY = tuple(Format)
 BLOCKS = 'erase_blocks = ["4x16K", "64K", "128K"]\n'
 ONE_FLASH = f"""\
-extends = "cortex-m4"
 [memory.flash]
 {BLOCKS}[roles]
 weights = "flash"
@@ -104,14 +111,13 @@ def test_a_binary_file_has_a_limit():
 def one_flash(tmp_path_factory):
     """A board whose flash has code and weights, and the probe's image for it."""
     folder = tmp_path_factory.mktemp("flash")
-    (folder / "one.toml").write_text(ONE_FLASH)
-    board = load_board(str(folder / "one.toml"))
+    board = load_board(own_board(folder, ONE_FLASH))
     return board, link(board, "clang", [ROOT / "probe.c", ROOT / "probe_weights.S"], (), folder)
 
 
 def test_the_files_hold_what_objcopy_takes_from_the_image(one_flash, tmp_path):
     board, elf = one_flash
-    made = files(elf.read_bytes(), board, "net", EVERY)
+    made = flash_files(elf.read_bytes(), board, "net", EVERY)
     assert set(made) == {"net" + ending for ending in suffixes(board, EVERY)}
     copy = needs_tool("arm-none-eabi-objcopy")
 
@@ -154,22 +160,19 @@ def filled(folder: Path, size: int) -> Path:
 )
 def test_whatever_the_code_s_size_is(size, tool, tmp_path):
     """In the small blocks, in the large one and behind it; at a boundary and beside it."""
-    (tmp_path / "one.toml").write_text(ONE_FLASH)
-    board = load_board(str(tmp_path / "one.toml"))
+    board = load_board(own_board(tmp_path, ONE_FLASH))
     sources = [ROOT / "probe.c", ROOT / "probe_weights.S", filled(tmp_path, size)]
     test_the_weights_begin_with_an_erase_block((board, link(board, tool, sources, (), tmp_path)))
 
 
 def test_a_partition_and_a_boot_loader_have_their_places(tmp_path):
-    (tmp_path / "parts.toml").write_text(
-        ONE_FLASH + 'code_start = "32K"\nweights_start = "256K"\nslots = 2\nslot_bytes = "128K"\n'
-    )
-    board = load_board(str(tmp_path / "parts.toml"))
+    text = 'code_start = "32K"\nweights_start = "256K"\nslots = 2\nslot_bytes = "128K"'
+    board = load_board(own_board(tmp_path, ONE_FLASH + text))
     elf = link(board, "clang", [ROOT / "probe.c", ROOT / "probe_weights.S"], (), tmp_path)
-    found = read_hex(files(elf.read_bytes(), board, "net", (Format.HEX,))["net.hex"])
+    found = read_hex(flash_files(elf.read_bytes(), board, "net", (Format.HEX,))["net.hex"])
     assert min(found) == 32 * 1024
     assert [found[256 * 1024 + i] for i in range(16)] == list(range(16))
-    flat = files(elf.read_bytes(), board, "net")
+    flat = flash_files(elf.read_bytes(), board, "net")
     assert flat["net_code.bin"][:4] == bytes(found[32 * 1024 + i] for i in range(4))
     assert flat["net_weights.bin"][:16] == bytes(range(16))
     assert len(flat["net.bin"]) == 224 * 1024 + len(flat["net_weights.bin"])
@@ -178,8 +181,7 @@ def test_a_partition_and_a_boot_loader_have_their_places(tmp_path):
 @pytest.mark.parametrize("tool", ["clang", pytest.param("gcc", marks=pytest.mark.slow)])
 def test_firmware_that_reaches_into_the_partition_is_told_in_the_board_s_terms(tool, tmp_path):
     text = ONE_FLASH.replace(BLOCKS, 'erase_blocks = ["4K"]\n') + 'weights_start = "16K"\n'
-    (tmp_path / "small.toml").write_text(text)
-    board = load_board(str(tmp_path / "small.toml"))
+    board = load_board(own_board(tmp_path, text, name="small"))
     sources = [ROOT / "probe.c", ROOT / "probe_weights.S", filled(tmp_path, 20_000)]
     with pytest.raises(BuildError) as caught:
         link(board, tool, sources, (), tmp_path)
@@ -192,16 +194,16 @@ def test_firmware_that_reaches_into_the_partition_is_told_in_the_board_s_terms(t
 
 def test_what_a_board_cannot_be_flashed_with_is_refused():
     with pytest.raises(UsageError, match="no UF2 family number is known of board 'cortex-m4'") as caught:
-        check(load_board("cortex-m4"), [Format.UF2])
+        check_formats(load_board("cortex-m4"), [Format.UF2])
     assert "uf2_family" in caught.value.hint
     with pytest.raises(UsageError, match="programs of this machine, and not flashed"):
-        check(load_board("host"), [Format.HEX])
+        check_formats(load_board("host"), [Format.HEX])
     with pytest.raises(UsageError, match="has no slot of MCUboot"):
-        check(load_board("nucleo-f412zg"), [Format.BIN], signed=True)
-    check(load_board("nucleo-f412zg"), EVERY)
+        check_formats(load_board("nucleo-f412zg"), [Format.BIN], signed=True)
+    check_formats(load_board("nucleo-f412zg"), EVERY)
     # MCUboot's tools read no UF2, and --sign is not without effect.
     assert "_signed.bin" in suffixes(load_board("nucleo-f412zg"), [Format.UF2], signed=True)
-    check(load_board("host"), [Format.BIN])
+    check_formats(load_board("host"), [Format.BIN])
 
 
 def test_a_part_without_contents_has_no_file(one_flash, tmp_path):
@@ -209,16 +211,16 @@ def test_a_part_without_contents_has_no_file(one_flash, tmp_path):
     words = ["--remove-section=.nn_weights", str(elf), "out"]
     subprocess.run([needs_tool("arm-none-eabi-objcopy"), *words], check=True, cwd=tmp_path)
     data = (tmp_path / "out").read_bytes()
-    assert set(files(data, board, "a", EVERY)) == {
+    assert set(flash_files(data, board, "a", EVERY)) == {
         f"a{part}.{name}" for part in ("", "_code") for name in ("bin", "hex", "uf2")
     }
 
 
 def test_a_binary_begins_with_the_firmware_where_the_weights_lie_before_it(tmp_path):
-    (tmp_path / "before.toml").write_text(f'{ONE_FLASH}code_start = "512K"\nweights_start = "16K"\n')
-    board = load_board(str(tmp_path / "before.toml"))
+    text = 'code_start = "512K"\nweights_start = "16K"'
+    board = load_board(own_board(tmp_path, ONE_FLASH + text))
     elf = link(board, "clang", [ROOT / "probe.c", ROOT / "probe_weights.S"], (), tmp_path)
-    made = files(elf.read_bytes(), board, "net", EVERY)
+    made = flash_files(elf.read_bytes(), board, "net", EVERY)
     assert made["net.bin"] == made["net_code.bin"]
     assert made["net_weights.bin"][:16] == bytes(range(16))
     assert min(read_hex(made["net.hex"])) == board.memory("flash").base + 0x4000
@@ -227,6 +229,6 @@ def test_a_binary_begins_with_the_firmware_where_the_weights_lie_before_it(tmp_p
 def test_what_lies_in_no_memory_of_the_board_is_not_left_out(one_flash):
     """Such as an application in an external flash that the board's file does not have."""
     board, elf = one_flash
-    whole = files(elf.read_bytes(), board, "net", [Format.HEX])
-    other = files(elf.read_bytes(), load_board("nucleo-f412zg"), "net", [Format.HEX])
+    whole = flash_files(elf.read_bytes(), board, "net", [Format.HEX])
+    other = flash_files(elf.read_bytes(), load_board("nucleo-f412zg"), "net", [Format.HEX])
     assert read_hex(other["net.hex"]) == read_hex(whole["net.hex"])

@@ -7,18 +7,17 @@ import struct
 import subprocess
 
 import pytest
+from loaded import own_board
 from needs import needs_tool
 from probe import ROOT, link, load_board
 
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Format
-from buildtool.firmware.flashing.files import files
-from buildtool.firmware.flashing.signing import Signing
+from buildtool.firmware.flashfiles import Signing, flash_files
 
 pytestmark = pytest.mark.slow
 
 BOARD = """\
-extends = "cortex-m4"
 [memory.flash]
 erase_blocks = ["4K"]
 [roles]
@@ -33,8 +32,7 @@ slot_bytes = "64K"
 @pytest.fixture(scope="module")
 def linked(tmp_path_factory):
     folder = tmp_path_factory.mktemp("signed")
-    (folder / "boot.toml").write_text(BOARD)
-    board = load_board(str(folder / "boot.toml"))
+    board = load_board(own_board(folder, BOARD))
     return board, link(board, "clang", [ROOT / "probe.c", ROOT / "probe_weights.S"], (), folder).read_bytes()
 
 
@@ -47,10 +45,10 @@ def test_signed_firmware_is_what_mcuboot_checks(linked, tmp_path):
         subprocess.run([imgtool, "keygen", "--type", kind, "--key", path], check=True, capture_output=True)
         keys[kind] = path.read_bytes()
     made = {
-        kind: files(elf, board, "net", tuple(Format)[:2], Signing(key, "1.2.3+4"))
+        kind: flash_files(elf, board, "net", tuple(Format)[:2], Signing(key, "1.2.3+4"))
         for kind, key in keys.items()
     }
-    again = files(elf, board, "net", signing=Signing(keys["ed25519"], "1.2.3+4"))
+    again = flash_files(elf, board, "net", signing=Signing(keys["ed25519"], "1.2.3+4"))
     assert again["net_signed.bin"] == made["ed25519"]["net_signed.bin"]
     for kind, found in made.items():
         signed = found["net_signed.bin"]
@@ -71,12 +69,12 @@ def test_signed_firmware_is_what_mcuboot_checks(linked, tmp_path):
 def test_what_imgtool_refuses_is_told(linked, tmp_path):
     imgtool, (board, elf) = needs_tool("imgtool"), linked
     with pytest.raises(ToolError, match="imgtool did not sign the firmware") as caught:
-        files(elf, board, "net", signing=Signing(b"no key"))
+        flash_files(elf, board, "net", signing=Signing(b"no key"))
     assert "private key" in caught.value.hint
     small = dataclasses.replace(board.image.mcuboot, slot_bytes=4096)
     tight = dataclasses.replace(board, image=dataclasses.replace(board.image, mcuboot=small))
     path = tmp_path / "key.pem"
     subprocess.run([imgtool, "keygen", "--type", "ed25519", "--key", path], check=True, capture_output=True)
     with pytest.raises(ToolError, match="imgtool did not sign the firmware") as caught:
-        files(elf, tight, "net", signing=Signing(path.read_bytes()))
+        flash_files(elf, tight, "net", signing=Signing(path.read_bytes()))
     assert "slot_bytes" in caught.value.hint

@@ -12,7 +12,7 @@ from buildtool.base.session import Session
 from buildtool.firmware.run.cycles import Parts, block_times, find_timer, timed
 from buildtool.fronts.texts import profile as text_of
 from buildtool.schema.runs import CycleParts
-from buildtool.target.blocks import OUTSIDE, BlockTime, Executed, Ran, Waited, Work
+from buildtool.target.executed import OUTSIDE, BlockTime, Executed, Ran, Waited, Work
 from buildtool.target.registry import load_board
 
 

@@ -3,6 +3,7 @@
 import pytest
 from buildtool_plugins.baremetal.probe import debug_server
 from needs import needs_shared
+from paths import script
 from probe import load_board
 
 from buildtool.api import handle
@@ -34,9 +35,7 @@ def test_a_board_is_its_own_but_for_addresses_and_its_chip():
 
 
 def test_a_debugger_gets_the_probe_and_not_the_stand_in(monkeypatch, tmp_path):
-    openocd = tmp_path / "openocd"
-    openocd.write_text("#!/bin/sh\n")
-    openocd.chmod(0o755)
+    openocd = script(tmp_path / "openocd", "")
     monkeypatch.setenv("PATH", str(tmp_path))
     assert debug_server(load_board("nucleo-f412zg"), 3333, ("gdb",)).command[0] == str(openocd)
 

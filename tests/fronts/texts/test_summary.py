@@ -16,7 +16,7 @@ from buildtool.options import planning
 from buildtool.options.values import PlanOptions
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
-from buildtool.plan.baselines import msf_strategy
+from buildtool.plan.baselines import msf
 from buildtool.plan.baselines.strips import parse_segments, plan_strips
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search.front import Settings, front
@@ -69,7 +69,7 @@ CASES = {
     "image overwritable": whole_front("overwritable"),
     "image resident": whole_front("resident"),
     "strips": lambda: small(lambda net, target: [plan_strips(net, target, parse_segments("0-3x4"))]),
-    "msf-cnn": lambda: small(msf_strategy.plans),
+    "msf-cnn": lambda: small(msf.plans),
     "tensors moved": moved,
     "real, streamed": real("cortex-m4", image="stream", objective="ram", max_f=1.1),
     "real, nothing repeated": real("host", objective="ram", max_f=1.0),

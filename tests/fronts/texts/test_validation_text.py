@@ -12,6 +12,7 @@ from buildtool.firmware.run.execute import Outcome
 from buildtool.firmware.run.levels import HOST
 from buildtool.fronts.texts import validation as report
 from buildtool.plan.models import load_model, read_graph
+from buildtool.target.types import RunResult
 
 LITERT = {
     "name": "litert",
@@ -23,7 +24,7 @@ LITERT = {
 
 
 def outcome(outputs):
-    return Outcome(outputs, [], {}, {}, 8, None, {}, None, "cc 1", HOST)
+    return Outcome(outputs, [], {}, {}, 8, None, "cc 1", HOST, RunResult({}, ""))
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ def test_every_operator_with_constants_has_a_load():
     _, plan = loaded(1 << 20)
     assert {load.op for load in plan.loads} == set(blocks)
     image = weight_image(graph, kernels)
-    assert sum(load.size for load in plan.loads) == sum(image.sizes.values())
+    assert sum(load.size for load in plan.loads) == sum(image.places.sizes.values())
 
 
 def test_with_room_all_come_whole_and_ahead_where_something_is_computed_meanwhile():

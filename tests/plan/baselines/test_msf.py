@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from buildtool.base.pareto import undominated
 from buildtool.plan.baselines.chains import Chain, Part
-from buildtool.plan.baselines.msf_model import Layer, all_blocks, front
+from buildtool.plan.baselines.msf import Layer, all_blocks, front
 
 NETWORKS = sorted(msf_tables.TABLES)
 P1 = [(name, most, cell) for name, column in msf_tables.P1.items() for most, cell in column.items()]

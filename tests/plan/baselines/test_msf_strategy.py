@@ -14,7 +14,7 @@ from buildtool.base.session import Session
 from buildtool.graph.types import OpKind
 from buildtool.options.values import PlanOptions
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
-from buildtool.plan.baselines.msf_model import chain, layer
+from buildtool.plan.baselines.msf import chain, layer
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.models import load_model, read_graph

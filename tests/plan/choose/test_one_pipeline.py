@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from branchnets import wide_branches
 
 from buildtool.api import handle
 from buildtool.base.errors import PlanError
 from buildtool.base.session import Session
 from buildtool.fronts.cli import main as cli
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import Graph
+from buildtool.plan.schedule import timeline as timelines
+from buildtool.plan.schedule.schedule import Run
+from buildtool.plan.types import Region
 
 BOARDS = ["host", "cortex-m4", "xcore"]
 IMAGES = ["overwritable", "stream"]
@@ -229,14 +236,32 @@ def test_the_best_order_is_on_the_front(branches: str) -> None:
 @pytest.fixture(scope="module")
 def branches(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A file whose operators need less memory in another order."""
-    from buildtool.graph.tflite.writer import write_model
-    from buildtool.zoo.drawn import NetBuilder
-
-    net = NetBuilder(5)
-    x = net.input((1, 12, 12, 8))
-    wide = [net.conv(x, 48, kernel=(3, 3), same=True) for _ in range(3)]
-    moved = [net.flatten(w) for w in wide]
-    joined = net.concat([net.conv(w, 4) for w in wide])
     path = tmp_path_factory.mktemp("branches") / "branches.tflite"
-    path.write_bytes(write_model(net.graph([net.conv(joined, 8), moved[0]])))
+    path.write_bytes(write_model(wide_branches()))
     return str(path)
+
+
+@pytest.mark.parametrize("kind", ["plan", "emit"])
+@pytest.mark.parametrize(
+    "options", [{"strategy": "xcore-strips", "segments": "0-2x4"}, {"strategy": "layerwise"}]
+)
+def test_a_request_makes_each_schedule_once_and_the_checker_once_more(
+    monkeypatch: pytest.MonkeyPatch, kind: str, options: dict[str, str]
+) -> None:
+    made: Counter[Region] = Counter()
+    run = timelines.run
+
+    def counted(region: Region, graph: Graph, image: str) -> Run:
+        made[region] += 1
+        return run(region, graph, image)
+
+    monkeypatch.setattr(timelines, "run", counted)
+    handle({"kind": kind, "model": "ds_cnn", "board": "cortex-m4", "options": options})
+    beside_it = {"plan": 1, "emit": 0}[kind] if options["strategy"] != "layerwise" else 0
+    whole = [region for region in made if not region.is_streamed]
+    streamed = [region for region in made if region.is_streamed]
+    assert bool(streamed) == ("segments" in options)
+    assert {made[region] for region in streamed} <= {2}
+    # `plan` tells beside it what a plan layer by layer needs, which has a check of its own: a region that
+    # both have is made once for both, and once for each check.
+    assert {made[region] for region in whole} <= {2, 2 + beside_it}

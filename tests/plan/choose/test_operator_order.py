@@ -1,6 +1,7 @@
 """Option order: what it gains, that it never costs anything, and that results stay the same to the bit."""
 
 import pytest
+from branchnets import wide_branches
 from wired import wired_net
 
 from buildtool import zoo
@@ -18,20 +19,13 @@ from buildtool.options.values import PlanOptions
 from buildtool.plan.choose import choose
 from buildtool.plan.models import Model, Network, load_network
 from buildtool.target.registry import load_target
-from buildtool.zoo.drawn import NetBuilder
 
 
 @pytest.fixture(scope="module")
 def branches(tmp_path_factory):
-    """A file with three wide branches side by side, and reshapes that share their bytes."""
-    net = NetBuilder(5)
-    x = net.input((1, 12, 12, 8))
-    wide = [net.conv(x, 48, kernel=(3, 3), same=True) for _ in range(3)]
-    moved = [net.flatten(w) for w in wide]
-    narrow = [net.conv(w, 4) for w in wide]
-    joined = net.concat(narrow)
+    """A file whose operators need less memory in another order."""
     path = tmp_path_factory.mktemp("branches") / "branches.tflite"
-    path.write_bytes(write_model(net.graph([net.conv(joined, 8), moved[0]])))
+    path.write_bytes(write_model(wide_branches()))
     return path
 
 

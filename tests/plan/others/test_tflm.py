@@ -22,7 +22,7 @@ from buildtool.fronts.cli import main as cli
 from buildtool.graph.tflite.flat import FlatFile
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
-from buildtool.plan.others.tflm import allocate, planned_file
+from buildtool.plan.others.tflm import planned_file
 
 RUN_TFLM = """
 import sys
@@ -120,7 +120,7 @@ def test_damaged_files_are_refused(tmp_path):
     data = zoo.build("ds_cnn")
     for cut in (0, 7, 100, len(data) // 2):
         with pytest.raises(BuildtoolError, match=r"cut\.tflite"):
-            allocate(data[:cut], path="cut.tflite")
+            planned_file(data[:cut], path="cut.tflite")
 
 
 def test_damaged_bytes_give_a_file_or_an_error():

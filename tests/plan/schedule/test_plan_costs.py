@@ -21,8 +21,8 @@ from buildtool.plan.search.front import Settings, front
 from buildtool.plan.summary.summary import summarize
 from buildtool.plan.types import SOURCE
 from buildtool.target.costs import Pricer, Rings, part, variables, whole
-from buildtool.target.geometry import Geometry
 from buildtool.target.registry import load_target
+from buildtool.target.variables import Geometry
 
 ONE = dict.fromkeys(Geometry._fields, 1) | {"pt": 0, "pl": 0}
 

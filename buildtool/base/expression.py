@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 import math
-from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, NoReturn, cast
+from typing import NoReturn, cast
 
 from buildtool.base.errors import TargetError, did_you_mean
 
@@ -21,7 +20,6 @@ MAX_LITERAL = 1 << 63  # absolute value of a number written in an expression
 _BINARY = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
 _UNARY = (ast.UAdd, ast.USub, ast.Not)
 _COMPARE = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-_WORTH_KEEPING = (ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call)
 
 
 def _ceil_div(a: Value, b: Value) -> Value:
@@ -134,84 +132,27 @@ def compiled(expression: str) -> Formula:
     accepted, on variables that are in their range. Cached, because a planner asks for the same few costs
     very often.
     """
-    tree = _Repeated(_parse(expression)).function()
+    function = ast.parse("lambda variables: 0", mode="eval")
+    assert isinstance(function.body, ast.Lambda)
+    function.body.body = _Names().visit(_parse(expression))
     space: dict[str, object] = {"__builtins__": {}, "bool": bool}
     space.update((name, function) for name, (function, _, _) in FUNCTIONS.items())
-    exec(compile(ast.fix_missing_locations(tree), "<expression>", "exec"), space)  # of checked nodes alone
-    return cast(Formula, space["formula"])
+    code = compile(ast.fix_missing_locations(function), "<expression>", "eval")
+    return cast(Formula, eval(code, space))  # of checked nodes alone
 
 
-class _Repeated(ast.NodeTransformer):
-    """A checked tree as a function of `variables`, in which what is written several times is computed once.
-
-    That is only done with what cannot fail: a division may stand in a branch that is not taken.
-    """
-
-    def __init__(self, tree: ast.expr) -> None:
-        self._tree = tree
-        self._numbers: dict[Hashable, int] = {}  # what is written -> its number
-        self._number: dict[ast.AST, int] = {}  # of every node's
-        self._times: Counter[int] = Counter()
-        self._total: set[int] = set()  # what has a value for all variables
-        self._kept: dict[int, ast.Name] = {}
-        self._first: list[ast.stmt] = []
-        self._survey(tree)
-
-    def function(self) -> ast.Module:
-        """The module that defines it, as `formula`."""
-        module = ast.parse("def formula(variables): pass")
-        value = self.visit(self._tree)
-        function = module.body[0]
-        assert isinstance(function, ast.FunctionDef)
-        function.body = [*self._first, ast.Return(value)]
-        return module
-
-    def _survey(self, node: ast.AST) -> int:
-        """Numbers what is written in a tree, equal for equal text, and counts it."""
-        children = [self._survey(child) for child in ast.iter_child_nodes(node)]
-        own = (
-            node.id if isinstance(node, ast.Name) else node.value if isinstance(node, ast.Constant) else None
-        )
-        key = (type(node), type(own), own, *children)
-        number = self._number[node] = self._numbers.setdefault(key, len(self._numbers))
-        if all(child in self._total for child in children) and _divides_by_numbers(node):
-            self._total.add(number)
-        self._times[number] += isinstance(node, _WORTH_KEEPING)
-        return number
-
-    def visit(self, node: ast.AST) -> Any:
-        """The node as the function has it."""
-        number = self._number[node]
-        if self._times[number] < 2 or number not in self._total:
-            return super().visit(node)
-        if number not in self._kept:
-            value = super().visit(node)
-            name = f"value{len(self._kept)}"
-            self._kept[number] = ast.Name(name, ast.Load())
-            self._first.append(ast.Assign([ast.Name(name, ast.Store())], value))
-        return self._kept[number]
+class _Names(ast.NodeTransformer):
+    """A checked tree whose names are looked up in `variables`, and whose conditions are True or False."""
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """A variable."""
         return ast.Subscript(ast.Name("variables", ast.Load()), ast.Constant(node.id), ast.Load())
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
-        """True or False, not the last operand."""
+        """Not the last operand."""
         joined = ast.BoolOp(node.op, [self.visit(value) for value in node.values])
         return ast.Call(ast.Name("bool", ast.Load()), [joined], [])
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """One of the functions, by its own name."""
         return ast.Call(node.func, [self.visit(argument) for argument in node.args], [])
-
-
-def _divides_by_numbers(node: ast.AST) -> bool:
-    """Whether a node divides by a number other than 0, if it divides."""
-    match node:
-        case ast.BinOp(op=ast.Div() | ast.FloorDiv() | ast.Mod(), right=divisor):
-            pass
-        case ast.Call(func=ast.Name(id="ceil_div" | "align"), args=[_, divisor]):
-            pass
-        case _:
-            return True
-    return isinstance(divisor, ast.Constant) and bool(divisor.value)

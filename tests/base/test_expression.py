@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from buildtool.base.errors import TargetError
-from buildtool.target.expression import MAX_DEPTH, check, evaluate
+from buildtool.base.expression import MAX_DEPTH, check, evaluate
 
 NAMES = {"kh": 3, "kw": 5, "cin": 16, "zero": 0}
 

@@ -1,33 +1,37 @@
-"""What it takes to run a network's test firmware under a debugger: files, the server, what to say to it."""
+"""What other programs get: a debugger the files and the server of test firmware, a board's flash its files.
+
+Nothing is started here.
+"""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from buildtool.base.errors import ToolError
-from buildtool.firmware.depends import Origins
 from buildtool.firmware.firmware import arena_map, map_of
+from buildtool.firmware.flashfiles import flash_files
 from buildtool.firmware.linkmap import portable
+from buildtool.firmware.run.desk import flashing, takes_binary
 from buildtool.firmware.run.execute import built, input_file, linked
-from buildtool.firmware.run.inputs import sequences
+from buildtool.firmware.run.inputs import inputs_of, sequences
 from buildtool.firmware.run.levels import BOARD, named, reality
 from buildtool.firmware.run.subject import subject
-from buildtool.firmware.run.validation import inputs_of
-from buildtool.firmware.stack.report import stack_report
+from buildtool.firmware.stack.need import stack_report
+from buildtool.firmware.tools import Origins, called
 from buildtool.plan.codec import to_bytes
-from buildtool.target.debugging import called
 from buildtool.target.registry import plugin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from buildtool.api.requests.kinds import Debug
+    from buildtool.api.requests.kinds import Debug, Flash
     from buildtool.base.session import Session
     from buildtool.emit.sources import Sources
     from buildtool.firmware.firmware import Firmware
     from buildtool.firmware.planned import Planned
-    from buildtool.schema.runs import DebugAnswer
+    from buildtool.schema.runs import DebugAnswer, FlashAnswer
     from buildtool.target.types import DebugServer
 
 INPUT = "input.bin"
@@ -117,3 +121,40 @@ def _commands(net: str, server: DebugServer, port: int) -> list[str]:
 def _quoted(path: str) -> str:
     """A path as a word of the debugger's language."""
     return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+# ---- flash ------------------------------------------------------------------------------------------
+
+
+def flashed(request: Flash, session: Session) -> FlashAnswer:
+    """The answer to a `flash` request; nothing is flashed."""
+    made, sources = subject(request, session)
+    board, net = made.target.board, sources.net
+    given = request.made
+    image = f"{net}.elf" if given is None or given.elf.data is not None else given.elf.path
+    how = flashing(board, Path(image), request.tool)
+    files: dict[str, bytes] = {}
+    if given is None:
+        with built(made, sources) as firmware:
+            elf, compiler = firmware.elf.read_bytes(), firmware.compiler
+        plan = {f"{net}.plan": to_bytes(made.plan)}
+        files = {image: elf, **plan, **flash_files(elf, board, net)}
+    else:
+        with linked(made, sources, given.elf) as firmware:
+            compiler = firmware.compiler
+            if given.elf.data is not None:
+                files = {image: given.elf.data}
+            if takes_binary(how, Path(image)):  # one of this very image, whatever formats were built
+                how = flashing(board, Path(f"{net}.elf"), request.tool)
+                files |= {f"{net}.bin": flash_files(firmware.elf.read_bytes(), board, net)[f"{net}.bin"]}
+    return {
+        "net": net,
+        "board": board.name,
+        "compiler": compiler,
+        "image": image,
+        "files": files,
+        "tool": how.tool,
+        "is_there": how.is_there,
+        "install": how.install,
+        "command": list(how.command),
+    }

@@ -1,4 +1,4 @@
-"""msf-CNN's model of a network: a chain of convolutions, nothing else, and what blocks of fused layers cost.
+"""msf-CNN: its model of a network, what its blocks of fused layers cost, and its choices as plans.
 
 A block of layers m..n-1 makes its output in columns of tiles, each tile as large as ONE element of
 the block's output needs: going backwards from t = T = 1 through the block's layers (kernel k, stride
@@ -19,19 +19,33 @@ A single layer has no cache: RAM = |in| + |out|. A block is impossible where t e
 network's input (of a block that starts at layer 0) and its last output do not count.
 
 msf-CNN's two problems are the least RAM with a limit on work, and the least work with a limit on RAM. A
-choice is a chain of blocks: its RAM is that of its dearest block, its work the sum.
+choice is a chain of blocks: its RAM is that of its dearest block, its work the sum. The model does not see
+residuals, and neither the network's input nor its last output. So each choice on the model's front becomes a
+plan, in which each block is a region of one H-cached group, and limits and figures are those of the plans.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from buildtool.base.errors import UnsupportedError
+from buildtool.base.errors import UnsupportedError, UsageError, suggest
+from buildtool.base.modes import Image, InPlace
+from buildtool.base.session import Session
+from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, Graph, Op, OpKind
+from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.baselines import chains
 from buildtool.plan.baselines.chains import Chain, Part
+from buildtool.plan.schedule.inner import objection
 from buildtool.plan.schedule.receptive import streams
+from buildtool.plan.schedule.timeline import Timeline
+from buildtool.plan.types import Group, Plan, Region, Scheme
+from buildtool.target import catalogue
+from buildtool.target.types import KernelVariant, Target
+
+STRATEGY = "msf-cnn"
 
 
 @dataclass(frozen=True)
@@ -202,3 +216,59 @@ def _outside(layers: Sequence[Layer], start: int, end: int) -> int:
 def front(blocks: Sequence[Part], layers: int) -> list[Chain]:
     """Every choice that no other beats in both RAM and work, by falling RAM."""
     return chains.front(blocks, layers, lambda choice: (choice.ram, choice.macs, choice.parts))[::-1]
+
+
+# ---- plans -------------------------------------------------------------------------------------------
+
+
+def plans(
+    graph: Graph,
+    target: Target,
+    in_place: str = InPlace.ROWS,
+    image: str = Image.OVERWRITABLE,
+    session: Session | None = None,
+) -> tuple[Plan, ...]:
+    """The plans of the choices on the model's front; UsageError where there is no chain of convolutions."""
+    kernels = catalogue.select_all(target, graph)
+    every = (_regions(fused, kernels) for fused in _fused(graph, kernels))
+    timelines = (Timeline.of(graph, regions, image, session) for regions in every)
+    return tuple(assemble(t, target, kernels, strategy=STRATEGY, in_place=in_place) for t in timelines)
+
+
+def _fused(graph: Graph, kernels: Sequence[KernelVariant | None]) -> list[list[tuple[int, ...]]]:
+    """Of each choice on the model's front, the operators of its blocks of several layers."""
+    layers = chain(graph)
+    if not layers:
+        raise UsageError(
+            "msf-cnn plans chains of convolutions, and the network begins with none",
+            hint=suggest("it serves every network", strategy="best"),
+        )
+    owned = [  # a layer and the additions that follow it
+        tuple(p for p in range(start, end) if graph.ops[p].kind not in ALIAS_KINDS)
+        for start, end in pairwise([*layers, layers[-1] + 1])
+    ]
+    possible = [
+        block
+        for block in all_blocks([layer(graph, graph.ops[p]) for p in layers])
+        if block.end - block.first == 1
+        or objection(graph, _joined(owned[block.first : block.end]), kernels) is None
+    ]
+    return [
+        [_joined(owned[block.first : block.end]) for block in choice.parts if block.end - block.first > 1]
+        for choice in front(possible, len(layers))
+    ]
+
+
+def _joined(parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(position for part in parts for position in part)
+
+
+def _regions(fused: Sequence[tuple[int, ...]], kernels: Sequence[KernelVariant | None]) -> tuple[Region, ...]:
+    """Each block is a region, and so is every other operator."""
+    groups = {ops[0]: Group(ops, Scheme.H_CACHED, 1, 1) for ops in fused}
+    covered = {p for ops in fused for p in ops[1:]}
+    return tuple(
+        Region((groups.get(position, Group((position,))),))
+        for position, kernel in enumerate(kernels)
+        if kernel is not None and position not in covered
+    )

@@ -1,0 +1,314 @@
+"""The files for flash of a linked image: its name with an ending each, by the formats that are asked for.
+
+NET.FORMAT has all that is flashed, NET_weights.FORMAT the weights' partition alone, NET_code.FORMAT all but
+that. A .bin file has no addresses: NET.bin is of the code's memory, from where the firmware begins. Gaps
+that a format cannot leave out are filled with 0xFF, as erased flash has it. For the boot loader MCUboot
+firmware is signed by the project's own tool, imgtool (an extra).
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from buildtool.base.errors import ToolError, UsageError, suggest
+from buildtool.base.modes import Format
+from buildtool.base.scratch import scratch
+from buildtool.firmware.sizes import open_elf, placed_sections
+from buildtool.target.hardware import MemoryKind
+from buildtool.target.partitions import regions, weights_before_code
+from buildtool.target.types import Board
+
+FILL = b"\xff"
+_HEX_ROW = 16  # bytes of a record
+_DATA, _END, _UPPER = 0, 1, 4  # types of records: data, the last one, the upper 16 bits of addresses
+_PAGE = 256  # bytes of a UF2 block's payload
+_UF2 = struct.Struct("<8I476sI")
+_UF2_FIRST, _UF2_SECOND, _UF2_LAST = 0x0A324655, 0x9E5D5157, 0x0AB16F30
+_HAS_FAMILY = 0x2000
+MOST_BINARY = 1 << 28  # bytes: a gap may be as long as an address range
+
+
+class Piece(NamedTuple):
+    """Bytes, and the address that they are flashed to."""
+
+    address: int
+    data: bytes
+
+    @property
+    def end(self) -> int:
+        """The address behind them."""
+        return self.address + len(self.data)
+
+
+def joined(pieces: Iterable[Piece]) -> list[Piece]:
+    """By address; those that touch are one. ToolError where two of them overlap."""
+    found: list[Piece] = []
+    for piece in sorted(piece for piece in pieces if piece.data):
+        if found and piece.address < found[-1].end:
+            raise ToolError(f"two parts of the image are to be flashed to {piece.address:#x}")
+        if found and piece.address == found[-1].end:
+            found[-1] = Piece(found[-1].address, found[-1].data + piece.data)
+        else:
+            found.append(piece)
+    return found
+
+
+def binary(pieces: Iterable[Piece], start: int) -> bytes:
+    """All bytes from the address `start` on, which is none behind the first piece."""
+    flat = bytearray()
+    for piece in joined(pieces):
+        if piece.address < start:
+            raise ToolError(f"the image has bytes at {piece.address:#x}, before {start:#x}")
+        gap = piece.address - start - len(flat)
+        if gap + len(flat) > MOST_BINARY:
+            raise ToolError(
+                f"a .bin file from {start:#x} to {piece.end:#x} would be larger than {MOST_BINARY:,} bytes",
+                hint="formats with addresses, hex or uf2, leave gaps out",
+            )
+        flat += FILL * gap + piece.data
+    return bytes(flat)
+
+
+def intel_hex(pieces: Iterable[Piece]) -> bytes:
+    """Records of 16 bytes, none across a multiple of 16; addresses of 32 bits."""
+    rows, upper = list[str](), 0
+    for piece in joined(pieces):
+        for address, data in _rows(piece, _HEX_ROW):
+            if address >> 16 != upper:
+                upper = address >> 16
+                rows.append(_record(_UPPER, 0, upper.to_bytes(2, "big")))
+            rows.append(_record(_DATA, address & 0xFFFF, data))
+    rows.append(_record(_END, 0, b""))
+    return ("\n".join(rows) + "\n").encode()
+
+
+def _record(kind: int, address: int, data: bytes) -> str:
+    body = bytes((len(data), address >> 8, address & 0xFF, kind)) + data
+    return f":{body.hex()}{-sum(body) & 0xFF:02x}".upper()
+
+
+def _rows(piece: Piece, size: int) -> Iterator[tuple[int, bytes]]:
+    """The piece in rows that end at multiples of `size`."""
+    at = piece.address
+    while at < piece.end:
+        end = min(at - at % size + size, piece.end)
+        yield at, piece.data[at - piece.address : end - piece.address]
+        at = end
+
+
+def uf2(pieces: Iterable[Piece], family: int) -> bytes:
+    """Blocks of 512 bytes, each with a page of 256 at a multiple of 256."""
+    pages: dict[int, bytearray] = {}
+    for piece in joined(pieces):
+        for address, data in _rows(piece, _PAGE):
+            page = pages.setdefault(address - address % _PAGE, bytearray(FILL * _PAGE))
+            page[address % _PAGE : address % _PAGE + len(data)] = data
+    return b"".join(
+        _UF2.pack(
+            *(_UF2_FIRST, _UF2_SECOND, _HAS_FAMILY, address, _PAGE, number, len(pages), family),
+            bytes(pages[address]),
+            _UF2_LAST,
+        )
+        for number, address in enumerate(sorted(pages))
+    )
+
+
+# ---- signatures -------------------------------------------------------------------------------------
+
+
+_MOST_SHOWN = 300  # characters of what imgtool said
+_ENDS = 60.0  # seconds after which it is not waited for
+
+
+@dataclass(frozen=True)
+class Signing:
+    """What firmware is signed with: a private key as PEM, and the version that its header has."""
+
+    key: bytes
+    version: str = "0.0.0"
+
+    def signed(self, code: list[Piece], board: Board) -> Piece:
+        """The firmware with MCUboot's header and trailer, at the start of its slot.
+
+        ToolError where imgtool is missing or refuses; the board has a slot.
+        """
+        boot = board.image.mcuboot
+        assert boot is not None
+        if find_spec("imgtool") is None:
+            raise ToolError(
+                "imgtool, which signs images for MCUboot, is not installed",
+                hint="run: pip install imgtool",
+            )
+        slot = board.memory(board.code).base + board.image.code_start
+        plain = binary(code, slot + boot.header_bytes)
+        with scratch() as name:
+            folder = Path(name)
+            (folder / "key.pem").touch(0o600)
+            (folder / "key.pem").write_bytes(self.key)
+            (folder / "code.bin").write_bytes(plain)
+            words = [
+                *(sys.executable, "-P", "-m", "imgtool.main", "sign", "--key", "key.pem"),
+                *("--header-size", str(boot.header_bytes), "--pad-header", "--align", str(boot.align)),
+                *("--slot-size", str(boot.slot_bytes), "--version", self.version),
+                *("code.bin", "signed.bin"),
+            ]
+            self._run(words, folder)
+            return Piece(slot, (folder / "signed.bin").read_bytes())
+
+    def _run(self, words: list[str], folder: Path) -> None:
+        try:
+            done = subprocess.run(
+                words,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_ENDS,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise ToolError(f"imgtool did not sign the firmware: {error}") from None
+        if done.returncode == 0 and (folder / "signed.bin").is_file():
+            return
+        said = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+        last = said[-1][:_MOST_SHOWN] if said else "it said nothing"  # behind a trace
+        hint = "check the key: an unencrypted private key of ed25519, ECDSA or RSA, as PEM"
+        if re.search(r"exceeds|too large|Image size", last):
+            hint = "make the network or the firmware smaller, or slot_bytes of [image.mcuboot] larger"
+        raise ToolError(f"imgtool did not sign the firmware: {last}", hint=hint)
+
+
+# ---- files ------------------------------------------------------------------------------------------
+
+
+DEFAULT = (Format.BIN,)
+_SECTION = ".nn_weights"
+
+
+def check_formats(board: Board, formats: Iterable[Format], *, signed: bool = False) -> None:
+    """UsageError for what the board's images cannot be written as."""
+    if board.is_native:
+        asked = [name for name in formats if name not in DEFAULT]
+        if asked or signed:
+            option = "formats" if asked else "sign"
+            what = f"images for board '{board.name}' are programs of this machine, and not flashed"
+            raise UsageError(what, option=option, hint=suggest(**{option: None}))
+    if Format.UF2 in formats and not board.image.uf2_family:
+        raise UsageError(
+            f"no UF2 family number is known of board '{board.name}'",
+            option="formats",
+            hint="write uf2_family below [image] in a board's file; github.com/microsoft/uf2 has the list",
+        )
+    if signed and board.image.mcuboot is None:
+        raise UsageError(
+            f"board '{board.name}' has no slot of MCUboot",
+            option="sign",
+            hint="write [image.mcuboot] with slot_bytes in a board's file",
+        )
+
+
+def suffixes(board: Board, formats: Sequence[Format] = DEFAULT, *, signed: bool = False) -> list[str]:
+    """What `flash_files` names its files after the stem, of an image whose every network has weights."""
+    if board.is_native:
+        return []
+    parts = ["", *(["_signed"] if signed else []), "_weights"]
+    found = []
+    for name in dict.fromkeys(formats):
+        apart = name != Format.BIN or board.weights == board.code
+        found += [f"{part}.{name}" for part in (*parts, *(["_code"] if apart else []))]
+    found = [name for name in found if name != f"_signed.{Format.UF2}"]
+    if signed and set(formats) == {Format.UF2}:  # MCUboot's tools know no UF2
+        found.append(f"_signed.{Format.BIN}")
+    return found
+
+
+def flash_files(
+    data: bytes,
+    board: Board,
+    stem: str,
+    formats: Sequence[Format] = DEFAULT,
+    signing: Signing | None = None,
+) -> dict[str, bytes]:
+    """The files by name; nothing for a native image. ToolError for an image that cannot be written so."""
+    check_formats(board, formats, signed=signing is not None)
+    if board.is_native:
+        return {}
+    weights, code = _parts(data, board)
+    parts = {"": [*code, *weights], "_weights": weights, "_code": code}
+    if signing:
+        parts["_signed"] = [signing.signed(code, board)]
+    wanted = set(suffixes(board, formats, signed=signing is not None))
+    found = {}
+    for part, pieces in parts.items():
+        for name in Format:
+            if f"{part}.{name}" in wanted and pieces:
+                found[f"{stem}{part}.{name}"] = _file(name, part, pieces, board)
+    if Format.BIN in formats:
+        found |= _others(parts[""], board, stem)
+    return found
+
+
+def _file(name: Format, part: str, pieces: list[Piece], board: Board) -> bytes:
+    """The pieces as a file of the format."""
+    if name == Format.HEX:
+        return intel_hex(pieces)
+    if name == Format.UF2:
+        return uf2(pieces, board.image.uf2_family)
+    if part == "_weights":
+        return binary(pieces, min(pieces).address)
+    memory = board.memory(board.code)
+    start = next(region.origin for region in regions(board) if region.name == board.code)
+    if part == "_signed":
+        start = memory.base + board.image.code_start
+    # Weights that lie before the firmware are in their own file alone.
+    own = [piece for piece in pieces if piece.address >= start or not weights_before_code(board)]
+    return binary([piece for piece in own if _in(board, board.code, piece)], start)
+
+
+def _others(pieces: list[Piece], board: Board, stem: str) -> dict[str, bytes]:
+    """NET_MEMORY.bin of memories that hold neither code nor weights: an application's own sections."""
+    found = {}
+    for memory in board.memories:
+        own = [piece for piece in pieces if _in(board, memory.name, piece)]
+        if own and memory.kind is MemoryKind.ROM and memory.name not in (board.code, board.weights):
+            found[f"{stem}_{memory.name}.bin"] = binary(own, memory.base)
+    return found
+
+
+def _in(board: Board, name: str, piece: Piece) -> bool:
+    memory = board.memory(name)
+    return memory.base <= piece.address < memory.base + memory.size
+
+
+def _parts(data: bytes, board: Board) -> tuple[list[Piece], list[Piece]]:
+    """The weights, and all else that is flashed."""
+    elf = open_elf(data)
+    weights, code = list[Piece](), list[Piece]()
+    for section in placed_sections(elf):
+        if not section.is_stored:
+            continue
+        piece = Piece(section.load_address, bytes(elf.get_section(section.index).data()))
+        if section.name == _SECTION:
+            weights.append(piece)
+        elif _is_flashed(board, piece):
+            code.append(piece)
+    return joined(weights), joined(code)
+
+
+def _is_flashed(board: Board, piece: Piece) -> bool:
+    """Whether it lies in memory that keeps it; of an emulated board that may be RAM.
+
+    What lies in none of the board's memories is taken for flash that its file leaves out.
+    """
+    found = [memory for memory in board.memories if _in(board, memory.name, piece)]
+    return not found or any(
+        memory.kind is MemoryKind.ROM or memory.name in (board.code, board.weights) for memory in found
+    )

@@ -1,1 +1,0 @@
-"""Files for flash: what a linked image is written as."""
