@@ -19,7 +19,7 @@ from pathlib import Path
 
 from buildtool.base.modes import Image
 from buildtool.graph.flow import flow_of
-from buildtool.graph.order import in_order, least_peak_of_chains, reorder
+from buildtool.graph.order import in_order, least_peak_of_chains, least_peak_order
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
@@ -103,13 +103,13 @@ def orders(target: Target, nodes: int) -> Rows:
     yield "seed", "operators", "layer by layer, given", "front, given", "least live sum", "chains together"
     for seed in SEEDS:
         graph = rewrite(wired_net(seed, nodes=nodes, stages=1))
-        whole, other = layerwise(graph, target).arena_bytes, reorder(graph)
-        chains = least_peak_of_chains(flow_of(graph))
+        whole, flow = layerwise(graph, target).arena_bytes, flow_of(graph)
+        other, chains = least_peak_order(flow), least_peak_of_chains(flow)
         given, ordered, together = (
             front(one, target, Settings()).points[0].live_bytes
-            for one in (graph, other.graph, in_order(graph, chains))
+            for one in (graph, in_order(graph, other), in_order(graph, chains))
         )
-        least = f"{ordered:,} ({other.order.status})", f"{together:,} ({chains.status})"
+        least = f"{ordered:,} ({other.status})", f"{together:,} ({chains.status})"
         yield seed, len(graph.ops), whole, given, *least
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from buildtool.api import handle
 from buildtool.graph.builder import GraphBuilder
-from buildtool.graph.geometry import same_padding
+from buildtool.graph.geometry import same_pad
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import (
     Activation,
@@ -100,12 +100,6 @@ def _sum_scale(taps: int) -> float:
     return SCALE / 127 * SPREAD * SPREAD * math.sqrt(taps) / 40
 
 
-def _same(sizes: tuple[int, int], kernel: tuple[int, int], stride: int, dilation: int) -> Pad:
-    taps = [(n - 1) * dilation + 1 for n in kernel]
-    (_, *rows), (_, *columns) = (same_padding(n, k, stride) for n, k in zip(sizes, taps, strict=True))
-    return Pad(*rows, *columns)
-
-
 def _sides(kernel: int | Sequence[int]) -> tuple[int, int]:
     """Rows and columns of a kernel; one number is both."""
     kh, kw = (kernel, kernel) if isinstance(kernel, int) else kernel
@@ -128,7 +122,7 @@ def conv(
     kh, kw = _sides(kernel)
 
     def add(b: Builder) -> None:
-        pad = _same((height, width), (kh, kw), stride, dilation) if same else Pad()
+        pad = same_pad((height, width), (kh, kw), (stride,) * 2, (dilation,) * 2) if same else Pad()
         operands = (b.input((1, height, width, cin)), *b.weights((cout, kh, kw, cin // groups), 0))
         activation = Activation.RELU if relu else Activation.NONE
         attrs = ConvAttrs((stride, stride), (dilation, dilation), pad, activation)
@@ -161,7 +155,7 @@ def depthwise(
     kh, kw = _sides(kernel)
 
     def add(b: Builder) -> None:
-        pad = _same((height, width), (kh, kw), stride, dilation) if same else Pad()
+        pad = same_pad((height, width), (kh, kw), (stride,) * 2, (dilation,) * 2) if same else Pad()
         operands = (b.input((1, height, width, channels)), *b.weights((1, kh, kw, channels), 3))
         activation = Activation.RELU if relu else Activation.NONE
         attrs = DepthwiseAttrs((stride, stride), (dilation, dilation), pad, activation, 1)

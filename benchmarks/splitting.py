@@ -319,9 +319,9 @@ def per_cent(share: float) -> str:
 
 def counted(model: Any) -> tuple[int, int]:
     """Parameters of all convolutions, those of fusion included and biases left out, and MACs of a network."""
-    from buildtool.split.graphs import counts_of
+    from buildtool.split.graphs import steps_of
 
-    found = counts_of(model)
+    found = counts_in(steps_of(model))
     return found.convolutions + found.fusion, found.macs
 
 

@@ -214,11 +214,11 @@ def _orders(graph: Graph) -> Iterator[Graph]:
     yield graph
     yield with_sliced_fusions(graph)
     from buildtool.graph.flow import flow_of
-    from buildtool.graph.order import BUDGET, SHORT_BUDGET, in_order, least_peak_of_chains, reorder
+    from buildtool.graph.order import BUDGET, SHORT_BUDGET, in_order, least_peak_of_chains, least_peak_order
 
     for budget in (SHORT_BUDGET, BUDGET):
-        yield reorder(graph, budget=budget).graph
-        yield in_order(graph, least_peak_of_chains(flow_of(graph), budget=budget))
+        for search in (least_peak_order, least_peak_of_chains):
+            yield in_order(graph, search(flow_of(graph), budget=budget))
 
 
 # ---- what is emitted of it, made once for the same model, plan and target ---------------------------

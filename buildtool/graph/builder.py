@@ -40,8 +40,6 @@ class GraphBuilder:
     ) -> int:
         """A tensor, constant when it has data; named t0, t1, ... or, with data, w0, w1, ... by default."""
         number = len(self.tensors)
-        if data is not None:
-            data.setflags(write=False)
         label = name or f"{'t' if data is None else 'w'}{number}"
         self.tensors.append(Tensor(label, tuple(int(n) for n in shape), dtype, quant, data))
         return number
@@ -63,7 +61,6 @@ class GraphBuilder:
     ) -> int:
         """What a state is before an invoke; `keep` says what it is after it."""
         before = self.tensor(shape, quant, dtype)
-        initial.setflags(write=False)
         self.states.append(State(before, before, initial, name or f"state{len(self.states)}"))
         return before
 

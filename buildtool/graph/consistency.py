@@ -95,11 +95,8 @@ def _check_tensor(tensor: Tensor) -> None:
     if math.prod(tensor.shape) * tensor.dtype.size > MAX_ACTIVATION:
         raise UnsupportedError(f"{tensor.size} bytes, more than {MAX_ACTIVATION}", tensor=tensor.name)
     data = tensor.data
-    if data is not None:
-        if data.shape != tensor.shape or data.dtype != np.dtype(tensor.dtype.value):
-            raise ModelError(f"a constant of {data.dtype}{list(data.shape)}", tensor=tensor.name)
-        if data.flags.writeable:
-            raise ModelError("a constant that can be written to", tensor=tensor.name)
+    if data is not None and (data.shape != tensor.shape or data.dtype != np.dtype(tensor.dtype.value)):
+        raise ModelError(f"a constant of {data.dtype}{list(data.shape)}", tensor=tensor.name)
     try:
         check_tensor(tensor)
     except QuantError as error:

@@ -207,7 +207,6 @@ def _some_of(constant: Tensor, channels: range) -> Tensor:
     data = constant.data
     assert data is not None  # filters and biases are constants
     taken = np.ascontiguousarray(data[some])
-    taken.flags.writeable = False
     quant = constant.quant
     if quant is not None and len(quant.scales) > 1:
         quant = Quantization(quant.scales[some], quant.zero_points[some], quant.axis)

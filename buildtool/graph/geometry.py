@@ -15,6 +15,7 @@ from buildtool.graph.types import (
     AxisAttrs,
     ConvAttrs,
     Op,
+    Pad,
     PoolAttrs,
 )
 
@@ -47,6 +48,14 @@ def same_padding(size: int, extent: int, stride: int) -> tuple[int, int, int]:
     outputs = -(-size // stride)
     total = max((outputs - 1) * stride + extent - size, 0)
     return outputs, total // 2, total - total // 2
+
+
+def same_pad(
+    sizes: Sequence[int], kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int] = (1, 1)
+) -> Pad:
+    """The padding of rows and columns that TFLite's SAME stands for."""
+    (_, *rows), (_, *columns) = map(same_padding, sizes, map(dilated, kernel, dilation), stride)
+    return Pad(*rows, *columns)
 
 
 def attributes(op: Op, cls: type[_A]) -> _A:

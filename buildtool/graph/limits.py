@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 from buildtool.base.errors import UnsupportedError
+from buildtool.graph.geometry import attributes
 from buildtool.graph.types import (
     AsUint8,
     ConvAttrs,
@@ -39,12 +40,12 @@ _ROWS = {OpKind.L2_NORMALIZATION: MAX_SQUARES, OpKind.LOG_SOFTMAX: MAX_EXPONENTI
 def check_limits(graph: Graph, op: Op) -> None:
     """Raises UnsupportedError if one of `op`'s sums or offsets may not fit int32; geometry was checked."""
     _check_extent(graph, op)
-    if (
-        op.kind is OpKind.BATCH_MATMUL
-        and (inner := graph.tensors[op.inputs[0]].shape[_inner(op)]) > MAX_INNER
-    ):
-        raise UnsupportedError(f"{inner} products in a sum, more than {MAX_INNER}")
-    wide = graph.tensors[op.inputs[0]].dtype is DType.INT16
+    source = graph.tensors[op.inputs[0]]
+    if op.kind is OpKind.BATCH_MATMUL:
+        inner = source.shape[-2 if attributes(op, MatmulAttrs).adj_x else -1]
+        if inner > MAX_INNER:
+            raise UnsupportedError(f"{inner} products in a sum, more than {MAX_INNER}")
+    wide = source.dtype is DType.INT16
     summed = _summed(graph, op, wide)
     most = MAX_WIDE_MEAN if wide else MAX_MEAN
     limit, what = (MAX_TAPS, "products in a sum") if op.kind in _WEIGHTED else (most, "values in a mean")
@@ -53,22 +54,16 @@ def check_limits(graph: Graph, op: Op) -> None:
     if summed > limit:
         raise UnsupportedError(f"{summed} {what}, more than {limit}")
     widens = graph.tensors[op.outputs[0]].dtype is DType.INT16 and not wide
-    if op.kind is OpKind.SOFTMAX and widens and graph.tensors[op.inputs[0]].shape[-1] > MAX_WIDENED_ROW:
+    if op.kind is OpKind.SOFTMAX and widens and source.shape[-1] > MAX_WIDENED_ROW:
         raise UnsupportedError(f"rows of more than {MAX_WIDENED_ROW} elements, of int8 to int16")
-    if op.kind is OpKind.SOFTMAX and wide and graph.tensors[op.inputs[0]].shape[-1] > MAX_WIDE_MEAN:
+    if op.kind is OpKind.SOFTMAX and wide and source.shape[-1] > MAX_WIDE_MEAN:
         raise UnsupportedError(f"rows of more than {MAX_WIDE_MEAN} elements of int16")
-    if op.kind in _ROWS and graph.tensors[op.inputs[0]].shape[-1] > _ROWS[op.kind]:
+    if op.kind in _ROWS and source.shape[-1] > _ROWS[op.kind]:
         raise UnsupportedError(f"rows of more than {_ROWS[op.kind]} elements")
     if op.kind is OpKind.RESIZE_BILINEAR:
         sides = [n for t in (op.inputs[0], op.outputs[0]) for n in graph.tensors[t].nhwc[1:3]]
         if max(sides) > MAX_RESIZED:
             raise UnsupportedError(f"{max(sides)} rows or columns, more than {MAX_RESIZED}")
-
-
-def _inner(op: Op) -> int:
-    """The dimension of the first operand over which a product of matrices sums."""
-    assert isinstance(op.attrs, MatmulAttrs)
-    return -2 if op.attrs.adj_x else -1
 
 
 def _summed(graph: Graph, op: Op, wide: bool) -> int:
@@ -80,9 +75,8 @@ def _summed(graph: Graph, op: Op, wide: bool) -> int:
         weights = graph.tensors[op.inputs[1]]
         return weights.elements // weights.shape[3 if op.kind is OpKind.DEPTHWISE_CONV_2D else 0]
     if op.kind is OpKind.AVERAGE_POOL_2D:
-        assert isinstance(op.attrs, PoolAttrs)
-        _, rows, columns, _ = graph.tensors[op.inputs[0]].nhwc
-        return min(op.attrs.kernel[0], rows) * min(op.attrs.kernel[1], columns)
+        kernel, (_, rows, columns, _) = attributes(op, PoolAttrs).kernel, graph.tensors[op.inputs[0]].nhwc
+        return min(kernel[0], rows) * min(kernel[1], columns)
     if isinstance(op.attrs, MeanAttrs) and not (op.kind is OpKind.MEAN and wide):
         return math.prod(graph.tensors[op.inputs[0]].shape[axis] for axis in op.attrs.axes)
     return 0

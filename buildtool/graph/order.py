@@ -53,14 +53,6 @@ class Order:
     nodes: int
 
 
-@dataclass(frozen=True)
-class Reordered:
-    """A graph whose operators have changed places, and the order's figures."""
-
-    graph: Graph
-    order: Order
-
-
 def least_peak_order(flow: Flow, *, budget: int = BUDGET) -> Order:
     """An order of `flow`'s operators with the least peak that `budget` sets suffice to find."""
     given = tuple(range(len(flow.ops)))
@@ -72,7 +64,6 @@ def least_peak_order(flow: Flow, *, budget: int = BUDGET) -> Order:
     uses = Uses.of(flow, below, above)
     segments = [Segment.of(uses, ops) for ops in _segments(below, above)]
     goal = max((s.floor for s in segments if s.count <= MOST_SEGMENT), default=0)
-    order: list[int] = []
     most, nodes, exact = 0, 0, True
     # The worst segments first: what they cannot avoid, the others may use as well.
     solved: dict[int, tuple[int, ...]] = {}
@@ -83,8 +74,7 @@ def least_peak_order(flow: Flow, *, budget: int = BUDGET) -> Order:
         nodes += spent
         if reached > most:
             most, exact = reached, proven
-    for number in range(len(segments)):
-        order += solved[number]
+    order = [i for number in range(len(segments)) for i in solved[number]]
     # An input that nothing reads is live at the first operator, whichever that is: not searched.
     read = {v for op in flow.ops for v in op.reads}
     exact = exact and all(v in read or v in flow.outputs for v in flow.inputs)
@@ -116,27 +106,32 @@ def _solve(segment: Segment, goal: int, budget: int, width: int) -> tuple[tuple[
     return best, reached, nodes, found.exhausted
 
 
-def reorder(graph: Graph, *, budget: int = BUDGET) -> Reordered:
-    """`graph` with its operators in the order found; the graph itself where no order is better.
+def in_order(graph: Graph, found: Order) -> Graph:
+    """`graph` with its operators in an order; the graph itself where that is its own.
 
     Aliases follow what they alias at once; the tensors are numbered anew.
     """
-    return with_order(graph, least_peak_order(flow_of(graph), budget=budget))
-
-
-def with_order(graph: Graph, found: Order) -> Reordered:
-    """`graph` with its operators in an order; the graph itself where that is no better than its own."""
-    if found.peak >= found.given_peak:
-        return Reordered(graph, found)
-    return Reordered(in_order(graph, found), found)
-
-
-def in_order(graph: Graph, found: Order) -> Graph:
-    """`graph` with its operators in an order, whether it is better than its own or not."""
     if found.order == tuple(range(len(found.order))):
         return graph
+    waiting: dict[int, list[int]] = {}
+    for position, op in enumerate(graph.ops):
+        if op.kind in ALIAS_KINDS:
+            waiting.setdefault(op.inputs[0], []).append(position)
+    order: list[int] = []
+
+    def follow(made: Sequence[int]) -> None:
+        todo = list(made)
+        while todo:
+            for position in waiting.get(todo.pop(), ()):
+                order.append(position)
+                todo += graph.ops[position].outputs
+
     flow = flow_of(graph)
-    return _with_order(graph, [flow.ops[i].position for i in found.order])
+    follow((*graph.inputs, *(state.before for state in graph.states)))
+    for i in found.order:
+        order.append(flow.ops[i].position)
+        follow(graph.ops[order[-1]].outputs)
+    return numbered(replace(graph, ops=tuple(graph.ops[i] for i in order)))
 
 
 def is_order(graph: Graph, found: Order) -> bool:
@@ -152,28 +147,6 @@ def is_order(graph: Graph, found: Order) -> bool:
         made.update(flow.ops[i].writes)
     peaks = peak(lives(reordered(flow, found.order))), peak(lives(flow))
     return peaks == (found.peak, found.given_peak)
-
-
-def _with_order(graph: Graph, positions: Sequence[int]) -> Graph:
-    """The graph with its operators at `positions` in that order, each followed by its aliases."""
-    waiting: dict[int, list[int]] = {}
-    for position, op in enumerate(graph.ops):
-        if op.kind in ALIAS_KINDS:
-            waiting.setdefault(op.inputs[0], []).append(position)
-    order: list[int] = []
-
-    def follow(made: Sequence[int]) -> None:
-        todo = list(made)
-        while todo:
-            for position in waiting.get(todo.pop(), ()):
-                order.append(position)
-                todo += graph.ops[position].outputs
-
-    follow((*graph.inputs, *(state.before for state in graph.states)))
-    for position in positions:
-        order.append(position)
-        follow(graph.ops[position].outputs)
-    return numbered(replace(graph, ops=tuple(graph.ops[i] for i in order)))
 
 
 def _relatives(flow: Flow) -> tuple[list[int], list[int]]:

@@ -90,7 +90,6 @@ def joined(graph: Graph) -> Graph:
         whole, new = tensors[joining.outputs[0]], tensors[joining.inputs[1]]
         first = np.repeat(state.initial.take([0], axis=axis), new.shape[axis], axis=axis)
         initial = np.concatenate([first, state.initial], axis=axis)
-        initial.setflags(write=False)
         tensors[state.before] = replace(tensors[state.before], shape=whole.shape, source=None)
         ops[position] = replace(joining, kind=OpKind.SHIFT)
         states[index] = replace(state, after=joining.outputs[0], initial=initial)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from buildtool.graph.geometry import attributes
 from buildtool.graph.ops import DEFS
 from buildtool.graph.ops.types import load
 from buildtool.graph.partviews import parts
 from buildtool.graph.types import (
+    AxisAttrs,
     Graph,
     MatmulAttrs,
     MeanAttrs,
@@ -46,22 +48,22 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 
 def merged(copy: Copy) -> Copy:
     """The same copy with dimensions of one element dropped and contiguous neighbours joined."""
-    dims: list[tuple[int, int, int]] = []
-    for size, a, b in zip(copy.size, copy.in_stride, copy.out_stride, strict=True):
+    dims = _joined(zip(copy.size, copy.in_stride, copy.out_stride, strict=True)) or [(1, 1, 1)]
+    size, in_stride, out_stride = zip(*dims, strict=True)
+    return Copy(size, in_stride, out_stride, copy.in_offset, copy.out_offset)
+
+
+def _joined(dims: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Dimensions (size, strides), without those of one element, contiguous neighbours as one."""
+    found: list[tuple[int, ...]] = []
+    for size, *strides in dims:
         if size == 1:
             continue
-        if dims and dims[-1][1] == a * size and dims[-1][2] == b * size:
-            dims[-1] = (dims[-1][0] * size, a, b)
+        if found and list(found[-1][1:]) == [stride * size for stride in strides]:
+            found[-1] = (found[-1][0] * size, *strides)
         else:
-            dims.append((size, a, b))
-    dims = dims or [(1, 1, 1)]
-    return Copy(
-        tuple(d[0] for d in dims),
-        tuple(d[1] for d in dims),
-        tuple(d[2] for d in dims),
-        copy.in_offset,
-        copy.out_offset,
-    )
+            found.append((size, *strides))
+    return found
 
 
 def transpose(graph: Graph, op: Op) -> list[Copy]:
@@ -71,17 +73,15 @@ def transpose(graph: Graph, op: Op) -> list[Copy]:
         each = shape[3] // groups
         outer = row_major(shape)[:3]
         return [Copy((*shape[:3], each, groups), (*outer, 1, each), (*outer, groups, 1))]
-    assert isinstance(op.attrs, TransposeAttrs)
-    shape = graph.tensors[op.inputs[0]].shape
+    shape, perm = graph.tensors[op.inputs[0]].shape, attributes(op, TransposeAttrs).perm
     strides = row_major(shape)
-    out = tuple(shape[p] for p in op.attrs.perm)
-    return [Copy(out, tuple(strides[p] for p in op.attrs.perm), row_major(out))]
+    out = tuple(shape[p] for p in perm)
+    return [Copy(out, tuple(strides[p] for p in perm), row_major(out))]
 
 
 def slice_(graph: Graph, op: Op) -> list[Copy]:
     """SLICE, STRIDED_SLICE."""
-    assert isinstance(op.attrs, SliceAttrs)
-    attrs = op.attrs
+    attrs = attributes(op, SliceAttrs)
     strides = row_major(graph.tensors[op.inputs[0]].shape)
     offset = sum(b * s for b, s in zip(attrs.begin, strides, strict=True))
     steps = tuple(n * s for n, s in zip(attrs.stride, strides, strict=True))
@@ -90,7 +90,7 @@ def slice_(graph: Graph, op: Op) -> list[Copy]:
 
 def split(graph: Graph, op: Op) -> list[Copy]:
     """SPLIT: one an output."""
-    axis = op.attrs.axis  # type: ignore[attr-defined]
+    axis = attributes(op, AxisAttrs).axis
     strides = row_major(graph.tensors[op.inputs[0]].shape)
     copies, start = [], 0
     for t in op.outputs:
@@ -102,7 +102,7 @@ def split(graph: Graph, op: Op) -> list[Copy]:
 
 def concatenation(graph: Graph, op: Op) -> list[Copy]:
     """CONCATENATION: one an operand."""
-    axis = op.attrs.axis  # type: ignore[attr-defined]
+    axis = attributes(op, AxisAttrs).axis
     strides = row_major(graph.tensors[op.outputs[0]].shape)
     copies, start = [], 0
     for t in op.inputs:
@@ -122,7 +122,7 @@ def whole(graph: Graph, op: Op) -> list[Copy]:
 
 def shift(graph: Graph, op: Op) -> list[Copy]:
     """SHIFT: what stays moves down in the state itself, line by line; then comes what is new."""
-    axis = op.attrs.axis  # type: ignore[attr-defined]
+    axis = attributes(op, AxisAttrs).axis
     state, new = (graph.tensors[t] for t in op.inputs)
     inside = math.prod(state.shape[axis + 1 :])
     line, added, lines = state.shape[axis] * inside, new.shape[axis] * inside, math.prod(state.shape[:axis])
@@ -133,20 +133,21 @@ def shift(graph: Graph, op: Op) -> list[Copy]:
 
 def pad(graph: Graph, op: Op) -> list[Copy]:
     """PAD: what is not filled."""
-    assert isinstance(op.attrs, PadAttrs)
     shape = graph.tensors[op.inputs[0]].shape
     strides = row_major(graph.tensors[op.outputs[0]].shape)
-    offset = sum(before * s for (before, _), s in zip(op.attrs.paddings, strides, strict=True))
+    offset = sum(
+        before * s for (before, _), s in zip(attributes(op, PadAttrs).paddings, strides, strict=True)
+    )
     return [Copy(shape, row_major(shape), strides, 0, offset)]
 
 
 def tile(graph: Graph, op: Op) -> list[Copy]:
     """Each dimension twice: the repetitions, which read the same again, and the input's elements."""
-    assert isinstance(op.attrs, TileAttrs)
+    multiples = attributes(op, TileAttrs).multiples
     shape = graph.tensors[op.inputs[0]].shape
     steps = row_major(graph.tensors[op.outputs[0]].shape)
     copy = Copy((), (), ())
-    for n, times, read, written in zip(shape, op.attrs.multiples, row_major(shape), steps, strict=True):
+    for n, times, read, written in zip(shape, multiples, row_major(shape), steps, strict=True):
         size, ins = (*copy.size, times, n), (*copy.in_stride, 0, read)
         copy = Copy(size, ins, (*copy.out_stride, n * written, written))
     return [copy]
@@ -222,30 +223,20 @@ def copy_inside(graph: Graph, op: Op, outer: int) -> Copy:
 class Reduction:
     """Kept dimensions (in the output's order) and reduced ones, each (size, input stride)."""
 
-    outer: tuple[tuple[int, int], ...]
-    inner: tuple[tuple[int, int], ...]
-
-
-def _joined(dims: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    out: list[tuple[int, int]] = []
-    for size, stride in dims:
-        if size == 1:
-            continue
-        if out and out[-1][1] == stride * size:
-            out[-1] = (out[-1][0] * size, stride)
-        else:
-            out.append((size, stride))
-    return tuple(out) or ((1, 1),)
+    outer: tuple[tuple[int, ...], ...]
+    inner: tuple[tuple[int, ...], ...]
 
 
 def reduction(graph: Graph, op: Op) -> Reduction:
     """How a MEAN, a REDUCE_MAX or REDUCE_MIN walks its input."""
-    assert isinstance(op.attrs, MeanAttrs)
+    axes = attributes(op, MeanAttrs).axes
     shape = graph.tensors[op.inputs[0]].shape
     dims = list(zip(shape, row_major(shape), strict=True))
-    kept = [d for i, d in enumerate(dims) if i not in op.attrs.axes]
-    reduced = [d for i, d in enumerate(dims) if i in op.attrs.axes]
-    return Reduction(_joined(kept), _joined(reduced))
+    kept, reduced = (
+        tuple(_joined(d for i, d in enumerate(dims) if (i in axes) is is_reduced)) or ((1, 1),)
+        for is_reduced in (False, True)
+    )
+    return Reduction(kept, reduced)
 
 
 @dataclass(frozen=True)
@@ -264,8 +255,7 @@ class Matmul:
 
 def matmul(graph: Graph, op: Op) -> Matmul:
     """How a BATCH_MATMUL walks its operands; a dimension over which one repeats itself has stride 0."""
-    attrs = op.attrs
-    assert isinstance(attrs, MatmulAttrs)
+    attrs = attributes(op, MatmulAttrs)
     lead = graph.tensors[op.outputs[0]].shape[:-2]
     strides = []
     for t in op.inputs:

@@ -483,7 +483,7 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
-    """A tensor; `data` (read-only, of `shape`) makes it a constant."""
+    """A tensor; `data` (of `shape`, and read-only from now on) makes it a constant."""
 
     name: str
     shape: tuple[int, ...]
@@ -491,6 +491,10 @@ class Tensor:
     quant: Quantization | None = None
     data: npt.NDArray[np.generic] | None = field(default=None, repr=False)
     source: Source | None = None
+
+    def __post_init__(self) -> None:
+        if self.data is not None:
+            self.data.setflags(write=False)
 
     @cached_property
     def elements(self) -> int:
@@ -575,14 +579,17 @@ class State:
     """What lives from one invoke to the next, as values: of the tensor `before` when an invoke begins, of
     `after` when it ends, whose bytes are the next invoke's `before`.
 
-    `after` is `before` itself where nothing assigns it. `initial` (read-only, of the shape and type of
-    `before`): the value after init and reset. No operator makes `before`.
+    `after` is `before` itself where nothing assigns it. `initial` (of the shape and type of `before`, and
+    read-only from now on): the value after init and reset. No operator makes `before`.
     """
 
     before: int
     after: int
     initial: npt.NDArray[np.generic] = field(repr=False)
     name: str = ""
+
+    def __post_init__(self) -> None:
+        self.initial.setflags(write=False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from buildtool.base.errors import UnsupportedError
-from buildtool.split.types import CONVOLUTIONS, DEPTHWISE, MIXING, SPLITTABLE, Counts, Step, counts_in
+from buildtool.split.types import CONVOLUTIONS, DEPTHWISE, MIXING, SPLITTABLE, Step
 
 if TYPE_CHECKING:
     import keras
@@ -58,11 +58,6 @@ class Call:
         tensors = {id(tensor): given for tensor, given in zip(own, inputs, strict=True)}
         args, kwargs = self.node.arguments.fill_in(tensors)
         return operation(*args, **kwargs)
-
-
-def counts_of(model: keras.Model) -> Counts:
-    """The counts of a Keras model, whole or split; exact."""
-    return counts_in(steps_of(model))
 
 
 def steps_of(model: keras.Model) -> tuple[Step, ...]:
@@ -173,7 +168,7 @@ def _refused(call: Call) -> str:
         return f"layers of the kind {kind} are not split"
     if not shape or not shape[-1]:
         return "its number of channels is not known"
-    activation = _activation(operation)
+    activation = activation_of(operation)
     if activation in ("softmax", "log_softmax"):
         return f"{activation} reads all channels"
     if activation.startswith("layer ") and activation[6:] not in _PLAIN_ACTIVATIONS:
@@ -192,8 +187,8 @@ def _refused(call: Call) -> str:
     return ""
 
 
-def _activation(operation: Any) -> str:
-    """The name of a layer's activation; "layer KIND" where it is a layer of its own."""
+def activation_of(operation: Any) -> str:
+    """The name of a layer's activation ("": it has none); "layer KIND" where it is a layer of its own."""
     import keras
 
     activation = getattr(operation, "activation", None)

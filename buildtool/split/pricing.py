@@ -177,8 +177,7 @@ class Pricer:
         """The price of a structure, from the records where they have it; the planner's errors."""
         name = choice.key()
         if name not in self.prices:
-            made = self._made if self._records is None else self._recorded
-            self.prices[name] = made(choice)
+            self.prices[name] = self._recorded(choice)
         return self.prices[name]
 
     def missed(self, choice: Choice) -> str:
@@ -209,7 +208,8 @@ class Pricer:
         return {"what": "price", "network": network, "board": board, "code": code_digest()}
 
     def _recorded(self, choice: Choice) -> Price:
-        assert self._records is not None
+        if self._records is None:
+            return self._made(choice)
         key = key_of({**self._about, "choice": choice.key()})
         data = self._records.get(key)
         if data is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ import numpy.typing as npt
 
 from buildtool.api import answered, kept_session
 from buildtool.base import outfiles
+from buildtool.base.digests import sha256
 from buildtool.base.errors import BuildtoolError, PlanError
 from buildtool.base.scratch import scratch
 from buildtool.client.files import Located
@@ -112,26 +112,18 @@ def _trained(work: Work) -> keras.Model:
     """The named network trained on the data; taken from the output folder where it was trained before."""
     settings, records = work.wanted.settings, work.records
     path, checkpoint = work.wanted.out / ORIGINAL, records.networks / f"original{CHECKPOINT}"
-    parts = {
-        "base": backend.digest(work.base),
-        "data": work.data.digest(),
-        "settings": settings.data(),
-    }
+    parts = {"base": backend.digest(work.base), "data": work.data.digest(), "settings": settings.data()}
     key = key_of({**parts, "backend": backend.prepare().backend.backend()})
     record = records.get(key)
-    if record is None or not path.is_file() or record.get("file") != _digest(path):
+    if record is None or not path.is_file() or record.get("file") != sha256(str(path)):
         found = training.train(
             work.base, work.data, settings, checkpoint, lambda said: work.progress(f"original: {said}")
         )
         backend.save(work.base, path)
         kept = {"accuracy": found.accuracy, "seconds": round(found.seconds, 1), "epochs": found.epochs}
-        records.put(key, {**parts, **kept, "what": "original", "file": _digest(path)})
+        records.put(key, {**parts, **kept, "what": "original", "file": sha256(str(path))})
     checkpoint.unlink(missing_ok=True)
     return backend.load(path)
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 # ---- what comes of it ------------------------------------------------------------------------------
@@ -267,16 +259,17 @@ def _validated(
     with scratch() as folder:
         path = Path(folder) / "images.npz"
         path.write_bytes(stream.getvalue())
-        request: dict[str, Any] = {
-            "kind": "validate",
-            "model": str(tflite),
-            "board": board,
-            "data": str(path),
-            "normalise": settings.normalise,
-            "through_firmware": len(x),
-            "plan": str(plan) if plan is not None else None,
-        }
-        return _asked(request)
+        return _asked(
+            {
+                "kind": "validate",
+                "model": str(tflite),
+                "board": board,
+                "data": str(path),
+                "normalise": settings.normalise,
+                "through_firmware": len(x),
+                "plan": str(plan) if plan is not None else None,
+            }
+        )
 
 
 def _asked(request: Mapping[str, Any]) -> dict[str, Any]:

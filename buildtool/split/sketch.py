@@ -14,7 +14,7 @@ import numpy as np
 
 from buildtool.graph import types as g
 from buildtool.graph.types import Activation, DType, Graph, OpKind, Quantization
-from buildtool.split.graphs import Call, calls_of
+from buildtool.split.graphs import Call, activation_of, calls_of
 from buildtool.zoo.drawn import NetBuilder, quant
 
 if TYPE_CHECKING:
@@ -66,11 +66,11 @@ class _Sketch(NetBuilder):
             ):
                 return x
             case "Conv2D" | "DepthwiseConv2D":
-                return self._activated(self._convolution(call.kind, layer, x), _activation(layer))
+                return self._activated(self._convolution(call.kind, layer, x), activation_of(layer))
             case "Dense":
-                return self._activated(self.dense(x, int(layer.units)), _activation(layer))
+                return self._activated(self.dense(x, int(layer.units)), activation_of(layer))
             case "Activation":
-                return self._activated(x, _activation(layer))
+                return self._activated(x, activation_of(layer))
             case "ReLU":
                 limit = layer.max_value
                 if limit in (None, 6) and not layer.negative_slope:
@@ -115,19 +115,18 @@ class _Sketch(NetBuilder):
 
     def _activated(self, made: int, name: str) -> int:
         """The activation as part of the operator before it, or as one of its own where it takes none."""
-        if name == "linear":
+        if name in ("", "linear"):
             return made
         if name == "softmax":
             return self.softmax(made)
         if name not in _FUSED:
             raise Unknown(f"activation {name}")
-        at = next((at for at, op in enumerate(self.ops) if op.outputs == (made,)), None)
-        attrs = None if at is None else self.ops[at].attrs
-        if at is None or attrs is None or getattr(attrs, "activation", None) is not Activation.NONE:
-            return self.unary(OpKind.RELU if name == "relu" else OpKind.RELU6, made)
-        own: Any = {"activation": _FUSED[name]}
-        self.ops[at] = replace(self.ops[at], attrs=replace(attrs, **own))
-        return made
+        for at, op in enumerate(self.ops):
+            if op.outputs == (made,) and getattr(op.attrs, "activation", None) is Activation.NONE:
+                own: Any = {"activation": _FUSED[name]}
+                self.ops[at] = replace(op, attrs=replace(op.attrs, **own))
+                return made
+        return self.unary(OpKind.RELU if name == "relu" else OpKind.RELU6, made)
 
     def _share(self, call: Call, x: int) -> int:
         """Some of the channels: x[..., begin:end]."""
@@ -142,12 +141,7 @@ class _Sketch(NetBuilder):
             raise Unknown(f"'{call.name}' takes every {step}th channel")
         extent, before = (*shape[:-1], end - begin), (0,) * (len(shape) - 1)
         attrs = g.SliceAttrs((*before, begin), (1,) * len(extent), extent)
-        return self.move(OpKind.SLICE, x, extent, attrs)
-
-
-def _activation(layer: Any) -> str:
-    """The name of a layer's own activation."""
-    return str(getattr(layer.activation, "__name__", "linear"))
+        return self.move(OpKind.SLICE, x, attrs=attrs)
 
 
 def _pair(value: Any) -> tuple[int, int]:

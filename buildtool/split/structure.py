@@ -45,11 +45,8 @@ def build(
 
     original = steps_of(model)
     steps = split_steps(original, blocks, choice)
-    made = _Making(model)
-    for step in steps:
-        made.add(step)
-    first, last = steps[0].name, steps[-1].name
-    result = keras.Model(made.outputs[first][0], made.outputs[last][0], name=model.name)
+    made = _outputs(model, steps)
+    result = keras.Model(made[steps[0].name][0], made[steps[-1].name][0], name=model.name)
     taking = _Taking(steps, original, [weights, model] if weights is not None else [model], grouped)
     layers = {layer.name: layer for layer in result.layers}
     for step in steps:
@@ -59,43 +56,35 @@ def build(
     return result
 
 
-class _Making:
-    """A Keras graph while it is made: `outputs` are the tensors of each step."""
+def _outputs(model: keras.Model, steps: Sequence[Step]) -> dict[str, list[Any]]:
+    """The Keras graph of steps, in layers like the model's: the tensors that each step makes."""
+    import keras
 
-    def __init__(self, model: keras.Model) -> None:
-        self._calls = {call.name: call for call in calls_of(model)}
-        self._policies: dict[str, Any] = {}  # of the layers that a step's output went through
-        self.outputs: dict[str, list[Any]] = {}
-
-    def add(self, step: Step) -> None:
-        """Makes a step's layer, and calls it on the tensors of its inputs."""
-        import keras
-
-        inputs = [self.outputs[name] for name in step.inputs]
-        if step.inputs:
-            self._policies[step.name] = self._policies.get(step.inputs[0])
+    calls = {call.name: call for call in calls_of(model)}
+    policies: dict[str, Any] = {}  # of the layers that a step's output went through
+    outputs: dict[str, list[Any]] = {}
+    for step in steps:
+        inputs = [outputs[name] for name in step.inputs]
+        policies[step.name] = policies.get(step.inputs[0]) if step.inputs else None
         if step.kind == "InputLayer":
-            tensor = self._calls[step.name].node.output_tensors[0]
+            tensor = calls[step.name].node.output_tensors[0]
             made: Any = keras.Input(tensor.shape[1:], dtype=tensor.dtype, name=step.name)
         elif step.kind == "Slice":
             made = inputs[0][0][..., step.writes[0] : step.writes[-1] + 1]
             made._keras_history.operation.name = step.name  # else it counts the slices of this process
         elif step.part is not None and not step.part.source:
             tensors = [one[0] for one in inputs]
-            made = _joining(step, self._policies[step.name])(tensors if len(tensors) > 1 else tensors[0])
-        else:
-            made = self._called(step, inputs)
-        self.outputs[step.name] = list(made) if isinstance(made, list | tuple) else [made]
-
-    def _called(self, step: Step, inputs: Sequence[list[Any]]) -> Any:
-        """A layer like its original one, called as that one was."""
-        call = self._calls[step.part.source if step.part else step.name]
-        self._policies[step.name] = getattr(call.operation, "dtype_policy", self._policies.get(step.name))
-        given = [
-            tensors[index if len(tensors) > 1 else 0]
-            for tensors, (_, index) in zip(inputs, call.sources, strict=True)
-        ]
-        return call.again(_like(call.operation, step), given)
+            made = _joining(step, policies[step.name])(tensors if len(tensors) > 1 else tensors[0])
+        else:  # a layer like its original one, called as that one was
+            call = calls[step.part.source if step.part else step.name]
+            policies[step.name] = getattr(call.operation, "dtype_policy", policies[step.name])
+            places = (
+                index if len(one) > 1 else 0 for one, (_, index) in zip(inputs, call.sources, strict=True)
+            )
+            given = [one[place] for one, place in zip(inputs, places, strict=True)]
+            made = call.again(_like(call.operation, step), given)
+        outputs[step.name] = list(made) if isinstance(made, list | tuple) else [made]
+    return outputs
 
 
 def _joining(step: Step, policy: Any) -> Any:

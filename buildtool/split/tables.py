@@ -128,8 +128,9 @@ def _network_row(one: Network, whole: Counts, original: Candidate, goals: Goals)
 
 def _flash(price: Price | None, goals: Goals) -> Cell:
     """Bytes of flash of the plan that would be built; None where code is not counted."""
-    best = price.best(goals) if price else None
-    return price.image(best) if price and best and best.code is not None else None
+    if price is None or (best := price.best(goals)).code is None:
+        return None
+    return price.image(best)
 
 
 def of_front(front: Iterable[tuple[Candidate, Price | None]], goals: Goals) -> Table:

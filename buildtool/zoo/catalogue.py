@@ -91,6 +91,10 @@ def _sized(make: Callable[[int, int], Table]) -> Callable[[Mapping[str, Value]],
     return lambda values: make(int(values["size"]), int(values["classes"]))
 
 
+_SIZED = (
+    Option("size", 224, 32, 320, "rows and columns of the image"),
+    Option("classes", 1000, 2, 10_000, "outputs"),
+)
 _NETWORKS = {
     "autoencoder": Network(
         "dense autoencoder, 640 features, ten layers (MLPerf Tiny anomaly detection)",
@@ -125,10 +129,7 @@ _NETWORKS = {
     "mobilenetv3_small": Network(
         "MobileNet V3 small, 224x224x3, 1000 classes unless told otherwise",
         _sized(branching.mobilenet_v3_small),
-        (
-            Option("size", 224, 32, 320, "rows and columns of the image"),
-            Option("classes", 1000, 2, 10_000, "outputs"),
-        ),
+        _SIZED,
     ),
     "resnet8": Network(
         "ResNet8, 32x32x3, 10 classes (MLPerf Tiny image classification)", _fixed(tables.RESNET8)
@@ -136,10 +137,7 @@ _NETWORKS = {
     "squeezenet": Network(
         "SqueezeNet v1.1, 224x224x3, 1000 classes unless told otherwise",
         _sized(branching.squeezenet),
-        (
-            Option("size", 224, 32, 320, "rows and columns of the image"),
-            Option("classes", 1000, 2, 10_000, "outputs"),
-        ),
+        _SIZED,
     ),
 }
 

@@ -18,8 +18,8 @@ from dataclasses import replace
 import numpy as np
 
 from buildtool.graph import types as g
-from buildtool.graph.builder import NO_ATTRS, GraphBuilder
-from buildtool.graph.geometry import dilated, same_padding
+from buildtool.graph.builder import NO_ATTRS, NO_PAD, GraphBuilder
+from buildtool.graph.geometry import same_pad
 from buildtool.graph.ops import DEFS
 from buildtool.graph.types import Activation, DType, Op, OpKind, Quantization
 
@@ -113,12 +113,7 @@ class NetBuilder(GraphBuilder):
         """CONV_2D, or DEPTHWISE_CONV_2D when depth_multiplier > 0; `pad` overrides `same`."""
         _, height, width, depth = self.shape(x)
         if pad is None:
-            extent = [dilated(k, d) for k, d in zip(kernel, dilation, strict=True)]
-            rows, columns = (
-                same_padding(n, k, s)[1:] if same else (0, 0)
-                for n, k, s in zip((height, width), extent, stride, strict=True)
-            )
-            pad = g.Pad(*rows, *columns)
+            pad = same_pad((height, width), kernel, stride, dilation) if same else NO_PAD
         if depth_multiplier:
             channels = depth * depth_multiplier
             weights = self._weights(x, (1, *kernel, channels), 3, per_channel, bias)
@@ -287,11 +282,8 @@ class NetBuilder(GraphBuilder):
         activation: Activation = Activation.NONE,
     ) -> int:
         """AVERAGE_POOL_2D or MAX_POOL_2D."""
-        rows, columns = (
-            same_padding(n, k, s)[1:] if same else (0, 0)
-            for n, k, s in zip(self.shape(x)[1:3], kernel, stride, strict=True)
-        )
-        attrs = g.PoolAttrs(kernel, stride, g.Pad(*rows, *columns), activation)
+        pad = same_pad(self.shape(x)[1:3], kernel, stride) if same else NO_PAD
+        attrs = g.PoolAttrs(kernel, stride, pad, activation)
         return self.op(kind, (x,), attrs, self.tensors[x].quant)
 
     def mean(self, x: int, axes: tuple[int, ...] = (1, 2), keep_dims: bool = False) -> int:
@@ -391,7 +383,6 @@ class WideNetBuilder(NetBuilder):
             narrow = self.tensors[index]
             assert narrow.data is not None
             data = narrow.data.astype(np.int64)
-            data.setflags(write=False)
             self.tensors[index] = replace(narrow, dtype=DType.INT64, data=data)
         return weights, index, spread
 

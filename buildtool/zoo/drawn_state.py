@@ -43,7 +43,6 @@ def _kept(net: NetBuilder, kind: OpKind, operands: list[int], states: list[int],
         made.append(net.tensor(tensor.shape, tensor.quant, tensor.dtype))
         zero = tensor.quant.zero_point if tensor.quant and tensor.dtype is DType.INT8 else 0
         initial = np.full(tensor.shape, zero, tensor.dtype.value)
-        initial.setflags(write=False)
         net.states.append(State(before, made[-1], initial, tensor.name))
     net.ops.append(Op(kind, tuple(operands), (y, *made), attrs, len(net.ops)))
     return y

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from buildtool.graph import geometry
+from buildtool.graph.geometry import same_pad
 from buildtool.graph.types import Activation, Graph, Pad, Quantization
 from buildtool.zoo import seeded
 from buildtool.zoo.branching import (
@@ -66,13 +66,6 @@ def calibration_input(feed: Feed, key: str) -> Int8s:
     return np.stack(samples).reshape(feed.samples, *feed.shape)
 
 
-def same_padding(rows: int, columns: int, kernel: tuple[int, int], stride: tuple[int, int]) -> Pad:
-    """TensorFlow's SAME: ceil(input / stride) outputs, the odd row and column below and to the right."""
-    _, *down = geometry.same_padding(rows, kernel[0], stride[0])
-    _, *across = geometry.same_padding(columns, kernel[1], stride[1])
-    return Pad(*down, *across)
-
-
 def _inverted_residuals(b: Builder, table: InvertedResiduals) -> int:
     window, x = _same(b, b.input, (3, 3), 2), b.input
     if table.border is Border.SYMMETRIC:
@@ -111,8 +104,8 @@ def _before_pooling(pooled: bool, activation: Activation) -> Spread | None:
 
 def _same(b: Builder, x: int, kernel: tuple[int, int], stride: int) -> Window:
     """A window with SAME padding."""
-    _, rows, columns, _ = b.shape(x)
-    return Window(kernel, (stride, stride), same_padding(rows, columns, kernel, (stride, stride)))
+    strides = (stride, stride)
+    return Window(kernel, strides, same_pad(b.shape(x)[1:3], kernel, strides))
 
 
 def _separables(b: Builder, table: Separables) -> int:

@@ -93,16 +93,7 @@ CASES = {
 def test_a_broken_graph_is_refused(name: str) -> None:
     change, words = CASES[name]
     graph = change(small())
-    for tensor in graph.tensors:
-        if tensor.data is not None:
-            tensor.data.flags.writeable = False
     with pytest.raises((ModelError, UnsupportedError), match=words):
-        check_graph(graph)
-
-
-def test_a_constant_that_can_be_written_to_is_refused() -> None:
-    graph = with_tensor(BIAS, data=np.zeros(4, np.int32))(small())
-    with pytest.raises(ModelError, match="written to"):
         check_graph(graph)
 
 

@@ -34,7 +34,6 @@ def retrained(graph: Graph) -> Graph:
         data = t.data
         if data is not None:
             data = rng.integers(-100, 100, t.shape).astype(data.dtype)
-            data.flags.writeable = False
         quant = t.quant and Quantization((0.123,), (0,))
         tensors.append(replace(t, name=t.name + "_v2", data=data, quant=quant, source=None))
     count = len(tensors)

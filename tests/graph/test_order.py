@@ -12,7 +12,7 @@ from zeronet import Net
 from buildtool.graph import order
 from buildtool.graph.flow import Flow, FlowOp, Value, flow_of, lives, peak, reordered
 from buildtool.graph.liveness import live_sum_bound
-from buildtool.graph.order import least_peak_order, reorder
+from buildtool.graph.order import in_order, least_peak_order
 from buildtool.graph.ordersearch import Segment, Uses, bits
 from buildtool.plan.assemble import layerwise
 from buildtool.plan.check.check import check
@@ -97,20 +97,22 @@ def written_out(graph):
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(graphs())
 def test_a_reordered_graph_is_sound_and_computes_the_same_tensors(graph):
-    after = reorder(graph)
-    assert sorted(written_out(after.graph)) == sorted(written_out(graph))
-    made = set(after.graph.inputs)
-    for op in after.graph.ops:
-        assert all(t in made or t < 0 or after.graph.tensors[t].is_constant for t in op.inputs)
+    order = least_peak_order(flow_of(graph))
+    after = in_order(graph, order)
+    assert sorted(written_out(after)) == sorted(written_out(graph))
+    made = set(after.inputs)
+    for op in after.ops:
+        assert all(t in made or t < 0 or after.tensors[t].is_constant for t in op.inputs)
         made.update(op.outputs)
-    assert live_sum_bound(after.graph).bytes == after.order.peak
-    assert live_sum_bound(graph).bytes == after.order.given_peak
+    assert live_sum_bound(after).bytes == order.peak
+    assert live_sum_bound(graph).bytes == order.given_peak
 
 
 def test_a_network_in_its_best_order_stays_the_object_it_is():
     graph = residual_net()
-    assert reorder(graph).graph is graph
-    assert reorder(graph).order.status == "optimal"
+    order = least_peak_order(flow_of(graph))
+    assert in_order(graph, order) is graph
+    assert order.status == "optimal"
 
 
 def test_branches_run_one_after_the_other_where_that_keeps_less():
@@ -118,22 +120,21 @@ def test_branches_run_one_after_the_other_where_that_keeps_less():
     wide = [net.conv(net.inputs[0], 64) for _ in range(3)]
     narrow = [net.conv(x, 2) for x in wide]
     graph = net.graph(net.concat(narrow))
-    found = reorder(graph)
+    order = least_peak_order(flow_of(graph))
     # the image, one wide tensor and two narrow ones; in the given order the image and three wide tensors
-    assert found.order.given_peak == 64 * (4 + 3 * 64)
-    assert found.order.peak == 64 * (4 + 64 + 2 * 2)
-    target = make_target()
-    plan = layerwise.plan(found.graph, target, in_place="none")
-    check(plan, found.graph, target)
-    assert plan.arena_bytes == found.order.peak
+    assert order.given_peak == 64 * (4 + 3 * 64)
+    assert order.peak == 64 * (4 + 64 + 2 * 2)
+    found, target = in_order(graph, order), make_target()
+    plan = layerwise.plan(found, target, in_place="none")
+    check(plan, found, target)
+    assert plan.arena_bytes == order.peak
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_random_wired_networks_gain(seed):
-    graph = wired_net(seed, nodes=16)
-    found = reorder(graph)
-    assert found.order.status == "optimal"
-    assert found.order.peak <= 0.93 * found.order.given_peak
+    order = least_peak_order(flow_of(wired_net(seed, nodes=16)))
+    assert order.status == "optimal"
+    assert order.peak <= 0.93 * order.given_peak
 
 
 def test_the_order_found_depends_on_nothing_but_the_network():

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from graphs import inputs_for
-from litert import run_graph
+from litert import check, run_graph
 
 from buildtool.base.errors import ModelError, UsageError
 from buildtool.graph.ops import TABLE_KINDS
@@ -13,12 +13,6 @@ from buildtool.graph.reference import execute, table
 from buildtool.graph.reference.softmax import exponentials
 from buildtool.graph.types import OpKind, Quantization, SoftmaxAttrs
 from buildtool.zoo.drawn import NetBuilder, quant
-
-
-def check(graph, inputs):
-    expected = run_graph(graph, inputs)
-    for index, value in execute(graph, inputs).items():
-        np.testing.assert_array_equal(value, expected[index], strict=True)
 
 
 @pytest.mark.parametrize("pattern", ["random", "least", "greatest", "extremes"])

@@ -1,20 +1,11 @@
 """Every operator of the reference executor equals LiteRT's reference kernels to the bit."""
 
-import numpy as np
 import pytest
 from graphs import KIND_GROUPS, graphs_of_one_of, inputs_for, patterns, seeds, small_networks
 from hypothesis import HealthCheck, given, settings
-from litert import run_graph
-
-from buildtool.graph.reference import execute
+from litert import check
 
 SETTINGS = settings(derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
-
-
-def check(graph, inputs):
-    expected = run_graph(graph, inputs)
-    for index, value in execute(graph, inputs).items():
-        np.testing.assert_array_equal(value, expected[index], graph.tensors[index].name, strict=True)
 
 
 @pytest.mark.parametrize("kinds", KIND_GROUPS.values(), ids=KIND_GROUPS)

@@ -87,6 +87,14 @@ def assert_same_results(before: Graph, after: Graph, seed: int = 0) -> int:
     return compared
 
 
+def rewritten(model: bytes | Graph) -> Graph:
+    """The rewritten network, which has the results of the given one."""
+    before = read_model(model) if isinstance(model, bytes) else model
+    after = rewrite(before)
+    assert_same_results(before, after)
+    return after
+
+
 @pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=150)
 @given(networks())
@@ -163,12 +171,10 @@ def float_edges(*, quants=((0.5, 3),), outputs: int = 1) -> bytes:
 
 
 def test_a_float_interface_becomes_int8_with_its_quantisation() -> None:
-    before = read_model(float_edges())
-    after = rewrite(before)
+    after = rewritten(float_edges())
     assert kinds(after) == {"HARD_SWISH": 1}
     x = after.tensors[after.inputs[0]]
     assert (x.dtype, x.quant.scale, x.quant.zero_point) == (DType.INT8, 0.5, 3)
-    assert_same_results(before, after)
 
 
 def test_an_input_quantised_twice_alike_is_quantised_once() -> None:
@@ -248,11 +254,9 @@ def padded_convs(sizes, *, readers=1, quant=None, plain_reader=False) -> bytes:
 
 @pytest.mark.parametrize("readers", [1, 3])
 def test_an_asymmetric_pad_moves_into_every_convolution(readers: int) -> None:
-    before = read_model(padded_convs([[0, 0], [1, 0], [0, 3], [0, 0]], readers=readers))
-    after = rewrite(before)
+    after = rewritten(padded_convs([[0, 0], [1, 0], [0, 3], [0, 0]], readers=readers))
     assert kinds(after) == {"CONV_2D": readers}
     assert {op.attrs.pad for op in after.ops} == {Pad(1, 0, 0, 3)}
-    assert_same_results(before, after)
 
 
 @pytest.mark.parametrize(
@@ -266,10 +270,8 @@ def test_an_asymmetric_pad_moves_into_every_convolution(readers: int) -> None:
     ],
 )
 def test_a_pad_stays_where_folding_would_not_be_exact(sizes, options) -> None:
-    before = read_model(padded_convs(sizes, **options))
-    after = rewrite(before)
+    after = rewritten(padded_convs(sizes, **options))
     assert kinds(after)["PAD"] == 1
-    assert_same_results(before, after)
 
 
 def test_a_pad_with_another_value_than_the_zero_point_stays() -> None:
@@ -278,11 +280,9 @@ def test_a_pad_with_another_value_than_the_zero_point_stays() -> None:
     net.then("PADV2", [net.add(constant([[0, 0], [1, 1], [1, 1], [0, 0]])), filling], (1, 6, 6, 1))
     net.then("CONV_2D", [net.weights(2, 3, 3, 1), net.bias(2)], (1, 4, 4, 2), "Conv2DOptions",
              {"Padding": 1, "StrideH": 1, "StrideW": 1})  # fmt: skip
-    before = read_model(net.bytes([0], [net.x]))
-    after = rewrite(before)
+    after = rewritten(net.bytes([0], [net.x]))
     assert kinds(after) == {"PAD": 1, "CONV_2D": 1}
     assert after.ops[0].attrs.value == 9
-    assert_same_results(before, after)
 
 
 def test_pads_in_a_row_become_one_and_empty_ones_vanish() -> None:
@@ -290,10 +290,8 @@ def test_pads_in_a_row_become_one_and_empty_ones_vanish() -> None:
     net.then("PAD", [net.add(constant([[0, 0], [1, 0], [0, 2], [0, 0]]))], (1, 5, 6, 2))
     net.then("PAD", [net.add(constant([[0, 0], [0, 0], [0, 0], [0, 0]]))], (1, 5, 6, 2))
     net.then("PAD", [net.add(constant([[0, 0], [0, 1], [1, 0], [0, 1]]))], (1, 6, 7, 3))
-    before = read_model(net.bytes([0], [net.x]))
-    after = rewrite(before)
+    after = rewritten(net.bytes([0], [net.x]))
     assert [op.attrs for op in after.ops] == [PadAttrs(((0, 0), (1, 1), (1, 2), (0, 1)))]
-    assert_same_results(before, after)
 
 
 def test_the_pad_of_a_causal_convolution_moves_through_expand_dims() -> None:
@@ -303,11 +301,9 @@ def test_the_pad_of_a_causal_convolution_moves_through_expand_dims() -> None:
     net.then("CONV_2D", [net.weights(3, 1, 3, 2), net.bias(3)], (1, 1, 9, 3), "Conv2DOptions",
              {"Padding": 1, "StrideH": 1, "StrideW": 1, "DilationWFactor": 2})  # fmt: skip
     net.then("SQUEEZE", [], (1, 9, 3), "SqueezeOptions", {"SqueezeDims": [1]})
-    before = read_model(net.bytes([0], [net.x]))
-    after = rewrite(before)
+    after = rewritten(net.bytes([0], [net.x]))
     assert [op.kind for op in after.ops] == [OpKind.RESHAPE, OpKind.CONV_2D, OpKind.SQUEEZE]
     assert after.ops[1].attrs.pad == Pad(0, 0, 4, 0)
-    assert_same_results(before, after)
 
 
 # ---- transposes -------------------------------------------------------------------------------------
@@ -332,10 +328,8 @@ def means(*axes):
 
 
 def test_a_transpose_that_moves_only_ones_becomes_a_reshape() -> None:
-    before = transposed((1, 4, 1, 3), (2, 1, 3, 0))
-    after = rewrite(before)
+    after = rewritten(transposed((1, 4, 1, 3), (2, 1, 3, 0)))
     assert kinds(after) == {"RESHAPE": 1}
-    assert_same_results(before, after)
 
 
 def test_inverse_transposes_cancel() -> None:
@@ -348,10 +342,8 @@ def test_inverse_transposes_cancel() -> None:
 
 
 def test_transposes_in_a_row_become_one() -> None:
-    before = transposed((1, 4, 2, 3), (0, 3, 1, 2), (0, 3, 1, 2))
-    after = rewrite(before)
+    after = rewritten(transposed((1, 4, 2, 3), (0, 3, 1, 2), (0, 3, 1, 2)))
     assert [op.attrs for op in after.ops] == [TransposeAttrs((0, 2, 3, 1))]
-    assert_same_results(before, after)
 
 
 def test_a_transpose_vanishes_behind_the_means_that_reduce_what_it_moved() -> None:
@@ -367,20 +359,16 @@ def test_a_transpose_vanishes_behind_the_means_that_reduce_what_it_moved() -> No
 
 
 def test_a_transpose_moves_behind_a_mean_that_does_not_end_it() -> None:
-    before = transposed((1, 3, 4, 5), (0, 3, 2, 1), then=means(1))
-    after = rewrite(before)
+    after = rewritten(transposed((1, 3, 4, 5), (0, 3, 2, 1), then=means(1)))
     assert [op.kind for op in after.ops] == [OpKind.MEAN, OpKind.TRANSPOSE]
-    assert_same_results(before, after)
 
 
 def test_a_transpose_that_is_also_an_output_stays() -> None:
     net = Net((1, 3, 4, 5))
     t = net.then("TRANSPOSE", [net.add(constant((0, 3, 1, 2)))], (1, 5, 3, 4))
     means(3)(net)
-    before = read_model(net.bytes([0], [t, net.x]))
-    after = rewrite(before)
+    after = rewritten(net.bytes([0], [t, net.x]))
     assert kinds(after) == {"TRANSPOSE": 1, "MEAN": 1}
-    assert_same_results(before, after)
 
 
 # ---- no-ops, activations, constants, dead operators -------------------------------------------------
@@ -413,20 +401,16 @@ def test_reshapes_in_a_row_become_one() -> None:
     net = Net((2, 3, 4))
     for shape in ((6, 4), (24,), (4, 6)):
         net.then("RESHAPE", [net.add(constant(shape))], shape)
-    before = read_model(net.bytes([0], [net.x]))
-    after = rewrite(before)
+    after = rewritten(net.bytes([0], [net.x]))
     assert kinds(after) == {"RESHAPE": 1}
-    assert_same_results(before, after)
 
 
 def test_an_output_that_is_an_alias_of_an_input_keeps_its_operator() -> None:
     net = Net((1, 4))
     net.then("QUANTIZE", [], net.shape)
-    before = read_model(net.bytes([0], [net.x]))
-    after = rewrite(before)
+    after = rewritten(net.bytes([0], [net.x]))
     assert kinds(after) == {"RESHAPE": 1}
     assert after.inputs != after.outputs
-    assert_same_results(before, after)
 
 
 def test_an_input_may_be_an_output() -> None:
@@ -442,12 +426,10 @@ def test_an_activation_of_its_own_is_fused_where_it_only_clamps(kind: str) -> No
     net.then("CONV_2D", [net.weights(3, 1, 1, 2), net.bias(3)], (1, 4, 4, 3), "Conv2DOptions",
              {"Padding": 1, "StrideH": 1, "StrideW": 1}, (0.06, -20))  # fmt: skip
     net.then(kind, [], net.shape)
-    before = read_model(net.bytes([0], [net.x]))
-    after = rewrite(before)
+    after = rewritten(net.bytes([0], [net.x]))
     assert kinds(after) == {"CONV_2D": 1}
     assert isinstance(after.ops[0].attrs, ConvAttrs)
     assert after.ops[0].attrs.activation == Activation(kind)
-    assert_same_results(before, after)
 
 
 @pytest.mark.parametrize("case", ["requantises", "read twice", "an output"])
@@ -461,10 +443,8 @@ def test_an_activation_of_its_own_stays_where_fusing_would_change_a_result(case:
         outputs.append(net.apply("HARD_SWISH", [a], net.shape))
     elif case == "an output":
         outputs.append(a)
-    before = read_model(net.bytes([0], outputs))
-    after = rewrite(before)
+    after = rewritten(net.bytes([0], outputs))
     assert kinds(after)["RELU"] == 1
-    assert_same_results(before, after)
 
 
 def test_operators_on_constants_are_computed() -> None:
@@ -473,11 +453,9 @@ def test_operators_on_constants_are_computed() -> None:
     c = net.apply("ADD", [c, c], (3, 4), "AddOptions", scale=0.05)
     c = net.apply("RESHAPE", [c, net.ints(1, 3, 4)], (1, 3, 4), scale=0.05)
     net.then("ADD", [c], net.shape, "AddOptions")
-    before = read_model(net.bytes([0], [net.x]))
-    after = rewrite(before)
+    after = rewritten(net.bytes([0], [net.x]))
     assert kinds(after) == {"ADD": 1}
     assert after.tensors[after.ops[0].inputs[1]].is_constant
-    assert_same_results(before, after)
 
 
 def test_an_output_without_an_input_is_refused() -> None:

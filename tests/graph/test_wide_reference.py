@@ -73,7 +73,6 @@ def test_an_int32_bias_is_read_as_the_int64_bias_that_it_is():
     for t, tensor in enumerate(narrow):
         if tensor.dtype is DType.INT64:
             data = tensor.data.astype(np.int32)
-            data.setflags(write=False)
             narrow[t] = replace(tensor, dtype=DType.INT32, data=data)
     read = read_model(write_model(replace(graph, tensors=tuple(narrow))))
     inputs = seeded(graph, 1, 3)[0]
@@ -117,10 +116,8 @@ def test_an_addition_without_its_pad_of_channels_equals_litert():
     x = net.input((1, 3, 4, 6))
     padded = net.pad(net.unary(OpKind.TANH, x), ((0, 0), (0, 0), (0, 0), (1, 3)))
     graph = net.graph([net.elementwise(OpKind.ADD, padded, net.conv(x, 10))])
-    made, inputs = rewrite(graph), seeded(graph, 1, 2)[0]
+    made = litert.rewritten(graph, seeded(graph, 1, 2)[0])
     assert any(isinstance(op.attrs, g.WidenedAttrs) for op in made.ops)
-    expected = litert.run_graph(graph, inputs)[graph.outputs[0]]
-    assert np.array_equal(execute(made, inputs)[made.outputs[0]], expected)
 
 
 def test_a_depthwise_layer_with_an_int32_bias_is_compared_with_litert():
@@ -129,7 +126,6 @@ def test_a_depthwise_layer_with_an_int32_bias_is_compared_with_litert():
     graph = net.graph([net.conv(net.input((1, 4, 5, 3)), 0, kernel=(3, 3), depth_multiplier=1)])
     bias = graph.ops[0].inputs[2]
     data = graph.tensors[bias].data.astype(np.int32)
-    data.setflags(write=False)
     narrow = replace(graph.tensors[bias], dtype=DType.INT32, data=data)
     tensors = (*graph.tensors[:bias], narrow, *graph.tensors[bias + 1 :])
     model = write_model(replace(graph, tensors=tensors))

@@ -5,7 +5,7 @@ import pytest
 import tflite
 from graphs import KIND_GROUPS, graphs_of_one_of, inputs_for, seeds, small_networks
 from hypothesis import HealthCheck, given, settings
-from litert import interpreter, run, run_graph
+from litert import check, interpreter, run_graph
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.reference import execute
@@ -120,16 +120,12 @@ def test_other_padding_becomes_a_pad_operator_that_computes_the_same(pad, depth_
     graph = one_conv(kernel=(3, 3), stride=(2, 2), pad=pad, depth_multiplier=depth_multiplier)
     conv = "DEPTHWISE_CONV_2D" if depth_multiplier else "CONV_2D"
     assert builtin_names(parsed(graph)) == ["PAD", conv]
-    inputs = inputs_for(graph, 5)
-    out = graph.outputs[0]
-    np.testing.assert_array_equal(execute(graph, inputs)[out], run(write_model(graph), inputs)[out])
+    check(graph, inputs_for(graph, 5))
 
 
 def test_a_convolution_without_bias_gets_one_of_zeros():
     graph = one_conv(bias=False)
-    inputs = inputs_for(graph, 3)
-    out = graph.outputs[0]
-    np.testing.assert_array_equal(execute(graph, inputs)[out], run_graph(graph, inputs)[out])
+    check(graph, inputs_for(graph, 3))
 
 
 def test_padding_with_another_value_than_the_zero_point():
@@ -138,8 +134,7 @@ def test_padding_with_another_value_than_the_zero_point():
     attrs = PadAttrs(((0, 0), (1, 0), (0, 2), (0, 0)), value=77)
     graph = net.graph([net.move(OpKind.PAD, x, (1, 4, 5, 2), attrs)])
     assert builtin_names(parsed(graph)) == ["PADV2"]
-    inputs = inputs_for(graph, 1)
-    np.testing.assert_array_equal(execute(graph, inputs)[1], run_graph(graph, inputs)[1])
+    check(graph, inputs_for(graph, 1))
 
 
 def _padded_all_round(kind):
@@ -160,8 +155,7 @@ def test_an_average_with_other_padding_is_refused():
 def test_a_maximum_with_other_padding_is_padded_with_least_values(pattern):
     graph = _padded_all_round(OpKind.MAX_POOL_2D)
     assert builtin_names(parsed(graph)) == ["PADV2", "MAX_POOL_2D"]
-    inputs = inputs_for(graph, 1, pattern)
-    np.testing.assert_array_equal(execute(graph, inputs)[1], run_graph(graph, inputs)[1])
+    check(graph, inputs_for(graph, 1, pattern))
 
 
 def test_activations_and_parameters_are_told_apart():

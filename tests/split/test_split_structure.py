@@ -10,10 +10,10 @@ from needs import needs_package
 from buildtool.base.errors import UnsupportedError
 from buildtool.split.blocks import find_blocks
 from buildtool.split.branches import split_steps
-from buildtool.split.graphs import counts_of, steps_of
+from buildtool.split.graphs import steps_of
 from buildtool.split.networks import by_name, steps_by_name
 from buildtool.split.structure import build
-from buildtool.split.types import Choice, Fusion
+from buildtool.split.types import Choice, Fusion, counts_in
 
 pytestmark = pytest.mark.slow  # TensorFlow takes seconds to import
 
@@ -243,7 +243,7 @@ def test_without_weights_between_branches_nothing_changes(keras, case):
     cut_between_branches(model, blocks, choice)  # none of which the split network took over
     np.testing.assert_allclose(outputs(split), outputs(model), rtol=2e-4, atol=2e-5)
     assert len(split.layers) > len(model.layers)
-    counts, kernels = counts_of(split), [one for layer in split.layers for one in kernels_of(layer)]
+    counts, kernels = counts_in(steps_of(split)), [one for layer in split.layers for one in kernels_of(layer)]
     assert counts.convolutions + counts.fusion == sum(math.prod(one.shape) for one in kernels)
 
 

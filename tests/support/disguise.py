@@ -55,7 +55,6 @@ def _retrained(tensor: Tensor, rng: np.random.Generator) -> Tensor:
     if tensor.data is None:
         return tensor
     data = rng.permutation(tensor.data.reshape(-1)).reshape(tensor.shape)
-    data.setflags(write=False)
     quant = tensor.quant
     if quant is not None:
         scales = tuple(float(np.float32(scale * _SHRUNK)) for scale in quant.scales)

@@ -17,7 +17,7 @@ Graphs are what the reader gives; `write_model(graph)` makes the file. Tensor in
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from hypothesis import strategies as st
@@ -73,11 +73,12 @@ def _fill(rng: np.random.Generator, tensor: g.Tensor, pattern: str) -> np.ndarra
 
 
 # ---- one operator ----------------------------------------------------------------------------------
+# Functions that add an operator to an empty network, by the cases of their definitions; outputs.
+
+Made = int | tuple[int, ...]
 
 
-@st.composite
-def _conv(draw: st.DrawFn, kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _conv(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
     groups = draw(st.sampled_from([1, 1, 1, 2, 3])) if kind is OpKind.CONV_2D else 1
     kernel = draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
     stride = draw(st.tuples(st.integers(1, 3), st.integers(1, 3)))
@@ -92,7 +93,7 @@ def _conv(draw: st.DrawFn, kind: OpKind) -> Graph:
     least = [1, 1] if padding == "same" else extent
     height, width = (draw(st.integers(n, n + 7)) for n in least)
     x = net.input((draw(batches), height, width, draw(st.integers(1, 6)) * groups))
-    y = net.conv(
+    return net.conv(
         x,
         draw(channels) * groups,
         kernel=kernel,
@@ -106,12 +107,9 @@ def _conv(draw: st.DrawFn, kind: OpKind) -> Graph:
         per_channel=draw(st.booleans()),
         bias=draw(st.booleans()),
     )
-    return net.graph([y])
 
 
-@st.composite
-def _transpose_conv(draw: st.DrawFn, _kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _transpose_conv(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
     kernel = draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
     stride = draw(st.tuples(st.integers(1, 3), st.integers(1, 3)))
     same = draw(st.booleans())
@@ -120,7 +118,7 @@ def _transpose_conv(draw: st.DrawFn, _kind: OpKind) -> Graph:
     if same:  # every output size that has this input size
         out = tuple(n * s - draw(st.integers(0, s - 1)) for n, s in zip((height, width), stride, strict=True))
     x = net.input((draw(batches), height, width, draw(channels)))
-    y = net.transpose_conv(
+    return net.transpose_conv(
         x,
         draw(channels),
         kernel=kernel,
@@ -130,15 +128,12 @@ def _transpose_conv(draw: st.DrawFn, _kind: OpKind) -> Graph:
         per_channel=draw(st.booleans()),
         bias=draw(st.booleans()),
     )
-    return net.graph([y])
 
 
-@st.composite
-def _dense(draw: st.DrawFn, _kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _dense(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
     keep = draw(st.booleans())
     shape = (draw(batches), draw(st.integers(1, 3)), draw(st.integers(1, 60)))
-    y = net.dense(
+    return net.dense(
         net.input(shape),
         draw(st.integers(1, 12)),
         activation=draw(activations),
@@ -146,12 +141,9 @@ def _dense(draw: st.DrawFn, _kind: OpKind) -> Graph:
         bias=draw(st.booleans()),
         keep_num_dims=keep,
     )
-    return net.graph([y])
 
 
-@st.composite
-def _elementwise(draw: st.DrawFn, kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _elementwise(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
     rank = draw(st.integers(1, 4))
     shape = [draw(st.integers(1, 6)) for _ in range(rank)]
     full = net.input(shape)
@@ -160,20 +152,18 @@ def _elementwise(draw: st.DrawFn, kind: OpKind) -> Graph:
     form = draw(st.sampled_from(["tensor", "constant", "itself"]))
     operand = {"tensor": net.input, "constant": net.constant}.get(form, lambda _: full)(other)
     pair = (operand, full) if draw(st.booleans()) else (full, operand)
-    return net.graph([net.elementwise(kind, *pair, draw(activations))])
+    return net.elementwise(kind, *pair, draw(activations))
 
 
-@st.composite
-def _pair(draw: st.DrawFn, kind: OpKind) -> Graph:
+def _pair_of(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
     """MAXIMUM, a comparison, LOGICAL_AND, ...: with a tensor, a constant or one element, on either side."""
-    net = NetBuilder(draw(seeds))
     full, other = _shapes(draw)
     x = net.input(full, q=_coarse(net))
     y = net.input(other, q=_coarse(net)) if draw(st.booleans()) else net.constant(other)
     if kind in (OpKind.LOGICAL_AND, OpKind.LOGICAL_OR):
         x, y = net.pair(OpKind.LESS, x, net.constant((1,))), net.pair(OpKind.GREATER, x, y)
     operands = (y, x) if draw(st.booleans()) else (x, y)
-    return net.graph([net.pair(kind, *operands)])
+    return net.pair(kind, *operands)
 
 
 def _coarse(net: NetBuilder) -> g.Quantization | None:
@@ -189,17 +179,13 @@ def _shapes(draw: st.DrawFn) -> tuple[list[int], list[int]]:
     return full, [1 if draw(st.integers(0, 3)) == 0 else n for n in full]
 
 
-@st.composite
-def _quotient(draw: st.DrawFn, kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _quotient(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
     full, other = _shapes(draw)
     pair = [net.input(full), net.input(other)]
-    return net.graph([net.elementwise(kind, *draw(st.permutations(pair)), draw(activations))])
+    return net.elementwise(kind, *draw(st.permutations(pair)), draw(activations))
 
 
-@st.composite
-def _select(draw: st.DrawFn, _kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _select(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
     full, other = _shapes(draw)
     condition = net.pair(OpKind.LESS, net.input(draw(st.sampled_from([full, other]))), net.constant((1,)))
     form = draw(st.sampled_from(["tensors", "constants", "truth"]))
@@ -208,42 +194,32 @@ def _select(draw: st.DrawFn, _kind: OpKind) -> Graph:
     else:
         made = net.input if form == "tensors" else net.constant
         a, b = draw(st.permutations([made(other), made(full)]))
-    return net.graph([net.select(condition, a, b)])
+    return net.select(condition, a, b)
 
 
-@st.composite
-def _normalised(draw: st.DrawFn, kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _normalised(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
     shape = (*draw(st.sampled_from([(), (1,), (3,), (1, 2, 3)])), draw(st.integers(1, 130)))
-    return net.graph([net.normalised(kind, net.input(shape))])
+    return net.normalised(kind, net.input(shape))
 
 
-@st.composite
-def _denied(draw: st.DrawFn, _kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _denied(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
     x = net.pair(OpKind.LESS, net.input((1, draw(sizes), 7)), net.constant((1,)))
-    return net.graph([net.unary(OpKind.LOGICAL_NOT, x)])
+    return net.unary(OpKind.LOGICAL_NOT, x)
 
 
-@st.composite
-def _prelu(draw: st.DrawFn, _kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _prelu(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
     shape = (draw(batches), draw(sizes), draw(sizes), draw(channels))
     alpha = draw(st.sampled_from([(1, 1, shape[3]), (shape[3],), shape[1:], (1, 1, 1), (1, shape[2], 1)]))
-    return net.graph([net.prelu(net.input(shape), alpha)])
+    return net.prelu(net.input(shape), alpha)
 
 
-@st.composite
-def _unary(draw: st.DrawFn, kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _unary(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
     shape = draw(st.sampled_from([(1, 16, 16, 1), (1, 7, 5, 3), (2, 40), (256,)]))
     x = net.input(shape)
-    return net.graph([net.unary(kind, x)])
+    return net.unary(kind, x)
 
 
-@st.composite
-def _quantize(draw: st.DrawFn, _kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _requantize(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
     source, out = draw(
         st.sampled_from(
             [
@@ -255,55 +231,41 @@ def _quantize(draw: st.DrawFn, _kind: OpKind) -> Graph:
             ]
         )
     )
-    return net.graph([net.requantize(net.input((1, draw(sizes), 30), source), out)])
+    return net.requantize(net.input((1, draw(sizes), 30), source), out)
 
 
-@st.composite
-def _cast(draw: st.DrawFn, _kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
-    return net.graph(
-        [net.cast(net.input((1, draw(sizes), 7)), draw(st.sampled_from([DType.INT16, DType.INT32])))]
-    )
+def _cast(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
+    return net.cast(net.input((1, draw(sizes), 7)), draw(st.sampled_from([DType.INT16, DType.INT32])))
 
 
-@st.composite
-def _dequantize(draw: st.DrawFn, _kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _dequantize(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
     x = net.input((1, 256), draw(st.sampled_from([DType.INT8, DType.UINT8])))
-    return net.graph([net.dequantize(x)])
+    return net.dequantize(x)
 
 
-@st.composite
-def _pool(draw: st.DrawFn, kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _pool(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
     same = draw(st.booleans())
     kernel = draw(st.tuples(st.integers(1, 5), st.integers(1, 5)))
     stride = draw(st.tuples(st.integers(1, 3), st.integers(1, 3)))
     height, width = (draw(st.integers(1 if same else k, k + 7)) for k in kernel)
     x = net.input((draw(batches), height, width, draw(channels)))
-    return net.graph([net.pool(kind, x, kernel, stride, same, draw(activations))])
+    return net.pool(kind, x, kernel, stride, same, draw(activations))
 
 
-@st.composite
-def _mean(draw: st.DrawFn, _kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _mean(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
     rank = draw(st.integers(1, 4))
     shape = tuple(draw(st.integers(1, 9)) for _ in range(rank))
     axes = draw(st.sets(st.integers(0, rank - 1), min_size=1))
-    return net.graph([net.mean(net.input(shape), tuple(sorted(axes)), draw(st.booleans()))])
+    return net.mean(net.input(shape), tuple(sorted(axes)), draw(st.booleans()))
 
 
-@st.composite
-def _softmax(draw: st.DrawFn, _kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _softmax(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
     shape = (*draw(st.sampled_from([(), (1,), (3,), (1, 2, 3)])), draw(st.integers(1, 130)))
     beta = draw(st.sampled_from([1.0, 1.0, 0.5, 2.0]))
-    return net.graph([net.softmax(net.input(shape), beta)])
+    return net.softmax(net.input(shape), beta)
 
 
-@st.composite
-def _pad(draw: st.DrawFn, kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _pad(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
     rank = draw(st.integers(1, 4))
     shape = [draw(st.integers(2, 6)) for _ in range(rank)]
     mode = g.PadMode.CONSTANT
@@ -311,12 +273,10 @@ def _pad(draw: st.DrawFn, kind: OpKind) -> Graph:
         mode = draw(st.sampled_from([g.PadMode.REFLECT, g.PadMode.SYMMETRIC]))
     limit = 3 if mode is g.PadMode.CONSTANT else 1
     paddings = [(draw(st.integers(0, limit)), draw(st.integers(0, limit))) for _ in shape]
-    return net.graph([net.pad(net.input(shape), paddings, mode)])
+    return net.pad(net.input(shape), paddings, mode)
 
 
-@st.composite
-def _reshape(draw: st.DrawFn, kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _reshape(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
     shape = [draw(st.sampled_from([1, 2, 3, 5])) for _ in range(draw(st.integers(1, 4)))]
     x = net.input(shape)
     if kind is OpKind.RESHAPE:
@@ -327,21 +287,16 @@ def _reshape(draw: st.DrawFn, kind: OpKind) -> Graph:
     else:
         out = list(shape)
         out.insert(draw(st.integers(0, len(shape))), 1)
-    return net.graph([net.move(kind, x, out)])
+    return net.move(kind, x, out)
 
 
-@st.composite
-def _transpose(draw: st.DrawFn, _kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _transpose(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
     shape = [draw(st.integers(1, 5)) for _ in range(draw(st.integers(1, 5)))]
     perm = tuple(draw(st.permutations(range(len(shape)))))
-    out = [shape[p] for p in perm]
-    return net.graph([net.move(OpKind.TRANSPOSE, net.input(shape), out, g.TransposeAttrs(perm))])
+    return net.move(OpKind.TRANSPOSE, net.input(shape), attrs=g.TransposeAttrs(perm))
 
 
-@st.composite
-def _concatenation(draw: st.DrawFn, _kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _concatenation(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
     shape = [draw(st.integers(1, 5)) for _ in range(draw(st.integers(1, 4)))]
     axis = draw(st.integers(0, len(shape) - 1))
     q = net.random_quant()
@@ -350,21 +305,17 @@ def _concatenation(draw: st.DrawFn, _kind: OpKind) -> Graph:
         part = list(shape)
         part[axis] = draw(st.integers(1, 4))
         parts.append(net.input(part, q=q))
-    return net.graph([net.concat(parts, axis)])
+    return net.concat(parts, axis)
 
 
-@st.composite
-def _split(draw: st.DrawFn, _kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _split(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
     shape = [draw(st.integers(1, 5)) for _ in range(draw(st.integers(1, 4)))]
     axis, count = draw(st.integers(0, len(shape) - 1)), draw(st.integers(1, 4))
     shape[axis] *= count
-    return net.graph(net.split(net.input(shape), count, axis))
+    return net.split(net.input(shape), count, axis)
 
 
-@st.composite
-def _slice(draw: st.DrawFn, kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _slice(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
     shape = [draw(st.integers(1, 7)) for _ in range(draw(st.integers(1, 4)))]
     begins, strides, extents, out = [], [], [], []
     for n in shape:
@@ -378,49 +329,37 @@ def _slice(draw: st.DrawFn, kind: OpKind) -> Graph:
         if not (kind is OpKind.STRIDED_SLICE and extent == 1 and draw(st.booleans())):
             out.append(extent)
     attrs = g.SliceAttrs(tuple(begins), tuple(strides), tuple(extents))
-    return net.graph([net.move(kind, net.input(shape), out, attrs)])
+    return net.move(kind, net.input(shape), out, attrs)
 
 
-@st.composite
-def _resize(draw: st.DrawFn, kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _resize(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
     shape = (draw(batches), draw(sizes), draw(sizes), draw(channels))
     out = (shape[0], draw(st.integers(1, 20)), draw(st.integers(1, 20)), shape[3])
     attrs = g.ResizeAttrs(*draw(st.sampled_from([(False, False), (True, False), (False, True)])))
-    return net.graph([net.move(kind, net.input(shape), out, attrs)])
+    return net.move(kind, net.input(shape), out, attrs)
 
 
-@st.composite
-def _tile(draw: st.DrawFn, _kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _tile(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
     shape = [draw(st.integers(1, 4)) for _ in range(draw(st.integers(1, 5)))]
     multiples = tuple(draw(st.sampled_from([1, 1, 2, 3])) for _ in shape)
-    out = [n * m for n, m in zip(shape, multiples, strict=True)]
-    return net.graph([net.move(OpKind.TILE, net.input(shape), out, g.TileAttrs(multiples))])
+    return net.move(OpKind.TILE, net.input(shape), attrs=g.TileAttrs(multiples))
 
 
-@st.composite
-def _gather(draw: st.DrawFn, _kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _gather(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
     shape = [draw(st.integers(1, 5)) for _ in range(draw(st.integers(1, 5)))]
     axis = draw(st.integers(0, len(shape) - 1))
     indices = tuple(draw(st.lists(st.integers(0, shape[axis] - 1), min_size=1, max_size=7)))
-    out = [*shape[:axis], len(indices), *shape[axis + 1 :]]
-    return net.graph([net.move(OpKind.GATHER, net.input(shape), out, g.GatherAttrs(axis, indices))])
+    return net.move(OpKind.GATHER, net.input(shape), attrs=g.GatherAttrs(axis, indices))
 
 
-@st.composite
-def _squares(draw: st.DrawFn, kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _squares(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
     block, (n, h, w, c) = draw(st.integers(1, 4)), (draw(batches), *(draw(st.integers(1, 4)) for _ in "hwc"))
     small, large = (n, h, w, c * block**2), (n, h * block, w * block, c)
-    shape, out = (small, large) if kind is OpKind.DEPTH_TO_SPACE else (large, small)
-    return net.graph([net.move(kind, net.input(shape), out, g.BlockAttrs(block))])
+    shape = small if kind is OpKind.DEPTH_TO_SPACE else large
+    return net.move(kind, net.input(shape), attrs=g.BlockAttrs(block))
 
 
-@st.composite
-def _batch_blocks(draw: st.DrawFn, kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _batch_blocks(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
     count = draw(st.integers(1, 2))
     block = tuple(draw(st.integers(1, 3)) for _ in range(count))
     whole = tuple(b * draw(st.integers(2, 4)) for b in block)
@@ -433,31 +372,25 @@ def _batch_blocks(draw: st.DrawFn, kind: OpKind) -> Graph:
     blocks = (batch * math.prod(block), *cut, depth)
     if kind is OpKind.BATCH_TO_SPACE_ND:
         x = net.input(blocks)
-        return net.graph([net.move(kind, x, space, g.BatchBlockAttrs(block, edges))])
+        return net.move(kind, x, space, g.BatchBlockAttrs(block, edges))
     x = net.input(space)
     attrs = g.BatchBlockAttrs(block, edges, net.tensors[x].quant.zero_point)
-    return net.graph([net.move(kind, x, blocks, attrs)])
+    return net.move(kind, x, blocks, attrs)
 
 
-@st.composite
-def _extreme(draw: st.DrawFn, kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _extreme(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
     shape = [draw(st.integers(1, 6)) for _ in range(draw(st.integers(1, 5)))]
     axes = tuple(sorted(draw(st.sets(st.integers(0, len(shape) - 1), min_size=1))))
-    return net.graph([net.extreme(kind, net.input(shape), axes, draw(st.booleans()))])
+    return net.extreme(kind, net.input(shape), axes, draw(st.booleans()))
 
 
-@st.composite
-def _arg(draw: st.DrawFn, kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _arg(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
     shape = [draw(st.integers(1, 6)) for _ in range(draw(st.integers(1, 5)))]
     dtype = draw(st.sampled_from([DType.INT32, DType.INT64]))
-    return net.graph([net.arg(kind, net.input(shape), draw(st.integers(0, len(shape) - 1)), dtype)])
+    return net.arg(kind, net.input(shape), draw(st.integers(0, len(shape) - 1)), dtype)
 
 
-@st.composite
-def _matmul(draw: st.DrawFn, _kind: OpKind) -> Graph:
-    net = NetBuilder(draw(seeds))
+def _matmul(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
     rows, inner, columns = (draw(st.integers(1, 9)) for _ in range(3))
     rank = draw(st.integers(0, 3))
     lead = [draw(st.integers(1, 3)) for _ in range(rank)]
@@ -467,51 +400,7 @@ def _matmul(draw: st.DrawFn, _kind: OpKind) -> Graph:
     x = net.input([*leads[0], *((inner, rows) if adj_x else (rows, inner))])
     shape = [*leads[1], *((columns, inner) if adj_y else (inner, columns))]
     y = net.constant(shape) if draw(st.integers(0, 3)) == 0 else net.input(shape)
-    return net.graph([net.matmul(x, y, adj_x, adj_y)])
-
-
-_Strategy = Callable[[OpKind], st.SearchStrategy[Graph]]
-# By the case of an operator's definition, and by kind where random networks have none.
-_BY_CASE: dict[str, _Strategy] = {
-    "conv": _conv,
-    "transpose_conv": _transpose_conv,
-    "dense": _dense,
-    "elementwise": _elementwise,
-    "quotient": _quotient,
-    "pair_of": _pair,
-    "select": _select,
-    "unary": _unary,
-    "denied": _denied,
-    "requantize": _quantize,
-    "prelu": _prelu,
-    "softmax": _softmax,
-    "normalised": _normalised,
-    "pool": _pool,
-    "mean": _mean,
-    "extreme": _extreme,
-    "arg": _arg,
-    "pad": _pad,
-    "concatenation": _concatenation,
-    "split": _split,
-    "transpose": _transpose,
-    "slice": _slice,
-    "tile": _tile,
-    "gather": _gather,
-    "squares": _squares,
-    "matmul": _matmul,
-    "resize": _resize,
-}
-_WITHOUT_CASE: dict[OpKind, _Strategy] = {
-    OpKind.CAST: _cast,
-    OpKind.DEQUANTIZE: _dequantize,
-    **dict.fromkeys((OpKind.RESHAPE, OpKind.SQUEEZE, OpKind.EXPAND_DIMS), _reshape),
-    **dict.fromkeys((OpKind.BATCH_TO_SPACE_ND, OpKind.SPACE_TO_BATCH_ND), _batch_blocks),
-}
-
-
-def _drawn(kind: OpKind) -> st.SearchStrategy[Graph]:
-    """Networks as `buildtool target check` draws them, of an operator whose case has no strategy here."""
-    return st.builds(lambda seed: network(kind, seed, among=False), seeds)
+    return net.matmul(x, y, adj_x, adj_y)
 
 
 # What only settling states makes: `statenets` has networks of them; what only the rewrite or planning makes.
@@ -549,8 +438,25 @@ def graphs_of_one_of(kinds: Sequence[OpKind]) -> st.SearchStrategy[Graph]:
     return st.one_of([one_operator_graphs(kind) for kind in kinds])
 
 
+# Functions above by kinds for which random networks have no case.
+_WITHOUT_CASE = {
+    OpKind.CAST: "cast",
+    OpKind.DEQUANTIZE: "dequantize",
+    **dict.fromkeys((OpKind.RESHAPE, OpKind.SQUEEZE, OpKind.EXPAND_DIMS), "reshape"),
+    **dict.fromkeys((OpKind.BATCH_TO_SPACE_ND, OpKind.SPACE_TO_BATCH_ND), "batch_blocks"),
+}
+
+
 def one_operator_graphs(kind: OpKind) -> st.SearchStrategy[Graph]:
-    """Graphs of one operator of that kind."""
-    case = DEFS[kind].case
-    strategy = _BY_CASE.get(case, _drawn) if case else _WITHOUT_CASE[kind]
-    return strategy(kind)
+    """Graphs of one operator of that kind; where no function above adds it, as `target check` draws it."""
+    add = globals().get(f"_{DEFS[kind].case or _WITHOUT_CASE[kind]}")
+    if add is None:
+        return st.builds(lambda seed: network(kind, seed, among=False), seeds)
+
+    @st.composite
+    def graphs(draw: st.DrawFn) -> Graph:
+        net = NetBuilder(draw(seeds))
+        made = add(draw, net, kind)
+        return net.graph(made if isinstance(made, tuple) else [made])
+
+    return graphs()

@@ -5,7 +5,8 @@
     fast = run(model_bytes, [image], reference=False)   # LiteRT's default, optimised kernels
 
 Indices are those of the file; a graph written by `write_model` keeps its own indices. Only results are
-returned: parameters and weights are not. `run_graph(graph, inputs)` writes the graph first.
+returned: parameters and weights are not. `run_graph(graph, inputs)` writes the graph first. `check` compares
+what our executor computes of a graph, `rewritten` what it computes of the rewritten network.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from collections.abc import Sequence
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
+from buildtool.graph.reference import execute
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph, OpKind
 
@@ -50,3 +54,23 @@ def run_graph(graph: Graph, inputs: Sequence[np.ndarray], *, reference: bool = T
     reference &= {op.kind for op in graph.ops} != {OpKind.ELU}  # the reference kernels have none
     made = run(write_model(graph), inputs, reference=reference)
     return {index: value for index, value in made.items() if index < len(graph.tensors)}
+
+
+def check(graph: Graph, inputs: Sequence[np.ndarray]) -> None:
+    """Every tensor that our executor computes of a graph equals LiteRT's."""
+    expected = run_graph(graph, inputs)
+    for index, value in execute(graph, inputs).items():
+        np.testing.assert_array_equal(value, expected[index], graph.tensors[index].name, strict=True)
+
+
+def rewritten(model: Graph | bytes, inputs: Sequence[np.ndarray]) -> Graph:
+    """The rewritten network, whose outputs are those that LiteRT computes of the file before it."""
+    data = model if isinstance(model, bytes) else write_model(model)
+    source = read_model(data)
+    made, expected = rewrite(source), run(data, inputs)
+    found = execute(
+        made, [v.reshape(made.tensors[t].shape) for v, t in zip(inputs, made.inputs, strict=True)]
+    )
+    for ours, theirs in zip(made.outputs, source.outputs, strict=True):
+        np.testing.assert_array_equal(found[ours], expected[source.tensors[theirs].source.index], strict=True)
+    return made

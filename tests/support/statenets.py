@@ -83,7 +83,6 @@ def by_rows(graph: Graph, zero: int) -> Graph:
         replace(tensor, name="tail", shape=tail, source=None),
     ]
     initial = np.full(shape, zero, np.int8)
-    initial.setflags(write=False)
     ops = (
         Op(OpKind.STRIDED_SLICE, (count + 1,), (count + 2,), SliceAttrs((0, 1, 0, 0), (1, 1, 1, 1), tail)),
         Op(OpKind.CONCATENATION, (count + 2, count), (image,), AxisAttrs(1)),

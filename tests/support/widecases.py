@@ -111,10 +111,8 @@ def extreme(case: Case, weight: int, value: int) -> Case:
     tensors = list(case.graph.tensors)
     weights = tensors[op.inputs[1]]
     data = np.full(weights.shape, weight, np.int8)
-    data.setflags(write=False)
     tensors[op.inputs[1]] = dataclasses.replace(weights, data=data)
     bias = np.zeros(tensors[op.inputs[2]].shape, np.int32)
-    bias.setflags(write=False)
     tensors[op.inputs[2]] = dataclasses.replace(tensors[op.inputs[2]], data=bias)
     # Outputs of about -100, 50, 127: neither all saturated nor all zero.
     quant = tensors[op.outputs[0]].quant

@@ -6,10 +6,11 @@ of the output's.
 """
 
 import math
+from functools import partial
 
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import demand
-from buildtool.graph.ops.types import Int16, OpDef, Shape, Spelling, Trait
+from buildtool.graph.ops.types import Int16, OpDef, Shape, Trait
 from buildtool.graph.types import Op, OpKind
 
 
@@ -19,30 +20,26 @@ def _alias_shape(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> Shape:
     return outputs[0]
 
 
-def _shaped(kind: OpKind, function: str, *onnx: str) -> OpDef:
-    return OpDef(
-        kind,
-        _alias_shape,
-        "shape:reshape",
-        read=(Spelling(kind, f"movement:{function}", Int16.READ),),
-        written=f"movement:write_{function}",
-        types=quantrules.moved_types,
-        traits=Trait.ALIAS,
-        onnx=dict.fromkeys(onnx, "movement:reshape"),
-    )
-
+_alias = partial(OpDef, types=quantrules.moved_types, traits=Trait.ALIAS)
+_shaped = partial(_alias, shape=_alias_shape, reference="shape:reshape", int16=Int16.READ)
+_READ = "movement:reshape"  # from ONNX
 
 DEFS = (
-    _shaped(OpKind.RESHAPE, "reshape", "Reshape", "Flatten", "Identity", "Dropout"),
-    _shaped(OpKind.SQUEEZE, "squeeze", "Squeeze"),
-    _shaped(OpKind.EXPAND_DIMS, "expand_dims", "Unsqueeze"),
-    OpDef(OpKind.VIEW, None, "shape:slice_", types=quantrules.moved_types, traits=Trait.ALIAS),
-    OpDef(
-        OpKind.JOINED,
-        None,
-        "shape:concatenation",
-        types=quantrules.moved_types,
-        traits=Trait.ALIAS,
-        operands=None,
+    _shaped(
+        OpKind.RESHAPE,
+        decode="movement:reshape",
+        written="movement:write_reshape",
+        onnx={"Reshape": _READ, "Flatten": _READ, "Identity": _READ, "Dropout": _READ},
     ),
+    _shaped(
+        OpKind.SQUEEZE, decode="movement:squeeze", written="movement:write_squeeze", onnx={"Squeeze": _READ}
+    ),
+    _shaped(
+        OpKind.EXPAND_DIMS,
+        decode="movement:expand_dims",
+        written="movement:write_expand_dims",
+        onnx={"Unsqueeze": _READ},
+    ),
+    _alias(OpKind.VIEW, shape=None, reference="shape:slice_"),
+    _alias(OpKind.JOINED, shape=None, reference="shape:concatenation", operands=None),
 )

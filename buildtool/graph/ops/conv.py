@@ -1,7 +1,7 @@
 """Convolutions and dense layers."""
 
 import math
-from collections.abc import Mapping
+from functools import partial
 
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import (
@@ -13,17 +13,7 @@ from buildtool.graph.geometry import (
     images,
     spatial,
 )
-from buildtool.graph.ops.types import (
-    NO_UINT8,
-    CallForm,
-    Int16,
-    OpDef,
-    Plain,
-    Shape,
-    ShapeRule,
-    Spelling,
-    Trait,
-)
+from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Trait
 from buildtool.graph.quantrules import LARGEST_RATIO, QuantError, per_tensor, ratio
 from buildtool.graph.types import (
     AsUint8,
@@ -139,64 +129,61 @@ def _weighted_types(graph: Graph, op: Op) -> None:
 _LARGEST_WIDE = 2.0**7  # of 64-bit sums, as LiteRT's multiplication demands
 
 
-def _layer(
-    kind: OpKind,
-    shape: ShapeRule,
-    written: str,
-    onnx: Mapping[str, str],
-    case: str = "conv",
-    call: CallForm = CallForm.ONE_TO_ONE,
-    int16: Int16 = Int16.READ,
-    traits: Trait = Trait.SLIDING,
-) -> OpDef:
-    """An operator with weights and perhaps a bias."""
-    return OpDef(
-        kind,
-        shape,
-        f"convolution:{kind.lower()}",
-        read=(Spelling(kind, f"weighted:{kind.lower()}", int16),),
-        written=written,
-        onnx=onnx,
-        types=_weighted_types,
-        call=call,
-        case=case,
-        traits=traits,
-        operands=3,
-        optional=frozenset({2}),
-    )
-
+# An operator with weights and perhaps a bias.
+_layer = partial(
+    OpDef,
+    int16=Int16.READ,
+    types=_weighted_types,
+    call=CallForm.ONE_TO_ONE,
+    case="conv",
+    traits=Trait.SLIDING,
+    operands=3,
+    optional=frozenset({2}),
+)
 
 DEFS = (
-    _layer(OpKind.CONV_2D, _conv_2d_shape, "weighted:write_convolution", {"Conv": "weighted:conv"}),
+    _layer(
+        OpKind.CONV_2D,
+        shape=_conv_2d_shape,
+        reference="convolution:conv_2d",
+        decode="weighted:conv_2d",
+        written="weighted:write_convolution",
+        onnx={"Conv": "weighted:conv"},
+    ),
     _layer(
         OpKind.DEPTHWISE_CONV_2D,
-        _depthwise_conv_2d_shape,
-        "weighted:write_convolution",
-        {"BatchNormalization": "weighted:batch_normalization"},
+        shape=_depthwise_conv_2d_shape,
+        reference="convolution:depthwise_conv_2d",
+        decode="weighted:depthwise_conv_2d",
+        written="weighted:write_convolution",
+        onnx={"BatchNormalization": "weighted:batch_normalization"},
     ),
     _layer(
         OpKind.TRANSPOSE_CONV,
-        _transpose_conv_shape,
-        "weighted:write_transpose_convolution",
-        {"ConvTranspose": "weighted:conv_transpose"},
-        case="transpose_conv",
+        shape=_transpose_conv_shape,
+        reference="convolution:transpose_conv",
+        decode="weighted:transpose_conv",
         int16=Int16.NOT_HERE,
+        written="weighted:write_transpose_convolution",
+        case="transpose_conv",
         traits=Trait.UNEVEN,
+        onnx={"ConvTranspose": "weighted:conv_transpose"},
     ),
     _layer(
         OpKind.FULLY_CONNECTED,
-        _fully_connected_shape,
-        "weighted:write_fully_connected",
-        {"Gemm": "weighted:gemm"},
+        shape=_fully_connected_shape,
+        reference="convolution:fully_connected",
+        decode="weighted:fully_connected",
+        written="weighted:write_fully_connected",
+        call=CallForm.ROWS,
         case="dense",
         traits=Trait.NONE,
-        call=CallForm.ROWS,
+        onnx={"Gemm": "weighted:gemm"},
     ),
     OpDef(
         OpKind.BATCH_MATMUL,
         _matmul_shape,
         "matmul:batch_matmul",
-        read=(Spelling("BATCH_MATMUL"),),
         written=Plain(2, "BatchMatMulOptions", MatmulAttrs, {"AdjX": "adj_x", "AdjY": "adj_y"}),
         quant=quantrules.product,
         call=CallForm.MATRICES,

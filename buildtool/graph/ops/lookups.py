@@ -1,8 +1,7 @@
 """Functions of one element: of int8 a table of 256 bytes says all; and changes of an element's type."""
 
 import math
-from collections.abc import Mapping
-from types import MappingProxyType
+from functools import partial
 
 from buildtool.graph import geometry, quantrules
 from buildtool.graph.geometry import demand
@@ -12,9 +11,7 @@ from buildtool.graph.ops.types import (
     Int16,
     OpDef,
     Plain,
-    QuantRule,
     Shape,
-    Spelling,
     Trait,
 )
 from buildtool.graph.quantrules import (
@@ -96,157 +93,141 @@ def _dequantize_types(graph: Graph, op: Op) -> None:
         raise QuantError(f"type {out.dtype}, expected float32", out)
 
 
-def _function(
-    kind: OpKind,
-    byte: str,
-    written: Plain,
-    quant: QuantRule | None = None,
-    int16: Int16 = Int16.NOT_HERE,
-    wide: str = "",
-    onnx: Mapping[str, str] = MappingProxyType({}),
-    output: Quantization | None = None,
-    no_uint8: str = "",
-) -> OpDef:
-    """A table of `byte`; where int16 is read, `wide` is its arithmetic."""
-    return OpDef(
-        kind,
-        geometry.same,
-        "activation:apply_table",
-        read=(Spelling(kind, int16=Int16.READ if wide else int16),),
-        written=written,
-        types=quantrules.int16_too if wide else int8_activations,
-        quant=quant,
-        wide=wide,
-        byte=byte,
-        call=CallForm.ONE_TO_ONE,
-        case="unary",
-        traits=Trait.TABLE,
-        onnx=onnx,
-        output=output,
-        no_uint8=no_uint8,
-    )
-
-
+# A table of a function of one byte.
+_function = partial(
+    OpDef,
+    shape=geometry.same,
+    reference="activation:apply_table",
+    types=int8_activations,
+    call=CallForm.ONE_TO_ONE,
+    case="unary",
+    traits=Trait.TABLE,
+)
+# One that int16 goes through as well.
+_wide_function = partial(
+    _function, types=quantrules.int16_too, int16=Int16.READ, wide="activation:apply_wide"
+)
 _SCALED = quantrules.one_to_one
 _NO_INT16 = Int16.NOT_IN_LITERT
-_WIDE = "activation:apply_wide"
 _CURVE = "activation:transformed"
+_FLOAT = "activation:float_table"
 _CLAMP = "activation:clamped"
 _UNARY = "activations:unary"
 
 DEFS = (
-    _function(
+    _wide_function(
         OpKind.LOGISTIC,
-        "activation:float_table",
-        Plain(2),
+        byte=_FLOAT,
+        written=Plain(2),
         output=Quantization((1 / 256,), (-128,)),
         wide="wide:logistic",
         onnx={"Sigmoid": _UNARY},
     ),
-    _function(
+    _wide_function(
         OpKind.TANH,
-        "activation:float_table",
-        Plain(2),
+        byte=_FLOAT,
+        written=Plain(2),
         output=Quantization((1 / 128,), (0,)),
         wide="wide:tanh",
         onnx={"Tanh": _UNARY},
     ),
     _function(
         OpKind.HARD_SWISH,
-        "activation:hard_swish",
-        Plain(1, "HardSwishOptions"),
-        _SCALED,
+        byte="activation:hard_swish",
+        written=Plain(1, "HardSwishOptions"),
+        quant=_SCALED,
         int16=_NO_INT16,
         onnx={"HardSwish": _UNARY},
     ),
-    _function(
+    _wide_function(
         OpKind.RELU,
-        _CLAMP,
-        Plain(2),
-        _SCALED,
-        wide=_WIDE,
+        byte=_CLAMP,
+        written=Plain(2),
+        quant=_SCALED,
         onnx={"Relu": "activations:clamp", "Clip": "activations:clamp"},
     ),
-    _function(OpKind.RELU6, _CLAMP, Plain(2), _SCALED, wide=_WIDE),
-    _function(
+    _wide_function(OpKind.RELU6, byte=_CLAMP, written=Plain(2), quant=_SCALED),
+    _wide_function(
         OpKind.LEAKY_RELU,
-        "activation:leaky_relu",
-        Plain(2, "LeakyReluOptions", LeakyReluAttrs, {"Alpha": "alpha"}, needed=True),
-        _leaky_scales,
-        wide=_WIDE,
+        byte="activation:leaky_relu",
+        written=Plain(2, "LeakyReluOptions", LeakyReluAttrs, {"Alpha": "alpha"}, needed=True),
+        quant=_leaky_scales,
         onnx={"LeakyRelu": _UNARY},
     ),
     _function(
         OpKind.ABS,
-        "activation:absolute",
-        Plain(2, "AbsOptions"),
-        _SCALED,
+        byte="activation:absolute",
+        written=Plain(2, "AbsOptions"),
+        quant=_SCALED,
         onnx={"Abs": _UNARY},
         no_uint8=NO_UINT8,
     ),
-    _function(OpKind.EXP, _CURVE, Plain(2, "ExpOptions"), onnx={"Exp": _UNARY}, no_uint8=NO_UINT8),
-    _function(OpKind.LOG, _CURVE, Plain(2), onnx={"Log": _UNARY}, no_uint8=NO_UINT8),
+    _function(
+        OpKind.EXP, byte=_CURVE, written=Plain(2, "ExpOptions"), onnx={"Exp": _UNARY}, no_uint8=NO_UINT8
+    ),
+    _function(OpKind.LOG, byte=_CURVE, written=Plain(2), onnx={"Log": _UNARY}, no_uint8=NO_UINT8),
     _function(
         OpKind.GELU,
-        _CURVE,
-        Plain(2, "GeluOptions", GeluAttrs, {"Approximate": "approximate"}),
+        byte=_CURVE,
+        written=Plain(2, "GeluOptions", GeluAttrs, {"Approximate": "approximate"}),
         onnx={"Gelu": _UNARY},
     ),
-    _function(OpKind.NEG, "activation:negated", Plain(1, "NegOptions"), no_uint8=NO_UINT8),
+    _function(OpKind.NEG, byte="activation:negated", written=Plain(1, "NegOptions"), no_uint8=NO_UINT8),
     _function(
-        OpKind.SQRT, "activation:root", Plain(1), _root_scales, onnx={"Sqrt": _UNARY}, no_uint8=NO_UINT8
+        OpKind.SQRT,
+        byte="activation:root",
+        written=Plain(1),
+        quant=_root_scales,
+        onnx={"Sqrt": _UNARY},
+        no_uint8=NO_UINT8,
     ),
-    _function(OpKind.RSQRT, "activation:inverse_square_root", Plain(2), _root_scales, no_uint8=NO_UINT8),
+    _function(
+        OpKind.RSQRT,
+        byte="activation:inverse_square_root",
+        written=Plain(2),
+        quant=_root_scales,
+        no_uint8=NO_UINT8,
+    ),
     _function(
         OpKind.ELU,
-        _CURVE,
-        Plain(1),
+        byte=_CURVE,
+        written=Plain(1),
         int16=_NO_INT16,
         onnx={"Elu": _UNARY},
         no_uint8=NO_UINT8,
     ),
-    _function(OpKind.RELU_N1_TO_1, _CLAMP, Plain(1), _SCALED, int16=_NO_INT16),
-    _function(OpKind.RELU_0_TO_1, _CLAMP, Plain(1), _SCALED, int16=_NO_INT16),
-    OpDef(
+    _function(OpKind.RELU_N1_TO_1, byte=_CLAMP, written=Plain(1), quant=_SCALED, int16=_NO_INT16),
+    _function(OpKind.RELU_0_TO_1, byte=_CLAMP, written=Plain(1), quant=_SCALED, int16=_NO_INT16),
+    _function(
         OpKind.LOGICAL_NOT,
-        geometry.same,
-        "pairs:negate",
-        read=(Spelling("LOGICAL_NOT", int16=_NO_INT16),),
+        reference="pairs:negate",
         written=Plain(1, "LogicalNotOptions"),
         types=quantrules.truth_values,
-        call=CallForm.ONE_TO_ONE,
+        int16=_NO_INT16,
         case="denied",
-        traits=Trait.TABLE,
     ),
-    OpDef(
+    _function(
         OpKind.LOOKUP,  # only the rewrite makes it; its table, by the bit patterns, is its second operand
-        _lookup_shape,
-        "activation:apply_table",
+        shape=_lookup_shape,
         types=_lookup_types,
-        call=CallForm.ONE_TO_ONE,
         case="looked_up",
-        traits=Trait.TABLE,
         operands=2,
     ),
-    OpDef(
+    _wide_function(
         OpKind.QUANTIZE,
-        geometry.same,
-        "activation:quantize",
-        read=(Spelling("QUANTIZE", int16=Int16.READ),),
+        reference="activation:quantize",
+        byte="activation:rescaled",
         written=Plain(1, "QuantizeOptions"),
         types=_quantize_types,
-        wide=_WIDE,
-        byte="activation:rescaled",
-        call=CallForm.ONE_TO_ONE,
         case="requantize",
-        traits=Trait.TABLE,
         conversions=((16, 16), (16, 8), (8, 16), (16, 32), (32, 16), (32, 8)),
     ),
     OpDef(
         OpKind.CAST,
         geometry.same,
         "wide:cast",
-        read=(Spelling("CAST", int16=Int16.READ),),
+        decode="opview:plain",
+        int16=Int16.READ,
         written="pointwise:write_cast",
         types=_cast_types,
         call=CallForm.ONE_TO_ONE,
@@ -258,7 +239,7 @@ DEFS = (
         OpKind.DEQUANTIZE,
         geometry.same,
         "activation:dequantize",
-        read=(Spelling("DEQUANTIZE", int16=Int16.READ),),
+        int16=Int16.READ,
         written=Plain(2, "DequantizeOptions"),
         types=_dequantize_types,
     ),

@@ -1,6 +1,7 @@
 """Operators that put elements elsewhere and change none: paddings, slices, concatenations, blocks, ..."""
 
 import math
+from functools import partial
 
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import attributes, axis_of, demand, images
@@ -146,129 +147,90 @@ def _concatenation_scales(graph: Graph, op: Op) -> None:
             raise QuantError("quantised otherwise than the concatenation's output", graph.tensors[t])
 
 
-_MOVED = quantrules.moved_types
-
-
-def _blocks(kind: OpKind, options: str, onnx: str, traits: Trait) -> OpDef:
-    """DEPTH_TO_SPACE, SPACE_TO_DEPTH."""
-    return OpDef(
-        kind,
-        _squares_shape,
-        f"shape:{kind.lower()}",
-        read=(Spelling(kind, int16=Int16.NOT_IN_LITERT),),
-        written=Plain(1, options, BlockAttrs, {"BlockSize": "block"}, needed=True),
-        call=CallForm.ONE_TO_ONE,
-        case="squares",
-        onnx={onnx: "movement:depth_to_space"},
-        traits=traits,
-    )
-
-
-def _batch_blocks(kind: OpKind, reference: str) -> OpDef:
-    """SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND: the rewrite makes other operators of them."""
-    return OpDef(
-        kind,
-        _batch_blocks_shape,
-        reference,
-        read=(Spelling(kind, "arranging:batch_blocks"),),
-        written="arranging:write_batch_blocks",
-        quant=quantrules.unchanged,
-    )
-
+# Strided copies of elements.
+_copied = partial(OpDef, types=quantrules.moved_types, int16=Int16.READ, call=CallForm.COPIES)
+_padded = partial(
+    OpDef,
+    shape=_pad_shape,
+    reference="shape:pad",
+    int16=Int16.READ,
+    written="movement:write_pad",
+    types=quantrules.int16_too,
+    case="pad",
+)
+# DEPTH_TO_SPACE, SPACE_TO_DEPTH.
+_squares = partial(
+    OpDef, shape=_squares_shape, int16=Int16.NOT_IN_LITERT, call=CallForm.ONE_TO_ONE, case="squares"
+)
+# SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND: the rewrite makes other operators of them.
+_batch_blocks = partial(
+    OpDef,
+    shape=_batch_blocks_shape,
+    decode="arranging:batch_blocks",
+    written="arranging:write_batch_blocks",
+    quant=quantrules.unchanged,
+)
 
 DEFS = (
-    OpDef(
+    _padded(
         OpKind.PAD,
-        _pad_shape,
-        "shape:pad",
-        read=(
-            Spelling("PAD", "movement:pad", Int16.READ),
-            Spelling("PADV2", "movement:pad_v2", Int16.READ),
-        ),
-        written="movement:write_pad",
-        types=quantrules.int16_too,
+        decode="movement:pad",
+        also=(Spelling("PADV2", "movement:pad_v2", Int16.READ),),
         call=CallForm.FILLED,
-        case="pad",
         onnx={"Pad": "movement:pad"},
         copies="strided:pad",
     ),
-    OpDef(
-        OpKind.MIRROR_PAD,
-        _pad_shape,
-        "shape:pad",
-        read=(Spelling("MIRROR_PAD", "movement:mirror_pad", Int16.READ),),
-        written="movement:write_pad",
-        types=quantrules.int16_too,
-        call=CallForm.MIRRORED,
-        case="pad",
-    ),
-    OpDef(
+    _padded(OpKind.MIRROR_PAD, decode="movement:mirror_pad", call=CallForm.MIRRORED),
+    _copied(
         OpKind.TRANSPOSE,
-        _transpose_shape,
-        "shape:transpose",
-        read=(Spelling("TRANSPOSE", "movement:transpose", Int16.READ),),
+        shape=_transpose_shape,
+        reference="shape:transpose",
+        decode="movement:transpose",
         written=Plain(2, "TransposeOptions", parameters={"perm": "perm"}),
-        types=_MOVED,
-        call=CallForm.COPIES,
         case="transpose",
         onnx={"Transpose": "movement:transpose"},
         copies="strided:transpose",
     ),
-    OpDef(
+    _copied(
         OpKind.CONCATENATION,
-        _concatenation_shape,
-        "shape:concatenation",
-        read=(
-            Spelling("CONCATENATION", "movement:concatenation", Int16.READ),
-            Spelling("PACK", "arranging:pack"),
-        ),
+        shape=_concatenation_shape,
+        reference="shape:concatenation",
+        decode="movement:concatenation",
+        also=(Spelling("PACK", "arranging:pack"),),
         written=Plain(2, "ConcatenationOptions", AxisAttrs, {"Axis": "axis"}),
-        types=_MOVED,
         quant=_concatenation_scales,
-        call=CallForm.COPIES,
         case="concatenation",
         operands=None,
         onnx={"Concat": "movement:concat"},
         copies="strided:concatenation",
     ),
-    OpDef(
+    _copied(
         OpKind.SPLIT,
-        _split_shape,
-        "shape:split",
-        read=(Spelling("SPLIT", "movement:split", Int16.READ),),
+        shape=_split_shape,
+        reference="shape:split",
+        decode="movement:split",
         written="movement:write_split",
-        types=_MOVED,
-        call=CallForm.COPIES,
         case="split",
         onnx={"Split": "movement:split"},
         copies="strided:split",
     ),
-    OpDef(
+    _copied(
         OpKind.STRIDED_SLICE,
-        _slice_shape,
-        "shape:slice_",
-        read=(
-            Spelling("STRIDED_SLICE", "movement:strided_slice", Int16.READ),
-            Spelling("REVERSE_V2", "arranging:reverse_v2"),
-        ),
+        shape=_slice_shape,
+        reference="shape:slice_",
+        decode="movement:strided_slice",
+        also=(Spelling("REVERSE_V2", "arranging:reverse_v2"),),
         written="movement:write_strided_slice",
-        types=_MOVED,
-        call=CallForm.COPIES,
         case="slice",
         copies="strided:slice_",
     ),
-    OpDef(
+    _copied(
         OpKind.SLICE,
-        _slice_shape,
-        "shape:slice_",
-        read=(
-            Spelling("SLICE", "movement:slice_", Int16.READ),
-            Spelling("SPLIT_V", "arranging:split_v"),
-            Spelling("UNPACK", "arranging:unpack"),
-        ),
+        shape=_slice_shape,
+        reference="shape:slice_",
+        decode="movement:slice_",
+        also=(Spelling("SPLIT_V", "arranging:split_v"), Spelling("UNPACK", "arranging:unpack")),
         written="movement:write_slice",
-        types=_MOVED,
-        call=CallForm.COPIES,
         case="slice",
         onnx={"Slice": "movement:slice_"},
         copies="strided:slice_",
@@ -277,11 +239,8 @@ DEFS = (
         OpKind.TILE,
         _tile_shape,
         "shape:tile",
-        read=(
-            Spelling("TILE", "arranging:tile"),
-            Spelling("BROADCAST_TO", "arranging:broadcast_to"),
-            Spelling("FILL", "arranging:fill"),
-        ),
+        decode="arranging:tile",
+        also=(Spelling("BROADCAST_TO", "arranging:broadcast_to"), Spelling("FILL", "arranging:fill")),
         written=Plain(2, "TileOptions", parameters={"multiples": "multiples"}),
         call=CallForm.COPIES,
         case="tile",
@@ -292,14 +251,27 @@ DEFS = (
         OpKind.GATHER,
         _gather_shape,
         "shape:gather",
-        read=(Spelling("GATHER", "arranging:gather"), Spelling("GATHER_ND", "arranging:gather_nd")),
+        decode="arranging:gather",
+        also=(Spelling("GATHER_ND", "arranging:gather_nd"),),
         written=Plain(2, "GatherOptions", GatherAttrs, {"Axis": "axis"}, parameters={"indices": "indices"}),
         call=CallForm.GATHERED,
         case="gather",
         onnx={"Gather": "arranging:gather"},
     ),
-    _blocks(OpKind.DEPTH_TO_SPACE, "DepthToSpaceOptions", "DepthToSpace", Trait.UNEVEN),
-    _blocks(OpKind.SPACE_TO_DEPTH, "SpaceToDepthOptions", "SpaceToDepth", Trait.SLIDING),
-    _batch_blocks(OpKind.BATCH_TO_SPACE_ND, "shape:batch_to_space"),
-    _batch_blocks(OpKind.SPACE_TO_BATCH_ND, "shape:space_to_batch"),
+    _squares(
+        OpKind.DEPTH_TO_SPACE,
+        traits=Trait.UNEVEN,
+        reference="shape:depth_to_space",
+        written=Plain(1, "DepthToSpaceOptions", BlockAttrs, {"BlockSize": "block"}, needed=True),
+        onnx={"DepthToSpace": "movement:depth_to_space"},
+    ),
+    _squares(
+        OpKind.SPACE_TO_DEPTH,
+        traits=Trait.SLIDING,
+        reference="shape:space_to_depth",
+        written=Plain(1, "SpaceToDepthOptions", BlockAttrs, {"BlockSize": "block"}, needed=True),
+        onnx={"SpaceToDepth": "movement:depth_to_space"},
+    ),
+    _batch_blocks(OpKind.BATCH_TO_SPACE_ND, reference="shape:batch_to_space"),
+    _batch_blocks(OpKind.SPACE_TO_BATCH_ND, reference="shape:space_to_batch"),
 )

@@ -1,6 +1,6 @@
 """Functions of the elements at one place of several operands, which broadcast as numpy does."""
 
-from collections.abc import Mapping
+from functools import partial
 
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import broadcast, demand
@@ -10,7 +10,6 @@ from buildtool.graph.ops.types import (
     Int16,
     OpDef,
     Plain,
-    QuantRule,
     Shape,
     Spelling,
     Trait,
@@ -91,155 +90,106 @@ def _quotient_scales(graph: Graph, op: Op) -> None:
     ratio(a.scale / (b.scale * out.scale), graph.tensors[op.outputs[0]], _LARGEST_QUOTIENT)
 
 
-def _arithmetic(
-    kind: OpKind,
-    reference: str,
-    quant: QuantRule,
-    numpy: str,
-    onnx: Mapping[str, str],
-) -> OpDef:
-    """ADD, SUB, MUL: with a fused activation."""
-    return OpDef(
-        kind,
-        _pair_shape,
-        reference,
-        read=(Spelling(kind, "pointwise:arithmetic", Int16.READ),),
-        written="pointwise:write_arithmetic",
-        types=quantrules.int16_too,
-        quant=quant,
-        call=CallForm.SEVERAL,
-        case="elementwise",
-        traits=Trait.ARITHMETIC,
-        operands=2,
-        onnx=onnx,
-        numpy=numpy,
-    )
-
-
-def _plain(
-    kind: OpKind,
-    reference: str,
-    written: Plain,
-    types: QuantRule = int8_activations,
-    quant: QuantRule | None = None,
-    int16: Int16 = Int16.NOT_HERE,
-    traits: Trait = Trait.PAIR,
-    onnx: str = "",
-    numpy: str = "",
-    no_uint8: str = "",
-) -> OpDef:
-    """Two operands and no parameters."""
-    return OpDef(
-        kind,
-        _pair_shape,
-        reference,
-        read=(Spelling(kind, int16=int16),),
-        written=written,
-        types=types,
-        quant=quant,
-        call=CallForm.SEVERAL,
-        case="pair_of",
-        traits=traits,
-        operands=2,
-        onnx={onnx: "elementwise:extreme"} if onnx else {},
-        numpy=numpy,
-        no_uint8=no_uint8,
-    )
-
-
-def _comparison(kind: OpKind, reference: str, options: str) -> OpDef:
-    types = _compared_types
-    return _plain(kind, reference, Plain(2, options), types, traits=Trait.COMPARISON)
-
-
-def _logical(kind: OpKind, reference: str, options: str) -> OpDef:
-    """Of truth values."""
-    types = quantrules.truth_values
-    return _plain(kind, reference, Plain(1, options), types, int16=Int16.NOT_IN_LITERT)
-
-
-_EXTREME = Plain(2, "MaximumMinimumOptions")
+# Two operands and no parameters.
+_plain = partial(
+    OpDef,
+    shape=_pair_shape,
+    types=int8_activations,
+    call=CallForm.SEVERAL,
+    case="pair_of",
+    traits=Trait.PAIR,
+    operands=2,
+)
+# ADD, SUB, MUL: with a fused activation.
+_arithmetic = partial(
+    _plain,
+    decode="pointwise:arithmetic",
+    int16=Int16.READ,
+    written="pointwise:write_arithmetic",
+    types=quantrules.int16_too,
+    case="elementwise",
+    traits=Trait.ARITHMETIC,
+)
+_extreme = partial(_plain, written=Plain(2, "MaximumMinimumOptions"))
+_comparison = partial(_plain, types=_compared_types, traits=Trait.COMPARISON)
+# Of truth values.
+_logical = partial(_plain, types=quantrules.truth_values, int16=Int16.NOT_IN_LITERT)
 
 DEFS = (
     _arithmetic(
         OpKind.ADD,
-        "elementwise:add_sub",
-        _sums_scales,
-        "add",
-        {"Add": "elementwise:elementwise", "Sum": "elementwise:summed"},
+        reference="elementwise:add_sub",
+        quant=_sums_scales,
+        numpy="add",
+        onnx={"Add": "elementwise:elementwise", "Sum": "elementwise:summed"},
     ),
     _arithmetic(
         OpKind.SUB,
-        "elementwise:add_sub",
-        _sums_scales,
-        "subtract",
-        {"Sub": "elementwise:elementwise"},
+        reference="elementwise:add_sub",
+        quant=_sums_scales,
+        numpy="subtract",
+        onnx={"Sub": "elementwise:elementwise"},
     ),
     _arithmetic(
         OpKind.MUL,
-        "elementwise:mul",
-        quantrules.product,
-        "multiply",
-        {
+        reference="elementwise:mul",
+        quant=quantrules.product,
+        numpy="multiply",
+        onnx={
             "Mul": "activations:multiply",
             "Neg": "elementwise:negated",
             "HardSigmoid": "activations:hard_sigmoid",
         },
     ),
-    _plain(OpKind.MAXIMUM, "pairs:larger", _EXTREME, onnx="Max", numpy="maximum"),
-    _plain(OpKind.MINIMUM, "pairs:smaller", _EXTREME, onnx="Min", numpy="minimum"),
+    _extreme(OpKind.MAXIMUM, reference="pairs:larger", onnx={"Max": "elementwise:extreme"}, numpy="maximum"),
+    _extreme(OpKind.MINIMUM, reference="pairs:smaller", onnx={"Min": "elementwise:extreme"}, numpy="minimum"),
     _plain(
         OpKind.SQUARED_DIFFERENCE,
-        "pairs:squared_difference",
-        Plain(2, "SquaredDifferenceOptions"),
+        reference="pairs:squared_difference",
+        written=Plain(2, "SquaredDifferenceOptions"),
         quant=_difference_scales,
         int16=Int16.NOT_IN_LITERT,
         no_uint8=NO_UINT8,
     ),
-    OpDef(
+    _plain(
         OpKind.DIV,
-        _pair_shape,
-        "pairs:divide",
-        read=(Spelling("DIV", "pointwise:arithmetic"),),
+        reference="pairs:divide",
+        decode="pointwise:arithmetic",
         written="pointwise:write_div",
         quant=_quotient_scales,
-        call=CallForm.SEVERAL,
         case="quotient",
-        traits=Trait.PAIR,
-        operands=2,
         onnx={"Div": "elementwise:divide", "Reciprocal": "elementwise:reciprocal"},
     ),
-    _comparison(OpKind.EQUAL, "pairs:equal", "EqualOptions"),
-    _comparison(OpKind.NOT_EQUAL, "pairs:not_equal", "NotEqualOptions"),
-    _comparison(OpKind.LESS, "pairs:less", "LessOptions"),
-    _comparison(OpKind.LESS_EQUAL, "pairs:less_equal", "LessEqualOptions"),
-    _comparison(OpKind.GREATER, "pairs:greater", "GreaterOptions"),
-    _comparison(OpKind.GREATER_EQUAL, "pairs:greater_equal", "GreaterEqualOptions"),
-    _logical(OpKind.LOGICAL_AND, "pairs:smaller", "LogicalAndOptions"),
-    _logical(OpKind.LOGICAL_OR, "pairs:larger", "LogicalOrOptions"),
-    OpDef(
+    _comparison(OpKind.EQUAL, reference="pairs:equal", written=Plain(2, "EqualOptions")),
+    _comparison(OpKind.NOT_EQUAL, reference="pairs:not_equal", written=Plain(2, "NotEqualOptions")),
+    _comparison(OpKind.LESS, reference="pairs:less", written=Plain(2, "LessOptions")),
+    _comparison(OpKind.LESS_EQUAL, reference="pairs:less_equal", written=Plain(2, "LessEqualOptions")),
+    _comparison(OpKind.GREATER, reference="pairs:greater", written=Plain(2, "GreaterOptions")),
+    _comparison(
+        OpKind.GREATER_EQUAL, reference="pairs:greater_equal", written=Plain(2, "GreaterEqualOptions")
+    ),
+    _logical(OpKind.LOGICAL_AND, reference="pairs:smaller", written=Plain(1, "LogicalAndOptions")),
+    _logical(OpKind.LOGICAL_OR, reference="pairs:larger", written=Plain(1, "LogicalOrOptions")),
+    _plain(
         OpKind.SELECT_V2,
-        _select_shape,
-        "pairs:select",
-        read=(Spelling("SELECT", "pointwise:select"), Spelling("SELECT_V2", "pointwise:select_v2")),
+        shape=_select_shape,
+        reference="pairs:select",
+        decode="pointwise:select_v2",
+        also=(Spelling("SELECT", "pointwise:select"),),
         written=Plain(1, "SelectV2Options"),
         types=_selected_types,
-        call=CallForm.SEVERAL,
         case="select",
-        traits=Trait.PAIR,
         operands=3,
     ),
-    OpDef(
+    _plain(
         OpKind.PRELU,
-        _prelu_shape,
-        "elementwise:prelu",
-        read=(Spelling("PRELU", "pointwise:prelu"),),
+        shape=_prelu_shape,
+        reference="elementwise:prelu",
+        decode="pointwise:prelu",
         written=Plain(1),
         quant=quantrules.product,
-        call=CallForm.SEVERAL,
         case="prelu",
         traits=Trait.PIXEL,
-        operands=2,
         onnx={"PRelu": "activations:prelu"},
     ),
 )

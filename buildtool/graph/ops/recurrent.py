@@ -2,7 +2,7 @@
 
 from buildtool.graph import geometry
 from buildtool.graph.geometry import axis_of, demand
-from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Shape, Spelling
+from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Shape
 from buildtool.graph.quantrules import QuantError
 from buildtool.graph.types import Graph, LstmInput, Op, OpKind
 
@@ -31,7 +31,8 @@ DEFS = (
         OpKind.SVDF,
         None,
         "svdf:svdf",
-        read=(Spelling("SVDF", "recurrent:svdf", Int16.NOT_IN_LITERT),),
+        decode="recurrent:svdf",
+        int16=Int16.NOT_IN_LITERT,
         written="recurrent:write_svdf",
         call=CallForm.RECURRENT,
         case="svdf",
@@ -45,7 +46,8 @@ DEFS = (
         OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM,
         None,
         "lstm:lstm",
-        read=(Spelling("UNIDIRECTIONAL_SEQUENCE_LSTM", "recurrent:lstm", Int16.NOT_IN_LITERT),),
+        decode="recurrent:lstm",
+        int16=Int16.NOT_IN_LITERT,
         written="recurrent:write_lstm",
         call=CallForm.RECURRENT,
         case="lstm",

@@ -1,12 +1,12 @@
 """Reductions along axes: means, extremes, and the places of extremes."""
 
+from functools import partial
+
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import attributes, axis_of, demand
-from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Spelling
+from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape
 from buildtool.graph.quantrules import QuantError, per_tensor, quants, ratio
 from buildtool.graph.types import DType, Graph, MeanAttrs, Op, OpKind
-
-_WRITTEN = Plain(2, "ReducerOptions", MeanAttrs, {"KeepDims": "keep_dims"}, parameters={"axes": "axes"})
 
 
 def _reduced_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
@@ -41,60 +41,46 @@ def _product_scales(graph: Graph, op: Op) -> None:
     ratio(product_step(graph, op), graph.tensors[op.outputs[0]], 2.0**7)  # LiteRT shifts by no more
 
 
-def _extreme(kind: OpKind, onnx: str) -> OpDef:
-    return OpDef(
-        kind,
-        _reduced_shape,
-        "reduction:extreme",
-        read=(Spelling(kind, "pointwise:reduced"),),
-        written=_WRITTEN,
-        quant=quantrules.unchanged,
-        call=CallForm.REDUCED,
-        case="extreme",
-        onnx={onnx: "pools:reduced"},
-    )
-
-
-def _place(kind: OpKind, onnx: str) -> OpDef:
-    return OpDef(
-        kind,
-        _arg_shape,
-        "reduction:arg_extreme",
-        read=(Spelling(kind, "pointwise:arg", Int16.NOT_IN_LITERT),),
-        written="pointwise:write_arg",
-        types=_arg_types,
-        call=CallForm.ARG,
-        case="arg",
-        onnx={onnx: "arranging:arg_extreme"},
-    )
-
+_reduced = partial(
+    OpDef,
+    shape=_reduced_shape,
+    decode="pointwise:reduced",
+    written=Plain(2, "ReducerOptions", MeanAttrs, {"KeepDims": "keep_dims"}, parameters={"axes": "axes"}),
+    call=CallForm.REDUCED,
+)
+_extreme = partial(_reduced, reference="reduction:extreme", quant=quantrules.unchanged, case="extreme")
+# The place of an extreme.
+_place = partial(
+    OpDef,
+    shape=_arg_shape,
+    reference="reduction:arg_extreme",
+    decode="pointwise:arg",
+    int16=Int16.NOT_IN_LITERT,
+    written="pointwise:write_arg",
+    types=_arg_types,
+    call=CallForm.ARG,
+    case="arg",
+)
 
 DEFS = (
-    OpDef(
+    _reduced(
         OpKind.MEAN,
-        _reduced_shape,
-        "reduction:mean",
-        read=(Spelling("MEAN", "pointwise:reduced", Int16.READ),),
-        written=_WRITTEN,
+        reference="reduction:mean",
+        int16=Int16.READ,
         types=quantrules.int16_too,
         quant=quantrules.one_to_one,
-        call=CallForm.REDUCED,
         case="mean",
         onnx={"GlobalAveragePool": "pools:global_average_pool", "ReduceMean": "pools:reduced"},
     ),
-    _extreme(OpKind.REDUCE_MAX, "ReduceMax"),
-    _extreme(OpKind.REDUCE_MIN, "ReduceMin"),
-    OpDef(
+    _extreme(OpKind.REDUCE_MAX, onnx={"ReduceMax": "pools:reduced"}),
+    _extreme(OpKind.REDUCE_MIN, onnx={"ReduceMin": "pools:reduced"}),
+    _reduced(
         OpKind.REDUCE_PROD,
-        _reduced_shape,
-        "reduction:product",
-        read=(Spelling("REDUCE_PROD", "pointwise:reduced"),),
-        written=_WRITTEN,
+        reference="reduction:product",
         quant=_product_scales,
         no_uint8=NO_UINT8,
-        call=CallForm.REDUCED,
         case="product",
     ),
-    _place(OpKind.ARG_MAX, "ArgMax"),
-    _place(OpKind.ARG_MIN, "ArgMin"),
+    _place(OpKind.ARG_MAX, onnx={"ArgMax": "arranging:arg_extreme"}),
+    _place(OpKind.ARG_MIN, onnx={"ArgMin": "arranging:arg_extreme"}),
 )

@@ -2,7 +2,7 @@
 
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import demand
-from buildtool.graph.ops.types import CallForm, Int16, OpDef, Plain, Shape, Spelling, Trait
+from buildtool.graph.ops.types import CallForm, Int16, OpDef, Plain, Shape, Trait
 from buildtool.graph.quantrules import QuantError, is_share, per_tensor, quants
 from buildtool.graph.types import DType, Graph, Op, OpKind, Quantization, SoftmaxAttrs
 
@@ -36,7 +36,7 @@ DEFS = (
         OpKind.SOFTMAX,
         _of_rows_shape,
         "softmax:softmax",
-        read=(Spelling("SOFTMAX", int16=Int16.READ),),
+        int16=Int16.READ,
         written=Plain(2, "SoftmaxOptions", SoftmaxAttrs, {"Beta": "beta"}, needed=True),
         types=_softmax_types,
         output=Quantization((1 / 256,), (-128,)),
@@ -50,7 +50,8 @@ DEFS = (
         OpKind.L2_NORMALIZATION,
         _of_rows_shape,
         "softmax:l2_normalization",
-        read=(Spelling("L2_NORMALIZATION", "pointwise:l2_normalization", Int16.NOT_IN_LITERT),),
+        decode="pointwise:l2_normalization",
+        int16=Int16.NOT_IN_LITERT,
         written=Plain(2, "L2NormOptions"),
         output=Quantization((1 / 128,), (0,)),
         call=CallForm.ONE_TO_ONE,
@@ -62,7 +63,7 @@ DEFS = (
         OpKind.LOG_SOFTMAX,
         _of_rows_shape,
         "softmax:log_softmax",
-        read=(Spelling("LOG_SOFTMAX", int16=Int16.NOT_IN_LITERT),),
+        int16=Int16.NOT_IN_LITERT,
         written=Plain(2, "LogSoftmaxOptions"),
         output=Quantization((1 / 16,), (127,)),
         quant=_log_softmax_scales,

@@ -76,7 +76,7 @@ class Spelling:
     """
 
     name: str
-    decode: str = "opview:plain"
+    decode: str
     int16: Int16 = Int16.NOT_HERE
 
 
@@ -106,8 +106,11 @@ class OpDef:
     shape: ShapeRule | None
     # Its arithmetic, of `reference`, (Graph, Op, values) -> values.
     reference: str
-    # The TFLite operators that become it.
-    read: tuple[Spelling, ...] = ()
+    # What decodes the TFLite operator of its name, of `tflite` (see `Spelling`); "": one that is written as
+    # `Plain` is read as that, and any other not at all. Whether with int16; other operators that become it.
+    decode: str = ""
+    int16: Int16 = Int16.NOT_HERE
+    also: tuple[Spelling, ...] = ()
     # How it is written: `Plain`, or of `tflite`, (Lowering, Op) -> FileOp; None: it has no form in .tflite,
     # or one that is made with the state that it is part of.
     written: Plain | str | None = None
@@ -144,6 +147,13 @@ class OpDef:
     optional: frozenset[int] = frozenset()
     # Operands that are brought up to date in place -> the outputs that are their new values.
     state: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def read(self) -> tuple[Spelling, ...]:
+        """The TFLite operators that become it."""
+        decode = self.decode or ("opview:plain" if isinstance(self.written, Plain) else "")
+        own = (Spelling(self.kind, decode, self.int16),) if decode else ()
+        return (*own, *self.also)
 
 
 def load(package: str, name: str) -> Any:  # a function: its type is the field's that names it

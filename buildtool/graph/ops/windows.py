@@ -1,10 +1,10 @@
 """Pools and resizing: functions of a window of the input."""
 
-from collections.abc import Mapping
+from functools import partial
 
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import attributes, check_window, demand, images, spatial
-from buildtool.graph.ops.types import CallForm, Int16, OpDef, Shape, Spelling, Trait
+from buildtool.graph.ops.types import CallForm, Int16, OpDef, Shape, Trait
 from buildtool.graph.quantrules import QuantError, quants
 from buildtool.graph.types import Graph, Op, OpKind, PoolAttrs
 
@@ -40,53 +40,38 @@ def _pool_scales(graph: Graph, op: Op) -> None:
         raise QuantError(text, graph.tensors[op.outputs[0]])
 
 
-def _pool(kind: OpKind, onnx: Mapping[str, str]) -> OpDef:
-    return OpDef(
-        kind,
-        _pool_shape,
-        "pooling:pool",
-        read=(Spelling(kind, "weighted:pool", Int16.READ),),
-        written="weighted:write_pool",
-        types=quantrules.int16_too,
-        quant=_pool_scales,
-        call=CallForm.ONE_TO_ONE,
-        case="pool",
-        onnx=onnx,
-        traits=Trait.SLIDING,
-    )
-
-
-def _resize(kind: OpKind, reference: str, onnx: Mapping[str, str], no_uint8: str = "") -> OpDef:
-    return OpDef(
-        kind,
-        _resize_shape,
-        reference,
-        read=(Spelling(kind, "weighted:resize", Int16.READ),),
-        written="weighted:write_resize",
-        types=quantrules.int16_too,
-        call=CallForm.ONE_TO_ONE,
-        case="resize",
-        onnx=onnx,
-        no_uint8=no_uint8,
-        traits=Trait.UNEVEN,
-    )
-
+_pool = partial(
+    OpDef,
+    shape=_pool_shape,
+    reference="pooling:pool",
+    decode="weighted:pool",
+    int16=Int16.READ,
+    written="weighted:write_pool",
+    types=quantrules.int16_too,
+    quant=_pool_scales,
+    call=CallForm.ONE_TO_ONE,
+    case="pool",
+    traits=Trait.SLIDING,
+)
+_resize = partial(
+    OpDef,
+    shape=_resize_shape,
+    decode="weighted:resize",
+    int16=Int16.READ,
+    written="weighted:write_resize",
+    types=quantrules.int16_too,
+    call=CallForm.ONE_TO_ONE,
+    case="resize",
+    traits=Trait.UNEVEN,
+)
 
 DEFS = (
-    _pool(OpKind.AVERAGE_POOL_2D, {"AveragePool": "pools:average_pool"}),
-    _pool(
-        OpKind.MAX_POOL_2D,
-        {"MaxPool": "pools:max_pool", "GlobalMaxPool": "pools:global_max_pool"},
-    ),
-    _resize(
-        OpKind.RESIZE_NEAREST_NEIGHBOR,
-        "resize:nearest",
-        {"Resize": "pools:resize"},
-    ),
+    _pool(OpKind.AVERAGE_POOL_2D, onnx={"AveragePool": "pools:average_pool"}),
+    _pool(OpKind.MAX_POOL_2D, onnx={"MaxPool": "pools:max_pool", "GlobalMaxPool": "pools:global_max_pool"}),
+    _resize(OpKind.RESIZE_NEAREST_NEIGHBOR, reference="resize:nearest", onnx={"Resize": "pools:resize"}),
     _resize(
         OpKind.RESIZE_BILINEAR,
-        "resize:bilinear",
-        {},
-        "LiteRT's uint8 kernel interpolates in floats",
+        reference="resize:bilinear",
+        no_uint8="LiteRT's uint8 kernel interpolates in floats",
     ),
 )

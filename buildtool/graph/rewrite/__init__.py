@@ -14,12 +14,10 @@ from buildtool.graph.rewrite.folding import fold_constants
 from buildtool.graph.rewrite.lookups import look_up
 from buildtool.graph.rewrite.matmuls import simplify_matmuls
 from buildtool.graph.rewrite.noops import drop_dead, drop_noops
-from buildtool.graph.rewrite.pads import simplify_pads
+from buildtool.graph.rewrite.pads import simplify_pads, widen_additions
 from buildtool.graph.rewrite.repeats import drop_repeats, pool_extremes
-from buildtool.graph.rewrite.signs import positive_scales
-from buildtool.graph.rewrite.singles import convolve_single_channels
 from buildtool.graph.rewrite.transposes import simplify_transposes
-from buildtool.graph.rewrite.widening import widen_additions
+from buildtool.graph.rewrite.weights import convolve_single_channels, positive_scales
 from buildtool.graph.states import settled
 from buildtool.graph.types import Graph
 

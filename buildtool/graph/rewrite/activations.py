@@ -29,14 +29,13 @@ _FUSED = {
 
 def fuse_activations(draft: Draft) -> None:
     """Fuses every activation that its producer can take over."""
-    for node in draft.nodes:
-        if not node.dead and node.kind in _FUSED:
-            before = draft.producer(node.inputs[0])
-            if before is not None and _fusible(draft, before, node):
-                assert isinstance(before.attrs, _Clamping)
-                before.attrs = replace(before.attrs, activation=_FUSED[node.kind])
-                draft.remove(node)
-                draft.set_outputs(before, list(node.outputs))
+    for node in draft.each(*_FUSED):
+        before = draft.producer(node.inputs[0])
+        if before is not None and _fusible(draft, before, node):
+            assert isinstance(before.attrs, _Clamping)
+            before.attrs = replace(before.attrs, activation=_FUSED[node.kind])
+            draft.remove(node)
+            draft.set_outputs(before, list(node.outputs))
 
 
 def _fusible(draft: Draft, before: Node, node: Node) -> bool:
@@ -45,7 +44,7 @@ def _fusible(draft: Draft, before: Node, node: Node) -> bool:
     attrs = before.attrs
     if not isinstance(attrs, _Clamping):
         return False
-    if attrs.activation != Activation.NONE or not draft.private(middle) or len(draft.readers(middle)) != 1:
+    if attrs.activation != Activation.NONE or draft.only_reader(middle) is None:
         return False
     quant = draft.tensors[target].quant
     if quant is None or not same_quantization(draft.tensors[middle].quant, quant):

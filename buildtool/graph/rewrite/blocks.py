@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from buildtool.graph.ops import ALIAS_KINDS
-from buildtool.graph.rewrite.draft import Draft, Node
+from buildtool.graph.rewrite.draft import Draft, Node, variant
 from buildtool.graph.types import (
     Attrs,
     BatchBlockAttrs,
@@ -21,19 +21,17 @@ from buildtool.graph.types import (
     PadAttrs,
     PadMode,
     SliceAttrs,
+    Tensor,
     TransposeAttrs,
 )
 
 _CONVOLUTIONS = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D)
-_BLOCKS = (OpKind.SPACE_TO_BATCH_ND, OpKind.BATCH_TO_SPACE_ND)
 Shape = tuple[int, ...]
 
 
 def dilate_convolutions(draft: Draft) -> None:
     """SPACE_TO_BATCH_ND, a convolution, BATCH_TO_SPACE_ND: one dilated convolution, where it is one."""
-    for node in list(draft.nodes):
-        if node.dead or node.kind not in _BLOCKS:
-            continue
+    for node in draft.each(OpKind.SPACE_TO_BATCH_ND, OpKind.BATCH_TO_SPACE_ND):
         if len(_attrs(node).block) == 1:
             _as_image(draft, node)
         if node.kind is OpKind.SPACE_TO_BATCH_ND:
@@ -42,41 +40,32 @@ def dilate_convolutions(draft: Draft) -> None:
 
 def lower_blocks(draft: Draft) -> None:
     """What no convolution took: a padding or a slice, and a transposition between reshapes."""
-    for node in list(draft.nodes):
-        if not node.dead and node.kind is OpKind.SPACE_TO_BATCH_ND:
-            _deal(draft, node)
-        elif not node.dead and node.kind is OpKind.BATCH_TO_SPACE_ND:
-            _gather(draft, node)
+    for node in draft.each(OpKind.SPACE_TO_BATCH_ND):
+        _deal(draft, node)
+    for node in draft.each(OpKind.BATCH_TO_SPACE_ND):
+        _gather(draft, node)
 
 
 def _attrs(node: Node) -> BatchBlockAttrs:
-    assert isinstance(node.attrs, BatchBlockAttrs)
-    return node.attrs
+    return node.attributes(BatchBlockAttrs)
 
 
 # ---- dilated convolutions ----------------------------------------------------------------------------
 
 
-def _only_reader(draft: Draft, tensor: int) -> Node | None:
-    """The one operator that reads a tensor which nothing else sees."""
-    readers = draft.readers(tensor)
-    return readers[0] if len(readers) == 1 and draft.private(tensor) else None
-
-
-def _dilate(draft: Draft, node: Node) -> bool:
-    """One convolution in place of three operators; tells whether it was possible."""
-    conv = _only_reader(draft, node.outputs[0])
+def _dilate(draft: Draft, node: Node) -> None:
+    """One convolution in place of three operators, where it is one."""
+    conv = draft.only_reader(node.outputs[0])
     if conv is None or conv.kind not in _CONVOLUTIONS or conv.inputs.count(node.outputs[0]) != 1:
-        return False
-    back = _only_reader(draft, conv.outputs[0])
-    attrs, before = conv.attrs, _attrs(node)
-    assert isinstance(attrs, ConvAttrs)
+        return
+    back = draft.only_reader(conv.outputs[0])
+    attrs, before = conv.attributes(ConvAttrs), _attrs(node)
     x = draft.tensors[node.inputs[0]]
     if back is None or back.kind is not OpKind.BATCH_TO_SPACE_ND or attrs.stride != (1, 1):
-        return False
+        return
     after = _attrs(back)
     if after.block != before.block or x.quant is None or x.quant.zero_point != before.value:
-        return False
+        return
     (top, bottom), (left, right) = before.edges
     crops, (rows, columns) = after.edges, before.block
     pads = (
@@ -92,21 +81,17 @@ def _dilate(draft: Draft, node: Node) -> bool:
     draft.remove(back)
     draft.remove(node)
     _cut(draft, conv, target, [max(-n, 0) for n in pads])
-    return True
 
 
 def _cut(draft: Draft, conv: Node, target: int, more: list[int]) -> None:
     """`conv` writes `target`, or what is `more` rows and columns larger and is cut to it."""
-    wanted = draft.tensors[target]
-    if not any(more):
-        draft.set_outputs(conv, [target])
-        return
-    batch, rows, columns, depth = wanted.shape
-    shape = (batch, rows + more[0] + more[1], columns + more[2] + more[3], depth)
-    made = draft.add_tensor(replace(wanted, name=f"{wanted.name}/uncut", shape=shape, source=None))
-    draft.set_outputs(conv, [made])
-    attrs = SliceAttrs((0, more[0], more[2], 0), (1,) * 4, wanted.shape)
-    draft.insert_after(conv, Node(OpKind.SLICE, [made], [target], attrs))
+    draft.set_outputs(conv, [target])
+    if any(more):
+        wanted = draft.tensors[target]
+        batch, rows, columns, depth = wanted.shape
+        shape = (batch, rows + more[0] + more[1], columns + more[2] + more[3], depth)
+        attrs = SliceAttrs((0, more[0], more[2], 0), (1,) * 4, wanted.shape)
+        draft.put_behind(conv, variant(wanted, "uncut", shape), OpKind.SLICE, attrs)
 
 
 def _as_image(draft: Draft, node: Node) -> None:
@@ -114,32 +99,25 @@ def _as_image(draft: Draft, node: Node) -> None:
 
     Whichever the convolution beside it works on: the aliases between them then cancel each other.
     """
-    attrs, (source, target) = _attrs(node), (node.inputs[0], node.outputs[0])
-    spread = node.kind is OpKind.SPACE_TO_BATCH_ND
-    tall = _is_tall(draft, node, spread)
+    attrs, tall = _attrs(node), _is_tall(draft, node, node.kind is OpKind.SPACE_TO_BATCH_ND)
 
-    def image(shape: Shape) -> Shape:
-        return (shape[0], shape[1], 1, *shape[2:]) if tall else (shape[0], 1, *shape[1:])
+    def image(t: int) -> Tensor:
+        tensor = draft.tensors[t]
+        batch, length, *rest = tensor.shape
+        return variant(tensor, "image", (batch, length, 1, *rest) if tall else (batch, 1, length, *rest))
 
-    x, y = draft.tensors[source], draft.tensors[target]
-    inner, outer = (
-        draft.add_tensor(replace(t, name=f"{t.name}/image", shape=image(t.shape), source=None, data=None))
-        for t in (x, y)
-    )
     block, edges = attrs.block[0], attrs.edges[0]
     block_2d = (block, 1) if tall else (1, block)
     edges_2d = (edges, (0, 0)) if tall else ((0, 0), edges)
-    draft.set_outputs(node, [outer])
-    draft.set_input(node, 0, inner)
     node.attrs = replace(attrs, block=block_2d, edges=edges_2d)
-    draft.insert_before(node, Node(OpKind.RESHAPE, [source], [inner], Attrs()))
-    draft.insert_after(node, Node(OpKind.RESHAPE, [outer], [target], Attrs()))
+    draft.put_reshape_before(node, image(node.inputs[0]))
+    draft.put_behind(node, image(node.outputs[0]), OpKind.RESHAPE, Attrs())
 
 
 def _is_tall(draft: Draft, node: Node, spread: bool) -> bool:
     """Whether the alias between the operator and a convolution makes images of one column."""
     if spread:
-        own, beside = node.outputs[0], _only_reader(draft, node.outputs[0])
+        own, beside = node.outputs[0], draft.only_reader(node.outputs[0])
         other = beside.outputs[0] if beside is not None else -1
     else:
         own, beside = node.inputs[0], draft.producer(node.inputs[0])
@@ -195,8 +173,8 @@ def _in_place_of(draft: Draft, node: Node, steps: list[tuple[OpKind, Attrs, Shap
     for n, (kind, attrs, shape) in enumerate(steps):
         made = target
         if n + 1 < len(steps):
-            made = draft.add_tensor(replace(wanted, name=f"{wanted.name}/{n}", shape=shape, source=None))
+            made = draft.add_tensor(variant(wanted, str(n), shape))
         new = Node(kind, [source], [made], attrs, node.index)
-        draft.insert_after(last, new)
+        draft.insert(last, new)
         last, source = new, made
     draft.remove(node)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
+from buildtool.graph.geometry import attributes
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.types import Attrs, Graph, Op, OpKind, Tensor
+
+_A = TypeVar("_A", bound=Attrs)
 
 
 @dataclass(eq=False)
@@ -28,6 +33,15 @@ class Node:
     def op(self) -> Op:
         """The operator as the graph has it."""
         return Op(self.kind, tuple(self.inputs), tuple(self.outputs), self.attrs, self.index)
+
+    def attributes(self, cls: type[_A]) -> _A:
+        """The attributes, which are of `cls`."""
+        return attributes(self.op(), cls)
+
+
+def variant(tensor: Tensor, suffix: str, shape: tuple[int, ...]) -> Tensor:
+    """An activation like `tensor` in another shape, which no file has."""
+    return replace(tensor, name=f"{tensor.name}/{suffix}", shape=shape, source=None, data=None)
 
 
 class Draft:
@@ -73,6 +87,17 @@ class Draft:
             op = replace(op, inputs=(first, *op.inputs[1:]))
         return graph_of(self.name, tensors, (op,), op.inputs[:1], op.outputs)
 
+    def each(self, *kinds: OpKind) -> Iterator[Node]:
+        """The operators of some kinds in execution order, those included that are put behind the last one."""
+        for node in self.nodes:
+            if node.kind in kinds and not node.dead:
+                yield node
+
+    def only_reader(self, tensor: int) -> Node | None:
+        """The one operator that reads a tensor which nothing else sees."""
+        readers = self.readers(tensor)
+        return readers[0] if len(readers) == 1 and self.private(tensor) else None
+
     def producer(self, tensor: int) -> Node | None:
         """The operator that makes `tensor`, None for inputs and constants."""
         return self._producers.get(tensor)
@@ -92,10 +117,7 @@ class Draft:
 
     def set_input(self, node: Node, position: int, tensor: int) -> None:
         """Makes `node` read `tensor` at `position`."""
-        self._unregister(node)
-        node.inputs[position] = tensor
-        self._register(node)
-        self.changed = True
+        self.set_inputs(node, [*node.inputs[:position], tensor, *node.inputs[position + 1 :]])
 
     def set_inputs(self, node: Node, inputs: list[int]) -> None:
         """Makes `node` read `inputs`, however many it read before."""
@@ -117,19 +139,25 @@ class Draft:
         self._producers |= dict.fromkeys(outputs, node)
         self.changed = True
 
-    def insert_after(self, node: Node, new: Node) -> None:
-        """Puts `new` right behind `node`."""
-        self.nodes.insert(self.nodes.index(node) + 1, new)
+    def insert(self, node: Node, new: Node, behind: bool = True) -> None:
+        """Puts `new` right behind `node`, or right before it."""
+        self.nodes.insert(self.nodes.index(node) + behind, new)
         self._producers |= dict.fromkeys(new.outputs, new)
         self._register(new)
         self.changed = True
 
-    def insert_before(self, node: Node, new: Node) -> None:
-        """Puts `new` right before `node`."""
-        self.nodes.insert(self.nodes.index(node), new)
-        self._producers |= dict.fromkeys(new.outputs, new)
-        self._register(new)
-        self.changed = True
+    def put_reshape_before(self, node: Node, made: Tensor) -> None:
+        """Lets a RESHAPE make what `node` reads first: `made`, of what it read before."""
+        inner = self.add_tensor(made)
+        new = Node(OpKind.RESHAPE, [node.inputs[0]], [inner])
+        self.set_input(node, 0, inner)
+        self.insert(node, new, behind=False)
+
+    def put_behind(self, node: Node, made: Tensor, kind: OpKind, attrs: Attrs, index: int = -1) -> None:
+        """Lets `node` write `made`, of which an operator of `kind` makes what it wrote before."""
+        outputs, inner = node.outputs, self.add_tensor(made)
+        self.set_outputs(node, [inner])
+        self.insert(node, Node(kind, [inner], outputs, attrs, index))
 
     def remove(self, node: Node) -> None:
         """Takes `node` out; its outputs must have no reader any more."""
@@ -142,9 +170,7 @@ class Draft:
     def redirect(self, old: int, new: int) -> None:
         """Makes all that read `old` read `new`; network outputs stay."""
         for node in self.readers(old):
-            for position, t in enumerate(node.inputs):
-                if t == old:
-                    self.set_input(node, position, new)
+            self.set_inputs(node, [new if t == old else t for t in node.inputs])
 
     def bypass(self, node: Node) -> bool:
         """Removes a one-to-one `node` whose output equals its input byte by byte.
@@ -171,7 +197,7 @@ class Draft:
 
     def make_constant(self, index: int, tensor: Tensor) -> None:
         """Replaces a tensor by a constant of the same shape and type."""
-        self.tensors[index] = replace(tensor)
+        self.tensors[index] = tensor
         self.changed = True
 
     def _register(self, node: Node) -> None:

@@ -23,9 +23,8 @@ _HINT = "re-export with full-integer int8 quantisation, so that no float operato
 
 def strip_float_edges(draft: Draft) -> None:
     """Removes float edges; UnsupportedError if a float tensor is left."""
-    for node in draft.nodes:
-        if node.kind == OpKind.DEQUANTIZE and not node.dead:
-            _undo_round_trip(draft, node)
+    for node in draft.each(OpKind.DEQUANTIZE):
+        _undo_round_trip(draft, node)
     for position, t in enumerate(draft.inputs):
         if draft.tensors[t].dtype == DType.FLOAT32:
             _strip_input(draft, position)

@@ -51,7 +51,6 @@ def _fold(draft: Draft, node: Node, total: int) -> None:
     results = execute(graph, [data])
     for made, t in zip(graph.outputs, node.outputs, strict=True):
         value = results[made].reshape(draft.tensors[t].shape).copy()
-        value.flags.writeable = False
         draft.make_constant(t, replace(draft.tensors[t], data=value))
     draft.remove(node)
 

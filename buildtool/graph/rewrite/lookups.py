@@ -128,7 +128,6 @@ def _table(draft: Draft, found: _Function) -> npt.NDArray[np.int8]:
     graph = graph_of(draft.name, tensors, ops, [found.source], ops[-1].outputs)
     every = np.arange(256, dtype=np.uint8).view(np.int8).reshape(_EVERY)
     values = execute(graph, [every])[graph.outputs[0]].reshape(256).view(np.int8).copy()
-    values.flags.writeable = False
     return values
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from buildtool.graph.fixedpoint import quantize_multiplier
 from buildtool.graph.quantrules import same_quantization
-from buildtool.graph.rewrite.draft import Draft, Node
+from buildtool.graph.rewrite.draft import Draft, Node, variant
 from buildtool.graph.types import (
     Attrs,
     ConvAttrs,
@@ -22,17 +22,15 @@ from buildtool.graph.types import (
 
 def simplify_matmuls(draft: Draft) -> None:
     """Applies both to every BATCH_MATMUL, in execution order."""
-    for node in list(draft.nodes):
-        if not node.dead and node.kind is OpKind.BATCH_MATMUL:
-            for position in (0, 1):
-                _absorb(draft, node, position)
-            _convolve(draft, node)
+    for node in draft.each(OpKind.BATCH_MATMUL):
+        for position in (0, 1):
+            _absorb(draft, node, position)
+        _convolve(draft, node)
 
 
 def _absorb(draft: Draft, node: Node, position: int) -> None:
     """Reads an operand before the TRANSPOSE that only swaps its last two dimensions."""
-    before, attrs = draft.producer(node.inputs[position]), node.attrs
-    assert isinstance(attrs, MatmulAttrs)
+    before, attrs = draft.producer(node.inputs[position]), node.attributes(MatmulAttrs)
     if before is None or not isinstance(before.attrs, TransposeAttrs):
         return
     perm, middle = before.attrs.perm, before.outputs[0]
@@ -52,8 +50,7 @@ def _convolve(draft: Draft, node: Node) -> None:
 
     A dense layer it is not: LiteRT requantises those in another way.
     """
-    attrs = node.attrs
-    assert isinstance(attrs, MatmulAttrs)
+    attrs = node.attributes(MatmulAttrs)
     x, y, out = (draft.tensors[t] for t in (*node.inputs, node.outputs[0]))
     if attrs.adj_x or y.data is None or x.is_constant or any(n != 1 for n in y.shape[:-2]):
         return
@@ -65,22 +62,14 @@ def _convolve(draft: Draft, node: Node) -> None:
     weights = y.data.reshape(y.shape[-2:])
     weights = np.ascontiguousarray(weights if attrs.adj_y else weights.T)
     weights = weights.reshape(weights.shape[0], 1, 1, weights.shape[1])
-    weights.setflags(write=False)
     filter_ = draft.add_tensor(
         Tensor(f"{y.name}/filter", weights.shape, y.dtype, Quantization((scale,), (0,)), weights)
     )
     pixels = x.elements // x.shape[-1]
-    shapes = ((1, 1, pixels, x.shape[-1]), (1, 1, pixels, out.shape[-1]))
-    row, made = (
-        draft.add_tensor(replace(t, name=f"{t.name}/row", shape=shape, source=None))
-        for t, shape in zip((x, out), shapes, strict=True)
-    )
-    source, target = node.inputs[0], node.outputs[0]
-    draft.set_outputs(node, [made])
-    draft.set_inputs(node, [row, filter_, -1])
     draft.become(node, OpKind.CONV_2D, ConvAttrs())
-    draft.insert_before(node, Node(OpKind.RESHAPE, [source], [row], Attrs()))
-    draft.insert_after(node, Node(OpKind.RESHAPE, [made], [target], Attrs()))
+    draft.set_inputs(node, [node.inputs[0], filter_, -1])
+    draft.put_reshape_before(node, variant(x, "row", (1, 1, pixels, x.shape[-1])))
+    draft.put_behind(node, variant(out, "row", (1, 1, pixels, out.shape[-1])), OpKind.RESHAPE, Attrs())
 
 
 def _filter_scale(x: Quantization, y: Quantization, out: Quantization) -> float | None:

@@ -26,8 +26,7 @@ def _skip_alias(draft: Draft, node: Node) -> None:
     before = draft.producer(node.inputs[0])
     if before is None or before.kind not in ALIAS_KINDS:
         return
-    middle = before.outputs[0]
-    if draft.private(middle) and draft.readers(middle) == [node]:
+    if draft.only_reader(before.outputs[0]) is node:
         draft.become(node, OpKind.RESHAPE, type(node.attrs)())
         draft.set_input(node, 0, before.inputs[0])
         draft.remove(before)
@@ -38,7 +37,6 @@ def _copies(draft: Draft, node: Node) -> bool:
     if not node.inputs or len(node.outputs) != 1:
         return False
     x, y = draft.tensors[node.inputs[0]], draft.tensors[node.outputs[0]]
-    attrs = node.attrs
     match node.kind:
         case OpKind.RESHAPE | OpKind.SQUEEZE | OpKind.EXPAND_DIMS:
             return x.shape == y.shape and same_quantization(x.quant, y.quant)
@@ -47,22 +45,22 @@ def _copies(draft: Draft, node: Node) -> bool:
         case OpKind.CAST:
             return x.dtype == y.dtype and same_quantization(x.quant, y.quant)
         case OpKind.SLICE | OpKind.STRIDED_SLICE:
-            assert isinstance(attrs, SliceAttrs)
-            taken = zip(attrs.extent, attrs.stride, strict=True)
-            return attrs.extent == x.shape and all(s > 0 or n == 1 for n, s in taken)
+            part = node.attributes(SliceAttrs)
+            taken = zip(part.extent, part.stride, strict=True)
+            return part.extent == x.shape and all(s > 0 or n == 1 for n, s in taken)
         case OpKind.CONCATENATION:
             return len(node.inputs) == 1
         case OpKind.SPLIT:
             return True
         case OpKind.TILE | OpKind.SPACE_TO_BATCH_ND | OpKind.BATCH_TO_SPACE_ND:
-            return x.shape == y.shape and not any(map(any, getattr(attrs, "edges", ())))
+            return x.shape == y.shape and not any(map(any, getattr(node.attrs, "edges", ())))
         case OpKind.DEPTH_TO_SPACE | OpKind.SPACE_TO_DEPTH:
             return x.shape == y.shape
         case OpKind.REDUCE_MAX | OpKind.REDUCE_MIN:
             return x.elements == y.elements
         case OpKind.MAX_POOL_2D:
-            assert isinstance(attrs, PoolAttrs)
-            return attrs.kernel == attrs.stride == (1, 1) and attrs.activation == Activation.NONE
+            window = node.attributes(PoolAttrs)
+            return window.kernel == window.stride == (1, 1) and window.activation == Activation.NONE
     return False
 
 

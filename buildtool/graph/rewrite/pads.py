@@ -2,42 +2,56 @@
 
 A causal one-dimensional convolution pads before the EXPAND_DIMS that makes an image of its input:
 there the PAD first moves behind the alias.
+
+A PAD of channels on the way into an ADD is left out, the ADD reads the operand as it is (`WidenedAttrs`):
+detectors in the manner of BlazeFace widen their shortcuts so. All channels that the PAD would add have its
+filling. Adding that is a requantisation of the other operand, which the ADD's kernel makes of a constant as
+exactly as of a tensor.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.quantrules import same_quantization
-from buildtool.graph.rewrite.draft import Draft, Node
-from buildtool.graph.types import Attrs, ConvAttrs, OpKind, Pad, PadAttrs, PadMode
+from buildtool.graph.rewrite.draft import Draft, Node, variant
+from buildtool.graph.types import (
+    Attrs,
+    ConvAttrs,
+    ElementwiseAttrs,
+    OpKind,
+    Pad,
+    PadAttrs,
+    PadMode,
+    Tensor,
+    WidenedAttrs,
+)
 
 _CONVOLUTIONS = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D)
 
 
 def simplify_pads(draft: Draft) -> None:
     """Applies all of it to every PAD, in execution order, those it moves included."""
-    position = 0
-    while position < len(draft.nodes):
-        node = draft.nodes[position]
-        position += 1
-        if not node.dead and isinstance(node.attrs, PadAttrs):
-            if not any(map(any, node.attrs.paddings)):
-                draft.bypass(node)
-            elif node.attrs.mode == PadMode.CONSTANT and draft.private(node.outputs[0]):
-                _merge(draft, node) or _fold(draft, node) or _move_behind_alias(draft, node)
+    for node in draft.each(OpKind.PAD, OpKind.MIRROR_PAD):
+        attrs = node.attributes(PadAttrs)
+        if not any(map(any, attrs.paddings)):
+            draft.bypass(node)
+        elif attrs.mode == PadMode.CONSTANT and draft.private(node.outputs[0]):
+            _merge(draft, node, attrs) or _fold(draft, node, attrs) or _move_behind_alias(draft, node, attrs)
 
 
-def _merge(draft: Draft, node: Node) -> bool:
+def _merge(draft: Draft, node: Node, attrs: PadAttrs) -> bool:
     """Adds this PAD's sizes to the PADs that read it, if nothing else does and they fill alike."""
-    attrs, readers = _pad_attrs(node), draft.readers(node.outputs[0])
+    readers = draft.readers(node.outputs[0])
     for reader in readers:
         other = reader.attrs
         if not isinstance(other, PadAttrs) or (other.mode, other.value) != (attrs.mode, attrs.value):
             return False
     for reader in readers:
-        other = _pad_attrs(reader)
+        other = reader.attributes(PadAttrs)
         pairs = zip(attrs.paddings, other.paddings, strict=True)
         reader.attrs = replace(other, paddings=tuple((a[0] + b[0], a[1] + b[1]) for a, b in pairs))
         draft.set_input(reader, 0, node.inputs[0])
@@ -46,13 +60,13 @@ def _merge(draft: Draft, node: Node) -> bool:
     return bool(readers)
 
 
-def _fold(draft: Draft, node: Node) -> bool:
+def _fold(draft: Draft, node: Node, attrs: PadAttrs) -> bool:
     """Adds rows and columns of zero points to the padding of the convolutions that read them.
 
     A convolution pads with its input's zero point, which contributes nothing: the same as PAD's
     filling if that is the zero point, and the quantisation does not change on the way.
     """
-    attrs, readers = _pad_attrs(node), draft.readers(node.outputs[0])
+    readers = draft.readers(node.outputs[0])
     x, padded = draft.tensors[node.inputs[0]], draft.tensors[node.outputs[0]]
     fits = (
         len(attrs.paddings) == 4
@@ -66,8 +80,7 @@ def _fold(draft: Draft, node: Node) -> bool:
         return False
     (top, bottom), (left, right) = attrs.paddings[1:3]
     for reader in readers:
-        conv = reader.attrs
-        assert isinstance(conv, ConvAttrs)
+        conv = reader.attributes(ConvAttrs)
         own = conv.pad
         pad = Pad(own.top + top, own.bottom + bottom, own.left + left, own.right + right)
         reader.attrs = replace(conv, pad=pad)
@@ -76,15 +89,14 @@ def _fold(draft: Draft, node: Node) -> bool:
     return True
 
 
-def _move_behind_alias(draft: Draft, node: Node) -> bool:
+def _move_behind_alias(draft: Draft, node: Node, attrs: PadAttrs) -> bool:
     """Lets the alias that reads this PAD reshape the unpadded input, and pads what comes out of it.
 
     Possible where the alias only adds or drops dimensions of size 1: padded ones are larger.
     """
-    readers = draft.readers(node.outputs[0])
-    if len(readers) != 1 or readers[0].kind not in ALIAS_KINDS:
+    alias = draft.only_reader(node.outputs[0])
+    if alias is None or alias.kind not in ALIAS_KINDS:
         return False
-    alias, attrs = readers[0], _pad_attrs(node)
     x, padded = draft.tensors[node.inputs[0]], draft.tensors[node.outputs[0]]
     target = draft.tensors[alias.outputs[0]]
     larger = [d for d, n in enumerate(padded.shape) if n != 1]
@@ -95,18 +107,55 @@ def _move_behind_alias(draft: Draft, node: Node) -> bool:
     shape, paddings = list(target.shape), [(0, 0)] * len(target.shape)
     for d, place in zip(larger, places, strict=True):
         shape[place], paddings[place] = x.shape[d], attrs.paddings[d]
-    name = f"{x.name}/unpadded"
-    made = draft.add_tensor(replace(x, name=name, shape=tuple(shape), source=None))
     moved = replace(attrs, paddings=tuple(paddings))
-    outputs = list(alias.outputs)
     draft.become(alias, OpKind.RESHAPE, Attrs())
     draft.set_input(alias, 0, node.inputs[0])
-    draft.set_outputs(alias, [made])
-    draft.insert_after(alias, Node(OpKind.PAD, [made], outputs, moved, node.index))
+    draft.put_behind(alias, variant(x, "unpadded", tuple(shape)), OpKind.PAD, moved, node.index)
     draft.remove(node)
     return True
 
 
-def _pad_attrs(node: Node) -> PadAttrs:
-    assert isinstance(node.attrs, PadAttrs)
-    return node.attrs
+# ---- channels ----------------------------------------------------------------------------------------
+
+
+def widen_additions(draft: Draft) -> None:
+    """Folds every PAD of channels into the additions that read it, if nothing else does."""
+    for node in draft.each(OpKind.PAD):
+        if _adds_channels(draft, node):
+            padded = node.outputs[0]
+            readers = draft.readers(padded)
+            if readers and draft.private(padded) and all(_serves(draft, r, padded) for r in readers):
+                for reader in readers:
+                    _widen(draft, node, reader)
+                draft.remove(node)
+
+
+def _adds_channels(draft: Draft, node: Node) -> bool:
+    """Whether it is a PAD of the last dimension of an image alone, which keeps the quantisation."""
+    attrs = node.attributes(PadAttrs)
+    x, padded = draft.tensors[node.inputs[0]], draft.tensors[node.outputs[0]]
+    outer = any(map(any, attrs.paddings[:-1]))
+    plain = not x.is_constant and x.quant is not None and same_quantization(x.quant, padded.quant)
+    return len(x.shape) == 4 and not outer and plain
+
+
+def _serves(draft: Draft, reader: Node, padded: int) -> bool:
+    """Whether it is an addition that reads the padded tensor as one of two operands of one shape."""
+    if reader.kind is not OpKind.ADD or len(reader.inputs) != 2 or reader.inputs[0] == reader.inputs[1]:
+        return False
+    other = draft.tensors[reader.inputs[1 - reader.inputs.index(padded)]]
+    same = other.shape == draft.tensors[padded].shape
+    return same and not other.is_constant and type(reader.attrs) is ElementwiseAttrs
+
+
+def _widen(draft: Draft, pad: Node, reader: Node) -> None:
+    """The addition of the other operand and the PAD's input: a sum does not depend on their order."""
+    x, attrs = draft.tensors[pad.inputs[0]], pad.attributes(PadAttrs)
+    before, behind = attrs.paddings[-1]
+    values = np.full(max(before, behind), attrs.value, x.dtype.value)
+    name = draft.tensors[pad.outputs[0]].name + "/filling"
+    filling = draft.add_tensor(Tensor(name, values.shape, x.dtype, x.quant, values))
+    other = reader.inputs[1 - reader.inputs.index(pad.outputs[0])]
+    draft.set_inputs(reader, [other, pad.inputs[0], filling])
+    activation = reader.attributes(ElementwiseAttrs).activation
+    draft.become(reader, OpKind.ADD, WidenedAttrs(activation, before))

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from buildtool.graph.quantrules import same_quantization
-from buildtool.graph.rewrite.draft import Draft, Node
+from buildtool.graph.rewrite.draft import Draft, Node, variant
 from buildtool.graph.types import Attrs, ElementwiseAttrs, MeanAttrs, OpKind, PoolAttrs, TileAttrs
 
 
 def drop_repeats(draft: Draft) -> None:
     """Lets arithmetic that broadcasts by itself read what a TILE repeats."""
-    for node in draft.nodes:
-        if node.dead or node.kind is not OpKind.TILE:
-            continue
+    for node in draft.each(OpKind.TILE):
         for reader in draft.readers(node.outputs[0]):
             if isinstance(reader.attrs, ElementwiseAttrs) and _broadcasts(draft, node, reader):
                 position = reader.inputs.index(node.outputs[0])
@@ -27,8 +23,8 @@ def _broadcasts(draft: Draft, tile: Node, reader: Node) -> bool:
     x, repeated = draft.tensors[tile.inputs[0]], draft.tensors[tile.outputs[0]]
     if reader.inputs.count(tile.outputs[0]) != 1 or not same_quantization(x.quant, repeated.quant):
         return False
-    assert isinstance(tile.attrs, TileAttrs)
-    if any(n != 1 and times != 1 for n, times in zip(x.shape, tile.attrs.multiples, strict=True)):
+    multiples = tile.attributes(TileAttrs).multiples
+    if any(n != 1 and times != 1 for n, times in zip(x.shape, multiples, strict=True)):
         return False
     out = draft.tensors[reader.outputs[0]].shape
     other = reader.inputs[1 - reader.inputs.index(tile.outputs[0])]
@@ -39,17 +35,12 @@ def _broadcasts(draft: Draft, tile: Node, reader: Node) -> bool:
 
 def pool_extremes(draft: Draft) -> None:
     """REDUCE_MAX over the rows and columns of images as MAX_POOL_2D, which has kernels of its own."""
-    for node in list(draft.nodes):
-        attrs = node.attrs
-        if node.dead or node.kind is not OpKind.REDUCE_MAX or not isinstance(attrs, MeanAttrs):
-            continue
-        x, target = draft.tensors[node.inputs[0]], node.outputs[0]
+    for node in draft.each(OpKind.REDUCE_MAX):
+        attrs, x = node.attributes(MeanAttrs), draft.tensors[node.inputs[0]]
         if len(x.shape) != 4 or attrs.axes != (1, 2):
             continue
         draft.become(node, OpKind.MAX_POOL_2D, PoolAttrs(x.shape[1:3], (1, 1)))
         if not attrs.keep_dims:
-            out = draft.tensors[target]
-            shape = (x.shape[0], 1, 1, x.shape[3])
-            pooled = draft.add_tensor(replace(out, name=f"{out.name}/pooled", shape=shape, source=None))
-            draft.set_outputs(node, [pooled])
-            draft.insert_after(node, Node(OpKind.RESHAPE, [pooled], [target], Attrs()))
+            out = draft.tensors[node.outputs[0]]
+            pooled = variant(out, "pooled", (x.shape[0], 1, 1, x.shape[3]))
+            draft.put_behind(node, pooled, OpKind.RESHAPE, Attrs())

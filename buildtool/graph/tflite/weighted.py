@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.geometry import attributes, dilated, same_padding
+from buildtool.graph.geometry import attributes, dilated, same_pad, same_padding
 from buildtool.graph.tflite.fileops import FileOp, Lowering, OptionValue
 from buildtool.graph.tflite.flat import Accessor
 from buildtool.graph.tflite.movement import padded
@@ -51,8 +51,7 @@ def _window(view: OpView, options: Accessor, size: Pair, kernel: Pair) -> dict[s
     if min(stride) < 1 or min(dilation) < 1 or min(kernel) < 1:
         raise ModelError(f"stride {list(stride)}, dilation {list(dilation)} or kernel {list(kernel)} below 1")
     if padding == tflite.Padding.SAME:
-        (_, *rows), (_, *columns) = map(same_padding, size, map(dilated, kernel, dilation), stride)
-        found["pad"] = Pad(*rows, *columns)
+        found["pad"] = same_pad(size, kernel, stride, dilation)
     return {**found, "activation": view.activation(options)}
 
 

@@ -70,7 +70,7 @@ def _orders(graph: Graph, options: PlanOptions, session: Session) -> tuple[tuple
     follows = options.strategy not in (Strategy.BEST, Strategy.LAYERWISE)
     if options.order == Order.GIVEN or (follows and options.order != Order.BEST):
         return (graph,), None
-    from buildtool.graph.order import BUDGET, SHORT_BUDGET, in_order, with_order
+    from buildtool.graph.order import BUDGET, SHORT_BUDGET, in_order
     from buildtool.graph.topology import topology_digest
 
     is_long = options.order == Order.BEST
@@ -79,7 +79,7 @@ def _orders(graph: Graph, options: PlanOptions, session: Session) -> tuple[tuple
     of_chains = _best_order(graph, budget, session, of_chains=True)
     found = [in_order(graph, of_chains)]
     if is_long or whole.peak < of_chains.peak:  # else one more plan is hardly worth its time
-        found.insert(0, with_order(graph, whole).graph)
+        found.insert(0, in_order(graph, whole))
     graphs: tuple[Graph, ...] = (graph,)
     for one in found:
         if topology_digest(one) not in map(topology_digest, graphs):
