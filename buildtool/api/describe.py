@@ -7,6 +7,7 @@ which the linker takes what is used, and the names of the emitted files follow f
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,7 +113,7 @@ def _described(subject: _Subject, net: str, digest: str, flashing: Flashing) -> 
         "image": ["harness", "startup"],
         "network": _files(net, board, flashing) if net else None,
         "commands": _commands(subject, flashing),
-        "depends": list(map(roots.place, subject.origins.files())),
+        "depends": [place for path in subject.origins.files() for place in roots.places(path)],
         "digest": digest,
     }
 
@@ -142,6 +143,13 @@ class _Roots:
             return {"root": "", "path": str(found)}
         name = max(names, key=lambda name: len(self.named[name]))
         return {"root": name, "path": found.relative_to(self._folders[name]).as_posix()}
+
+    def places(self, path: Path) -> list[Place]:
+        """Where the file is, and where the link to it: another file may have that name tomorrow."""
+        found = self.place(path)
+        named = os.path.normpath(path.absolute())
+        is_link = os.path.realpath(named) != named and (not found["root"] or path.is_symlink())
+        return [found, {"root": "", "path": named}] if is_link else [found]
 
 
 def _emitted(name: str) -> Place:
