@@ -91,3 +91,22 @@ def test_a_program_that_is_built_can_be_run(tmp_path: Path) -> None:
             "out/net.plan",
         )
         assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_files_for_flash_of_an_earlier_build_do_not_stay_beside_another_one_s(tmp_path: Path) -> None:
+    """A .hex of the network of yesterday would be flashed by mistake; other files are the user's."""
+    save(tmp_path / "net.tflite", 2)
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "net.hex").write_text("the user's")
+    words = ["build", "net.tflite", "--board", "cortex-m4", "--out", "out"]
+    assert buildtool(tmp_path, *words).returncode == 0
+    assert (out / "net.hex").read_text() == "the user's"  # no build had been there
+    assert buildtool(tmp_path, *words, "--format", "hex").returncode == 0
+    (out / "notes.hex").write_text("the user's")
+    save(tmp_path / "net.tflite", 3)
+    done = buildtool(tmp_path, *words)
+    assert done.returncode == 0, done.stderr
+    assert "removed, of an earlier build: net.hex, net_weights.hex, net_code.hex" in done.stdout
+    assert sorted(path.name for path in out.glob("*.hex")) == ["notes.hex"]
+    assert (out / "net.bin").is_file() and (out / "net_weights.bin").is_file()

@@ -7,6 +7,7 @@ which the linker takes what is used, and the names of the emitted files follow f
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,7 +68,7 @@ def answer(request: Describe, session: Session) -> DescribeAnswer:
         "image": ["harness", "startup"],
         "network": _files(net, board, flashing) if net else None,
         "commands": _commands(choice, flashing),
-        "depends": list(map(roots.place, origins.files())),
+        "depends": [place for path in origins.files() for place in roots.places(path)],
         "digest": session.remember("code digest", (), code_digest),
     }
 
@@ -87,6 +88,13 @@ class _Roots:
             return {"root": "", "path": str(found)}
         name = max(names, key=lambda name: len(self.named[name]))
         return {"root": name, "path": found.relative_to(self._folders[name]).as_posix()}
+
+    def places(self, path: Path) -> list[Place]:
+        """Where the file is, and where the link to it: another file may have that name tomorrow."""
+        found = self.place(path)
+        named = os.path.normpath(path.absolute())
+        is_link = os.path.realpath(named) != named and (not found["root"] or path.is_symlink())
+        return [found, {"root": "", "path": named}] if is_link else [found]
 
 
 def _emitted(name: str) -> Place:

@@ -56,6 +56,7 @@ def _check(path: str, known: Mapping[str, Any]) -> int:
     seen = _seen()
     changed = [name for name, digest in known["configured"].items() if _digest(seen, name) != digest]
     contents = [[name, _digest(seen, name)] for name in known["files"]]
+    contents += sorted([name, digest] for name, digest in known["configured"].items())
     seen.save()
     if changed:
         os.utime(path)  # on which the configuration depends

@@ -12,6 +12,7 @@ from buildtool.base.outfiles import (
     depfile,
     keep_inputs,
     keep_networks,
+    remove_flashed,
     remove_stamp,
     write_changed,
     write_stamp,
@@ -51,8 +52,11 @@ def build(args: argparse.Namespace) -> Result:
     answer: BuildAnswer = ask(args)
     keep_inputs(below(args.out, answer["files"]), inputs(args))
     keep_networks(answer["files"], Path(args.out))
+    removed = remove_flashed(answer["files"], Path(args.out))
     written = write_files(answer["files"], Path(args.out))
-    return {**answer, "files": written}, builds.build_text(answer, args.out, written), 0
+    text = builds.build_text(answer, args.out, written)
+    text += f"\nremoved, of an earlier build: {', '.join(removed)}" if removed else ""
+    return {**answer, "files": written}, text, 0
 
 
 def _bundle(args: argparse.Namespace) -> Result:
