@@ -51,7 +51,7 @@ def _planner(asked, by_cost, place, lean, apart):
             found = front(graph, target, asked)
         except UsageError:  # an image that cannot be streamed
             found = front(graph, target, dataclasses.replace(asked, image="overwritable"))
-        ways = list(Search(found.cost_columns).falling()) if by_cost else [p.way for p in found.points]
+        ways = list(Search(found.space.cost_columns).falling()) if by_cost else [p.way for p in found.points]
         way = ways[round(place * (len(ways) - 1))]
         made = found.lean(way) if lean else found.cheap(way)
         return _with_gaps(made) if apart else made

@@ -68,7 +68,8 @@ def test_a_source_that_is_not_there_is_named(tmp_path: Any) -> None:
 def test_boards_without_kernels_of_the_plugin_are_not_equal(monkeypatch: Any) -> None:
     from buildtool.api.checking import check
 
-    monkeypatch.setattr(check, "_families", lambda _plugin, _target: set())
+    made = check.registry.make_target
+    monkeypatch.setattr(check.registry, "make_target", lambda board: replace(made(board), kernels=()))
     from buildtool.api import handle
 
     with pytest.raises(UsageError, match="no kernels of a family of its own"):

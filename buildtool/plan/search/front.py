@@ -153,10 +153,14 @@ class Space:
         forms = self.tables.starts[-1]
         return Ties(self.tables, self.cost_tables) if forms <= MOST_FORMS else None
 
-    @remembered
     def cheapest(self, way: Way) -> Way:
         """The cheapest of the ways that do as little work as this one; itself in large networks."""
-        return way if self._ties is None else self._ties.cheapest(way)
+        return way if self._ties is None else self._cheapest_tied(self._ties, way)
+
+    @remembered
+    def _cheapest_tied(self, ties: Ties, way: Way) -> Way:
+        """Of ways with the same bytes and work, which are equal, one stands for all."""
+        return ties.cheapest(way)
 
     @cached_property
     def once(self) -> int:

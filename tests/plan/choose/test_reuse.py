@@ -10,11 +10,16 @@ import pytest
 
 from buildtool import zoo
 from buildtool.api import handle
+from buildtool.base.modes import Image, Objective
 from buildtool.base.session import Session
 from buildtool.base.store.cache import Cache
+from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph, OpKind, Quantization, Tensor
+from buildtool.options.values import PlanOptions
+from buildtool.plan.choose.choose import make_plan
+from buildtool.target.registry import load_target
 from buildtool.zoo.drawn import NetBuilder
 
 
@@ -104,3 +109,14 @@ def test_a_layer_with_other_channels_needs_new_tables_of_its_own_chains_alone(tm
     assert second["hits"] >= 0.8 * (second["hits"] + second["misses"])
     assert 0 < second["misses"] <= 14
     assert warm == planned(other, Session())
+
+
+def test_a_way_of_an_earlier_search_does_not_stand_for_one_of_the_same_bytes_and_work() -> None:
+    """In a network with so many forms that ties are not searched, the cost was that of the other way."""
+    graph = rewrite(read_model(zoo.build("mcunet_vww5")))
+    target = load_target("cortex-m4")
+    asked = PlanOptions(image=Image.STREAM, objective=Objective.RAM, max_f=1.09)
+    session = Session()
+    make_plan(graph, target, replace(asked, max_f=1.48), session, every_kind=True)
+    again = make_plan(graph, target, asked, session, every_kind=True)
+    assert again == make_plan(graph, target, asked, Session(), every_kind=True)

@@ -80,7 +80,9 @@ def windowed(draw):
 
 
 def _touches_every_window(rows, kernel, stride, pad):
-    """Whether each window of a pooling has a row of the image."""
+    """Whether each window of a pooling has a row of the image, also one that begins at the pad's end."""
+    if max(pad.top, pad.bottom) >= kernel:
+        return False
     firsts = range(-pad.top, rows + pad.bottom - kernel + 1, stride)
     return all(first < rows and first + kernel > 0 for first in firsts)
 
