@@ -19,6 +19,7 @@ import argparse
 import dataclasses
 import itertools
 import re
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -326,6 +327,8 @@ def samples(
     """(kernel, sample) of single operators, whole and on windows, and of the layers of streamed plans."""
     bits = {VECTOR_BITS: target.board.core.vector_bits or LEAST_VECTOR_BITS}
     wanted = served(target, kernels)
+    if not wanted and not models:
+        sys.exit(f"no shape here is computed by {' or '.join(kernels)} on {target.board.name}: see shapes()")
     for builder in single.images(wanted):
         graph = builder.whole()
         plan = layerwise(graph, target, in_place="none", image="overwritable")

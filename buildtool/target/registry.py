@@ -99,7 +99,10 @@ def plugin_named(name: str) -> TargetPlugin:
     found = _known(name)
     if found is None:
         known = sorted((*_own_plugins(), *_other_plugins()))
-        raise UsageError(f"no target plugin is called '{name}'", hint=did_you_mean(name, known))
+        hint = did_you_mean(name, known)
+        if name in board_names():
+            hint = f"'{name}' is a board of the plugin '{load_board(name).family}'"
+        raise UsageError(f"no target plugin is called '{name}'", hint=hint)
     return found
 
 

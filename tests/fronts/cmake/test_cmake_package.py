@@ -171,7 +171,8 @@ def test_a_compiler_that_does_not_run_is_refused(tmp_path: Path) -> None:
 
 def test_every_board_of_ours_has_its_toolchain_file_and_all_are_alike() -> None:
     files = sorted((PACKAGE / "boards").iterdir())
-    assert sorted(path.stem for path in files) == sorted(board_names())
+    differ = {path.stem for path in files} ^ set(board_names())
+    assert not differ, f"a board has a copy of any file in {PACKAGE / 'boards'}, by its name: {differ}"
     assert len({path.read_text() for path in files}) == 1
 
 
