@@ -92,6 +92,15 @@ class Format(enum.StrEnum):
     UF2 = "uf2"  # blocks for boot loaders that show themselves as a disk
 
 
+class FlashPart(enum.StrEnum):
+    """What a file for flash has: the end of its name before the format, NET_weights.hex."""
+
+    ALL = ""
+    SIGNED = "_signed"  # the code, for a boot loader
+    WEIGHTS = "_weights"
+    CODE = "_code"
+
+
 class Level(enum.StrEnum):
     """How real a result is: what computed it, the least real first."""
 

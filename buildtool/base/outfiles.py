@@ -10,10 +10,9 @@ from pathlib import Path
 
 from buildtool.base.errors import UsageError
 from buildtool.base.locks import FOLDER, locked
-from buildtool.base.modes import Format
+from buildtool.base.modes import FlashPart, Format
 
 _ELF = b"\x7fELF"
-FLASHED_PARTS = ("", "_signed", "_weights", "_code")  # of the names of files for flash
 _ARENA = "_arena.json"  # ends the name of the file that says which network the others are of
 
 
@@ -55,24 +54,20 @@ def write_changed(files: Mapping[str, bytes], folder: Path) -> list[str]:
     return write(changed, folder) if changed else []
 
 
-def remove_flashed(files: Mapping[str, bytes], folder: Path) -> list[str]:
-    """Removes what an earlier build of these networks wrote for flash and this one does not; the names.
+def outdated(files: Mapping[str, bytes], folder: Path) -> list[str]:
+    """The files for flash that an earlier build of these networks left in a folder, and `files` has not.
 
-    A file for flash beside firmware of another network or format would be flashed by mistake. Only where a
-    build has been: `files` are those of the new one, before they are written.
+    They would be flashed beside firmware that is not theirs. None where no build has been.
     """
     nets = [name.removesuffix(_ARENA) for name in files if name.endswith(_ARENA)]
     names = [
         f"{net}{part}.{kind}"
         for net in nets
         if (folder / f"{net}{_ARENA}").is_file()
-        for part in FLASHED_PARTS
+        for part in FlashPart
         for kind in Format
     ]
-    left = [name for name in names if name not in files and (folder / name).is_file()]
-    for name in left:
-        (folder / name).unlink(missing_ok=True)
-    return left
+    return [name for name in names if name not in files and (folder / name).is_file()]
 
 
 def keep_inputs(written: Iterable[tuple[Path, bytes | None]], read: Iterable[str]) -> None:

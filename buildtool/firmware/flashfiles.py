@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from buildtool.base.errors import ToolError, UsageError, suggest
-from buildtool.base.modes import Format
+from buildtool.base.modes import FlashPart, Format
 from buildtool.base.scratch import scratch
 from buildtool.firmware.sizes import open_elf, placed_sections
 from buildtool.target.hardware import MemoryKind
@@ -219,14 +219,14 @@ def suffixes(board: Board, formats: Sequence[Format] = DEFAULT, *, signed: bool 
     """What `flash_files` names its files after the stem, of an image whose every network has weights."""
     if board.is_native:
         return []
-    parts = ["", *(["_signed"] if signed else []), "_weights"]
+    parts = [FlashPart.ALL, *([FlashPart.SIGNED] if signed else []), FlashPart.WEIGHTS]
     found = []
     for name in dict.fromkeys(formats):
         apart = name != Format.BIN or board.weights == board.code
-        found += [f"{part}.{name}" for part in (*parts, *(["_code"] if apart else []))]
-    found = [name for name in found if name != f"_signed.{Format.UF2}"]
+        found += [f"{part}.{name}" for part in (*parts, *([FlashPart.CODE] if apart else []))]
+    found = [name for name in found if name != f"{FlashPart.SIGNED}.{Format.UF2}"]
     if signed and set(formats) == {Format.UF2}:  # MCUboot's tools know no UF2
-        found.append(f"_signed.{Format.BIN}")
+        found.append(f"{FlashPart.SIGNED}.{Format.BIN}")
     return found
 
 
@@ -242,9 +242,10 @@ def flash_files(
     if board.is_native:
         return {}
     weights, code = _parts(data, board)
-    parts = {"": [*code, *weights], "_weights": weights, "_code": code}
+    whole = [*code, *weights]
+    parts = {FlashPart.ALL: whole, FlashPart.WEIGHTS: weights, FlashPart.CODE: code}
     if signing:
-        parts["_signed"] = [signing.signed(code, board)]
+        parts[FlashPart.SIGNED] = [signing.signed(code, board)]
     wanted = set(suffixes(board, formats, signed=signing is not None))
     found = {}
     for part, pieces in parts.items():
@@ -252,21 +253,21 @@ def flash_files(
             if f"{part}.{name}" in wanted and pieces:
                 found[f"{stem}{part}.{name}"] = _file(name, part, pieces, board)
     if Format.BIN in formats:
-        found |= _others(parts[""], board, stem)
+        found |= _others(whole, board, stem)
     return found
 
 
-def _file(name: Format, part: str, pieces: list[Piece], board: Board) -> bytes:
+def _file(name: Format, part: FlashPart, pieces: list[Piece], board: Board) -> bytes:
     """The pieces as a file of the format."""
     if name == Format.HEX:
         return intel_hex(pieces)
     if name == Format.UF2:
         return uf2(pieces, board.image.uf2_family)
-    if part == "_weights":
+    if part is FlashPart.WEIGHTS:
         return binary(pieces, min(pieces).address)
     memory = board.memory(board.code)
     start = next(region.origin for region in regions(board) if region.name == board.code)
-    if part == "_signed":
+    if part is FlashPart.SIGNED:
         start = memory.base + board.image.code_start
     # Weights that lie before the firmware are in their own file alone.
     own = [piece for piece in pieces if piece.address >= start or not weights_before_code(board)]

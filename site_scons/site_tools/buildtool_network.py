@@ -195,6 +195,7 @@ def neural_network(env, model, directory=None, name=None, plan="", **planning):
     for option in planning:
         if option not in PLANNING:
             raise _mistake(f"NeuralNetwork has no option '{option}': {did_you_mean(option, PLANNING)}")
+    planning = {name: table.from_text(table.BY_NAME[name], value) for name, value in planning.items()}
     try:  # a build learns of a mistake before it starts
         table.planning(planning)
     except BuildtoolError as error:

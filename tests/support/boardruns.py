@@ -126,5 +126,7 @@ def validated(model: str, board: str, options: Mapping[str, Any], **more: Any) -
     answer: dict[str, Any] = handle({**request, "reference": "litert", "tensors": True, "seed": 5, **more})
     assert answer["exact"], answer["first_difference"]
     assert answer["reference"]["name"] == "litert"
+    assert answer["inputs"] == (more.get("inputs") or request["inputs"])
+    assert answer["output_values"] >= 2
     assert answer["arena_high_water"] <= answer["arena_bytes"]
     return answer

@@ -370,12 +370,12 @@ def assert_exact(jobs: Sequence[Job], folder: Path) -> list[list[Run]]:
     return found
 
 
-def streamed_kinds(jobs: Sequence[Job]) -> set[OpKind]:
-    """The kinds of operators that run inside a streamed region."""
+def streamed_kinds(jobs: Sequence[Job], groups: int = 1) -> set[OpKind]:
+    """The kinds of operators that run inside a streamed region, of so many groups at least."""
     return {
         job.graph.ops[position].kind
         for job in jobs
         for region in job.plan.regions
-        if region.is_streamed
+        if region.is_streamed and len(region.groups) >= groups
         for position in region.ops
     }

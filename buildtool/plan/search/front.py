@@ -153,14 +153,10 @@ class Space:
         forms = self.tables.starts[-1]
         return Ties(self.tables, self.cost_tables) if forms <= MOST_FORMS else None
 
-    def cheapest(self, way: Way) -> Way:
-        """The cheapest of the ways that do as little work as this one; itself in large networks."""
-        return way if self._ties is None else self._cheapest_tied(self._ties, way)
-
     @remembered
-    def _cheapest_tied(self, ties: Ties, way: Way) -> Way:
-        """Of ways with the same bytes and work, which are equal, one stands for all."""
-        return ties.cheapest(way)
+    def cheapest(self, way: Way) -> Way | None:
+        """The cheapest of the ways that do as little work as this one; None in networks too large to look."""
+        return None if self._ties is None else self._ties.cheapest(way)
 
     @cached_property
     def once(self) -> int:
@@ -219,7 +215,7 @@ class Front:
             return True
         way = self.points[index].way
         tied = self.space.cheapest(way)
-        return tied is not way and self._floor(tied) <= most_bytes
+        return tied is not None and self._floor(tied) <= most_bytes
 
     @cached_property
     def _floors(self) -> tuple[int, ...]:
@@ -282,7 +278,7 @@ class Front:
         """
         way = self.points[index].way
         cheapest = self.space.cheapest(way)
-        if cheapest is way:
+        if cheapest is None:
             return self.cheap(way, enough)
         made = self.lean(cheapest, enough)
         fits = made.arena_bytes <= max(way.bytes, enough)

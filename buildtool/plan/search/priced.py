@@ -73,19 +73,19 @@ class Ties:
         self._work, self._cost = work, cost
         self._columns: dict[int, Columns] = {}  # by price
 
-    def cheapest(self, way: Way) -> Way:
+    def cheapest(self, way: Way) -> Way | None:
         """The cheapest way with the work of a way of least work, in at most its bytes.
 
-        It is the way itself where weights would leave 64 bits.
+        None where weights would leave 64 bits, or the search ends before it is proven.
         """
         cost, work = self._most_extra(way), self._work.before[-1]
         price = 1 << ((self._cost.before[-1] + cost) // self._least_saving).bit_length()
         if (max(work, way.weight) * price + self._cost.before[-1] + max(cost, 0)) * 4 >= INFINITE:
-            return way
+            return None
         columns = self._columns.setdefault(price, Columns(priced(self._cost, price, 1)))
         search = Search(columns, cost + price * (way.weight - work))
         found = search.least(way.bytes)
-        return found if found is not None and search.exact else way
+        return found if search.exact else None
 
     def _most_extra(self, way: Way) -> int:
         """What a way costs beyond its elements one by one, if every block makes all of its rows."""

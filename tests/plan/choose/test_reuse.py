@@ -112,7 +112,7 @@ def test_a_layer_with_other_channels_needs_new_tables_of_its_own_chains_alone(tm
 
 
 def test_a_way_of_an_earlier_search_does_not_stand_for_one_of_the_same_bytes_and_work() -> None:
-    """In a network with so many forms that ties are not searched, the cost was that of the other way."""
+    """Ways are values: which of two equal ones a session has met first must not decide how it is planned."""
     graph = rewrite(read_model(zoo.build("mcunet_vww5")))
     target = load_target("cortex-m4")
     asked = PlanOptions(image=Image.STREAM, objective=Objective.RAM, max_f=1.09)

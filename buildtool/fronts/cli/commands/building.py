@@ -12,7 +12,7 @@ from buildtool.base.outfiles import (
     depfile,
     keep_inputs,
     keep_networks,
-    remove_flashed,
+    outdated,
     remove_stamp,
     write_changed,
     write_stamp,
@@ -52,11 +52,13 @@ def build(args: argparse.Namespace) -> Result:
     answer: BuildAnswer = ask(args)
     keep_inputs(below(args.out, answer["files"]), inputs(args))
     keep_networks(answer["files"], Path(args.out))
-    removed = remove_flashed(answer["files"], Path(args.out))
+    removed = outdated(answer["files"], Path(args.out))
     written = write_files(answer["files"], Path(args.out))
+    for name in removed:
+        (Path(args.out) / name).unlink(missing_ok=True)
     text = builds.build_text(answer, args.out, written)
     text += f"\nremoved, of an earlier build: {', '.join(removed)}" if removed else ""
-    return {**answer, "files": written}, text, 0
+    return {**answer, "files": written, "removed": removed}, text, 0
 
 
 def _bundle(args: argparse.Namespace) -> Result:
