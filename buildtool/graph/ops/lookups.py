@@ -112,7 +112,7 @@ _NO_INT16 = Int16.NOT_IN_LITERT
 _CURVE = "activation:transformed"
 _FLOAT = "activation:float_table"
 _CLAMP = "activation:clamped"
-_UNARY = "activations:unary"
+_UNARY = "elementwise:unary"
 
 DEFS = (
     _wide_function(
@@ -144,7 +144,7 @@ DEFS = (
         byte=_CLAMP,
         written=Plain(2),
         quant=_SCALED,
-        onnx={"Relu": "activations:clamp", "Clip": "activations:clamp"},
+        onnx={"Relu": "elementwise:clamp", "Clip": "elementwise:clamp"},
     ),
     _wide_function(OpKind.RELU6, byte=_CLAMP, written=Plain(2), quant=_SCALED),
     _wide_function(

@@ -244,7 +244,7 @@ DEFS = (
         written=Plain(2, "TileOptions", parameters={"multiples": "multiples"}),
         call=CallForm.COPIES,
         case="tile",
-        onnx={"Tile": "arranging:tile", "Expand": "arranging:expand"},
+        onnx={"Tile": "movement:tile", "Expand": "movement:expand"},
         copies="strided:tile",
     ),
     OpDef(
@@ -256,7 +256,7 @@ DEFS = (
         written=Plain(2, "GatherOptions", GatherAttrs, {"Axis": "axis"}, parameters={"indices": "indices"}),
         call=CallForm.GATHERED,
         case="gather",
-        onnx={"Gather": "arranging:gather"},
+        onnx={"Gather": "movement:gather"},
     ),
     _squares(
         OpKind.DEPTH_TO_SPACE,

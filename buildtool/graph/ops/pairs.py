@@ -136,9 +136,9 @@ DEFS = (
         quant=quantrules.product,
         numpy="multiply",
         onnx={
-            "Mul": "activations:multiply",
+            "Mul": "elementwise:multiply",
             "Neg": "elementwise:negated",
-            "HardSigmoid": "activations:hard_sigmoid",
+            "HardSigmoid": "elementwise:hard_sigmoid",
         },
     ),
     _extreme(OpKind.MAXIMUM, reference="pairs:larger", onnx={"Max": "elementwise:extreme"}, numpy="maximum"),
@@ -190,6 +190,6 @@ DEFS = (
         quant=quantrules.product,
         case="prelu",
         traits=Trait.PIXEL,
-        onnx={"PRelu": "activations:prelu"},
+        onnx={"PRelu": "elementwise:prelu"},
     ),
 )

@@ -44,7 +44,7 @@ DEFS = (
         call=CallForm.ONE_TO_ONE,
         case="softmax",
         traits=Trait.PIXEL,
-        onnx={"Softmax": "activations:softmax"},
+        onnx={"Softmax": "elementwise:softmax"},
     ),
     OpDef(
         OpKind.L2_NORMALIZATION,
@@ -70,6 +70,6 @@ DEFS = (
         call=CallForm.ONE_TO_ONE,
         case="normalised",
         traits=Trait.PIXEL,
-        onnx={"LogSoftmax": "activations:softmax"},
+        onnx={"LogSoftmax": "elementwise:softmax"},
     ),
 )
