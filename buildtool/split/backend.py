@@ -82,7 +82,8 @@ def array(variable: Any) -> Any:
     """A variable's value as a NumPy array, whatever the backend."""
     import keras
 
-    return np.asarray(keras.ops.convert_to_numpy(variable.value))
+    tensor = keras.ops.convert_to_tensor(variable.value)  # NumPy 2 warns of TensorFlow's variables
+    return np.asarray(keras.ops.convert_to_numpy(tensor))
 
 
 def digest(model: Any) -> str:
