@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.emit.image import image_layout
 from buildtool.firmware.counting import Count, counted
-from buildtool.firmware.footprint import CODE, Footprint
-from buildtool.firmware.needs import Need, needs, needs_of
+from buildtool.firmware.needs import CODE, Footprint, Need, needs, needs_of
 from buildtool.plan.choose.choose import nearest
 from buildtool.plan.choose.limits import estimated_ms
 from buildtool.plan.choose.memories import waiting
