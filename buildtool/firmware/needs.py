@@ -15,7 +15,6 @@ from buildtool.target.partitions import weights_room
 from buildtool.target.types import Board, Target
 
 if TYPE_CHECKING:
-    from buildtool.firmware.planned import Planned
     from buildtool.options.values import PlanOptions
     from buildtool.plan.types import Plan
 
@@ -148,36 +147,6 @@ def _limits(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) 
     if options.max_flash is not None:
         found.append(Need("weights limit", board.weights, image_bytes, options.max_flash))
     return found
-
-
-def notes(made: Planned) -> list[str]:
-    """A note on a limit for the arena that is above what the board has."""
-    from buildtool.plan.summary.fit import available_bytes
-
-    board, asked = made.target.board, made.options.ram
-    room = available_bytes(board, made.plan.state_bytes)
-    if asked is None or asked <= room:
-        return []
-    memories = []
-    for name in board.holders:
-        taken = board.taken(name, made.plan.state_bytes)
-        beside = board.beside(name) or (f" less {taken} for all else" if taken else "")
-        memories.append(f"'{name}' of {board.memory(name).size}{beside}")
-    return [
-        f"{asked} bytes are allowed for the arena, and board '{board.name}' has {room} for it, which is the "
-        f"limit then: memory {' and '.join(memories)}"
-    ]
-
-
-def refuse_unless_fits(made: Planned, image_bytes: int) -> None:
-    """PlanError when the arena or the weights do not fit."""
-    from buildtool.plan.summary.fit import fit
-
-    try:
-        fit(made.plan, made.target, made.graph, made.session)
-        refuse_weights(made.target, made.options, image_bytes)
-    except PlanError as error:
-        raise error.at(path=made.model.path) from None
 
 
 def refuse_weights(target: Target, options: PlanOptions, image_bytes: int) -> None:

@@ -27,8 +27,7 @@ def sources_of(request: Emit | Build | Bundle, session: Session) -> tuple[Planne
     Refuses a plan that does not fit.
     """
     from buildtool.firmware.firmware import arena_map
-    from buildtool.firmware.needs import refuse_unless_fits
-    from buildtool.firmware.planned import emitted, planned_or_given
+    from buildtool.firmware.planned import emitted, planned_or_given, refuse_unless_fits
     from buildtool.plan.codec import to_bytes
 
     made = planned_or_given(request.model, request.target, request.options, request.lock, session)
@@ -42,7 +41,7 @@ def sources_of(request: Emit | Build | Bundle, session: Session) -> tuple[Planne
 def emit(request: Emit, session: Session) -> EmitAnswer:
     """The sources of a network for a board, and what else has to be compiled with them."""
     from buildtool.emit.sources import kernel_sources
-    from buildtool.firmware.needs import notes
+    from buildtool.firmware.planned import notes
     from buildtool.firmware.tools import Origins
     from buildtool.target.kernels import include_folder, kernel_includes
 

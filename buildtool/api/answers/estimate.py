@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from buildtool.firmware.needs import notes
+from buildtool.firmware.planned import notes
 from buildtool.plan.schedule.schedule import executed_macs
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.schedule.turns import brought

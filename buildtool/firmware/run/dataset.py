@@ -17,11 +17,10 @@ from buildtool.firmware.run import share
 from buildtool.firmware.run.accuracy import accuracy, check_labels, prediction, scores
 from buildtool.firmware.run.bounded import bounds_of, is_rounded, within
 from buildtool.firmware.run.compare import Array, Difference, difference
-from buildtool.firmware.run.execute import TIMEOUT, Outcome, execute
+from buildtool.firmware.run.execute import TIMEOUT, Outcome, execute, image_of, subject
 from buildtool.firmware.run.judge import Judge, judging
 from buildtool.firmware.run.levels import named
 from buildtool.firmware.run.share import Progress
-from buildtool.firmware.run.subject import firmware, subject
 from buildtool.firmware.run.validation import sanitizer_flags
 from buildtool.plan.models import load_model, read_graph
 from buildtool.target.choice import load_board
@@ -167,16 +166,16 @@ def _through_firmware(request: Validate, data: Data, job: _Job) -> _Found:
     flags = sanitizer_flags(request, made.target.board)
     job.judge.hear(made.model, made.source, made.graph, every=False)
     job.tally.graph = made.graph
-    with firmware(request, made, sources, flags) as image:
+    with image_of(request, made, sources, flags) as firmware:
         each = share.estimate(made, request.desk)
         if data.through is None and each and len(job.taken) * each.seconds > share.SHORT_SECONDS:
             job.session.tell("counting the instructions of an input")
-            each = share.counted(made, image, job.read(0), each) if request.desk is None else each
+            each = share.counted(made, firmware, job.read(0), each) if request.desk is None else each
         count = min(data.through or share.through(len(job.taken), each), len(job.taken))
         positions = _chosen(len(job.taken), count, data.wanted.seed, job.sequence)
         count = len(positions)
         progress = Progress(job.session, count, len(job.taken), each.seconds if each else 0.0)
-        _run(job, positions, made, image, request.desk, each, progress)
+        _run(job, positions, made, firmware, request.desk, each, progress)
     rest = sorted(set(range(len(job.taken))) - set(positions))
     _refer(job, rest, progress)
     inputs = [job.read(at) for at in positions[:BOUNDED]]
@@ -189,7 +188,7 @@ def _run(
     job: _Job,
     positions: Sequence[int],
     made: Planned,
-    image: Firmware,
+    firmware: Firmware,
     desk: OnDesk | None,
     each: Estimate | None,
     progress: Progress,
@@ -202,7 +201,7 @@ def _run(
         progress.running("firmware", began, 0)
         outcome = execute(
             made,
-            image,
+            firmware,
             inputs,
             desk=desk,
             resets=job.resets(part),

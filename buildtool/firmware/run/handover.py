@@ -5,7 +5,6 @@ Nothing is started here.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,18 +13,15 @@ from buildtool.firmware.firmware import arena_map, map_of
 from buildtool.firmware.flashfiles import flash_files
 from buildtool.firmware.linkmap import portable
 from buildtool.firmware.run.desk import flashing, takes_binary
-from buildtool.firmware.run.execute import built, input_file, linked
+from buildtool.firmware.run.execute import built, image_of, input_file, linked, subject
 from buildtool.firmware.run.inputs import inputs_of, sequences
 from buildtool.firmware.run.levels import BOARD, named, reality
-from buildtool.firmware.run.subject import subject
 from buildtool.firmware.stack.need import stack_report
 from buildtool.firmware.tools import Origins, called
 from buildtool.plan.codec import to_bytes
 from buildtool.target.registry import plugin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from buildtool.api.requests.kinds import Debug, Flash
     from buildtool.base.session import Session
     from buildtool.emit.sources import Sources
@@ -45,7 +41,7 @@ def debugging(request: Debug, session: Session) -> DebugAnswer:
     server = _server(made, request.port)
     inputs = inputs_of(request.inputs, made)
     files = {INPUT: input_file(made.graph, inputs, sequences(made.graph, len(inputs), 0))}
-    with _image(request, made, sources) as firmware:
+    with image_of(request, made, sources, emulated=False) as firmware:
         if request.made is None:
             files |= _built(made, sources, firmware)
         image = f"{sources.net}.elf" if request.made is None else str(firmware.elf)
@@ -78,17 +74,6 @@ def _server(made: Planned, port: int) -> DebugServer:
         raise ToolError(f"the plugin of board '{board.name}' knows no server for debuggers")
     found: DebugServer = find(board, port)
     return found
-
-
-@contextmanager
-def _image(request: Debug, made: Planned, sources: Sources) -> Iterator[Firmware]:
-    """The image of the request, or one that is built here."""
-    if request.made is None:
-        with built(made, sources) as firmware:
-            yield firmware
-        return
-    with linked(made, sources, request.made.elf) as firmware:
-        yield firmware
 
 
 def _built(made: Planned, sources: Sources, firmware: Firmware) -> dict[str, bytes]:

@@ -19,7 +19,7 @@ from buildtool.firmware.run.cycles import (
     parts_answer,
     timed,
 )
-from buildtool.firmware.run.execute import Outcome, execute
+from buildtool.firmware.run.execute import Outcome, execute, image_of, subject
 from buildtool.firmware.run.inputs import inputs_of
 from buildtool.firmware.run.issues import (
     beside_published,
@@ -31,7 +31,6 @@ from buildtool.firmware.run.issues import (
 from buildtool.firmware.run.issues import summary as issue_summary
 from buildtool.firmware.run.judge import Judge, judging
 from buildtool.firmware.run.levels import named, reality
-from buildtool.firmware.run.subject import firmware, subject
 from buildtool.plan.summary.summary import Summary, summarize
 
 if TYPE_CHECKING:
@@ -68,12 +67,12 @@ def _judged(request: Profile, judge: Judge, session: Session) -> ProfileAnswer:
     inputs = inputs_of(request.inputs, made)
     emulated = reality(made.target.board).level is Level.EMULATOR
     timer = find_timer(made.target.board) if request.desk is None else ""
-    with firmware(request, made, sources) as image:
+    with image_of(request, made, sources) as firmware:
         if request.desk is not None:
-            run = plain = execute(made, image, inputs, desk=request.desk)
+            run = plain = execute(made, firmware, inputs, desk=request.desk)
         else:
-            run = execute(made, image, inputs[:1], count=emulated, blocks=not isinstance(timer, str))
-            plain = execute(made, image, inputs) if len(inputs) > 1 else run
+            run = execute(made, firmware, inputs[:1], count=emulated, blocks=not isinstance(timer, str))
+            plain = execute(made, firmware, inputs) if len(inputs) > 1 else run
     timing, no_cycles = _timing(run, timer, made)
     counting = counted(made, sources, inputs[0]) if request.desk is None else None
     if counting is not None:

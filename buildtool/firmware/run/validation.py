@@ -11,11 +11,10 @@ from buildtool.base.errors import UsageError, suggest
 from buildtool.base.modes import Level
 from buildtool.firmware.run.bounded import every_tensor, is_rounded, operator_bounds, within
 from buildtool.firmware.run.compare import Array, Difference, difference
-from buildtool.firmware.run.execute import Outcome, execute
+from buildtool.firmware.run.execute import Outcome, execute, image_of, subject
 from buildtool.firmware.run.inputs import inputs_of, sequences
 from buildtool.firmware.run.judge import Judge, judging
 from buildtool.firmware.run.levels import named, reality
-from buildtool.firmware.run.subject import firmware, subject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,8 +40,8 @@ def _judged(request: Validate, judge: Judge, session: Session) -> ValidationAnsw
     flags = sanitizer_flags(request, made.target.board)
     inputs = inputs_of(request.inputs, made, SEQUENCE)
     resets = sequences(made.graph, len(inputs), request.sequence)
-    with firmware(request, made, sources, flags) as image:
-        plain = execute(made, image, inputs, desk=request.desk, resets=resets)
+    with image_of(request, made, sources, flags) as firmware:
+        plain = execute(made, firmware, inputs, desk=request.desk, resets=resets)
     runs = [plain]
     bounds: list[OperatorBound] = []
     if request.tensors or is_rounded(made):
