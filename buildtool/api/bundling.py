@@ -95,7 +95,7 @@ def _kernel_files(
     target: Target, own: Iterable[bytes], compiled: list[Path]
 ) -> tuple[dict[str, Path], dict[str, Path]]:
     """Name in the folder -> file, of the kernels' sources and of all headers that anything includes."""
-    from buildtool.firmware.includes import closure
+    from buildtool.firmware.objects import closure
     from buildtool.target.kernels import include_folder, kernel_includes
 
     homes = {family.folder: family.name for family in target.families}

@@ -15,8 +15,15 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from buildtool.firmware.linkmap import Share, contributions, outputs
-from buildtool.firmware.sizes import Placed, in_memories, open_elf, placed_sections
-from buildtool.firmware.symbols import DebugFiles, Symbol, symbols
+from buildtool.firmware.sizes import (
+    DebugFiles,
+    Placed,
+    Symbol,
+    in_memories,
+    open_elf,
+    placed_sections,
+    symbols,
+)
 from buildtool.schema.builds import SizePart
 from buildtool.target.types import Board
 

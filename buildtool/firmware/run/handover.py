@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from buildtool.base.errors import ToolError
+from buildtool.firmware.datasets.arrays import inputs_of, sequences
 from buildtool.firmware.firmware import arena_map, map_of
 from buildtool.firmware.flashfiles import flash_files
 from buildtool.firmware.linkmap import portable
 from buildtool.firmware.run.desk import flashing, takes_binary
 from buildtool.firmware.run.execute import built, image_of, input_file, linked, subject
-from buildtool.firmware.run.inputs import inputs_of, sequences
 from buildtool.firmware.run.levels import BOARD, named, reality
 from buildtool.firmware.stack.need import stack_report
 from buildtool.firmware.tools import Origins, called
@@ -39,7 +39,7 @@ def debugging(request: Debug, session: Session) -> DebugAnswer:
     made, sources = subject(request, session)
     board = made.target.board
     server = _server(made, request.port)
-    inputs = inputs_of(request.inputs, made)
+    inputs = inputs_of(request.inputs, made.graph)
     files = {INPUT: input_file(made.graph, inputs, sequences(made.graph, len(inputs), 0))}
     with image_of(request, made, sources, emulated=False) as firmware:
         if request.made is None:
