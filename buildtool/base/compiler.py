@@ -27,21 +27,12 @@ PASSED = "BUILDTOOL_COMPILER_ENV"  # names of variables that compilers get as we
 # What programs need in order to start, and to find their temporary files.
 _NEEDED = ("PATH", "HOME", "TMPDIR", "TMP", "TEMP", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 # Variables that change what compilers, assemblers and linkers read or make, as their manuals list them.
-VARIABLES = (
-    *("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "OBJC_INCLUDE_PATH", "OBJCPLUS_INCLUDE_PATH"),
-    *("COMPILER_PATH", "GCC_EXEC_PREFIX", "GCC_COMPARE_DEBUG", "LIBRARY_PATH", "LD_RUN_PATH", "LDEMULATION"),
-    *("CCC_OVERRIDE_OPTIONS", "CCC_ADD_ARGS", "CLANG_NO_DEFAULT_CONFIG", "QA_OVERRIDE_GCC3_OPTIONS"),
-    *(
-        "DEPENDENCIES_OUTPUT",
-        "SUNPRO_DEPENDENCIES",
-        "SOURCE_DATE_EPOCH",
-        "GNUTARGET",
-        "CL",
-        "_CL_",
-        "INCLUDE",
-    ),
-    *("SDKROOT", "MACOSX_DEPLOYMENT_TARGET", "NIX_CFLAGS_COMPILE", "NIX_LDFLAGS", "LD_PRELOAD"),
-    *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "XTENSA_GNU_CONFIG", "CCACHE_PREFIX", "CCACHE_COMPILER"),
+VARIABLES = tuple(
+    """CPATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH OBJC_INCLUDE_PATH OBJCPLUS_INCLUDE_PATH COMPILER_PATH
+    GCC_EXEC_PREFIX GCC_COMPARE_DEBUG LIBRARY_PATH LD_RUN_PATH LDEMULATION CCC_OVERRIDE_OPTIONS CCC_ADD_ARGS
+    CLANG_NO_DEFAULT_CONFIG QA_OVERRIDE_GCC3_OPTIONS DEPENDENCIES_OUTPUT SUNPRO_DEPENDENCIES SOURCE_DATE_EPOCH
+    GNUTARGET CL _CL_ INCLUDE SDKROOT MACOSX_DEPLOYMENT_TARGET NIX_CFLAGS_COMPILE NIX_LDFLAGS LD_PRELOAD
+    LD_LIBRARY_PATH DYLD_LIBRARY_PATH XTENSA_GNU_CONFIG CCACHE_PREFIX CCACHE_COMPILER""".split()
 )
 _SECONDS = 120.0
 _SCRIPT_BYTES = 1 << 20  # of a script that are looked at
@@ -112,7 +103,9 @@ def identify(
     for name, content in sorted(contents.items()):
         digest.update(f"\0{name}\0{content}".encode(errors="surrogateescape"))
     seen.save()
-    return Identity(digest.hexdigest(), tuple(sorted(contents)), _folders(text))
+    searched = _SEARCHED.search(text)
+    folders = tuple(line.strip() for line in searched[1].splitlines()) if searched else ()
+    return Identity(digest.hexdigest(), tuple(sorted(contents)), folders)
 
 
 def _said(command: Sequence[str], variables: Mapping[str, str], ldflags: Sequence[str] | None) -> str | None:
@@ -205,17 +198,11 @@ def _libraries(programs: Mapping[str, str], variables: Mapping[str, str]) -> set
             if file.read(4) != b"\x7fELF":
                 return ""
         try:
-            done = subprocess.run(
-                ["ldd", program],
-                env=dict(variables),
-                capture_output=True,
-                text=True,
-                timeout=_SECONDS,
-                check=False,
-            )
+            command = ["ldd", program]
+            done = subprocess.run(command, env=dict(variables), capture_output=True, timeout=_SECONDS)
         except (OSError, subprocess.TimeoutExpired):
             return ""
-        return "\n".join(_LIBRARIES.findall(done.stdout))
+        return "\n".join(_LIBRARIES.findall(done.stdout.decode(errors="surrogateescape")))
 
     seen, found = known_files(), set[str]()
     known = "/etc/ld.so.cache"
@@ -240,11 +227,6 @@ def _there(folders: Iterable[str]) -> Iterator[str]:
         yield folder
         with contextlib.suppress(OSError):
             yield from sorted(name for name in os.listdir(folder) if ".so" in name)  # noqa: PTH208
-
-
-def _folders(text: str) -> tuple[str, ...]:
-    match = _SEARCHED.search(text)
-    return tuple(line.strip() for line in match[1].splitlines()) if match else ()
 
 
 # ---- headers that no source names by its place -------------------------------------------------------------
@@ -285,12 +267,7 @@ def are_so(known: Iterable[Sequence[str]]) -> bool:
 
 def changed_since(known: Iterable[Fact], when_ns: int) -> bool:
     """Whether one of the files of facts may have changed after `when_ns` (ns since 1970)."""
-    for path, digest in known:
-        if digest:
-            there = Path(path).stat()
-            if there.st_ctime_ns > when_ns - _YOUNG_NS:
-                return True
-    return False
+    return any(digest and Path(path).stat().st_ctime_ns > when_ns - _YOUNG_NS for path, digest in known)
 
 
 def _digest(path: str) -> str:

@@ -132,17 +132,27 @@ class Digests:
     def __init__(self, scope: str) -> None:
         name = f"{__version__} {scope}"  # no version reads another one's entries
         self._name = hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest()
-        self._records: dict[str, Record[str]] | None = None
         self._used: set[str] = set()
         self._learnt = False
+
+    @functools.cached_property
+    def _records(self) -> dict[str, Record[str]]:
+        """The records that were kept; none where they are not what this version writes."""
+        data = disk.recall(_LEVEL, self._name)
+        try:
+            form, records = msgpack.unpackb(data, use_list=False, unicode_errors="surrogateescape")
+            if data is None or form != _FORMAT:
+                return {}
+            known = ((key, record) for key, record in records.items() if isinstance(record, tuple))
+            return {key: record for key, record in known if tuple(map(type, record)) == (*(int,) * 5, str)}
+        except Exception:  # nothing was kept, or whatever msgpack raises about bytes that somebody else wrote
+            return {}
 
     def digest(self, path: str, made: Callable[[str], str] | None = None, how: str = "") -> str:
         """The digest of the file at `path`: SHA-256 (hex), or what `made` gives, whose name is `how`.
 
         Raises OSError where the file cannot be read.
         """
-        if self._records is None:
-            self._records = _load(self._name)
         key = f"{how}:{path}"
         self._used.add(key)
         digest, record = _made(path, self._records.get(key), made or sha256)
@@ -156,8 +166,6 @@ class Digests:
 
         Where a file of this content at this path is known, none is read, whatever its times say.
         """
-        if self._records is None:
-            self._records = _load(self._name)
         key = f"{how}:{content}:{path}"
         self._used.add(key)
         if key not in self._records or is_hashed_always():
@@ -167,7 +175,7 @@ class Digests:
 
     def save(self) -> None:
         """Keeps the records for the next process, if there are new ones."""
-        if not self._learnt or self._records is None:
+        if not self._learnt:
             return
         records = self._records
         if len(records) > _MOST_RECORDS:
@@ -183,7 +191,8 @@ def sha256(path: str, most: float = math.inf) -> str:
     A pipe that has taken a file's place is not waited for.
     """
     digest = hashlib.sha256()
-    with open(path, "rb", opener=_without_waiting) as file:
+    no_wait = getattr(os, "O_NONBLOCK", 0)
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | no_wait)) as file:
         there = os.fstat(file.fileno())
         if not stat.S_ISREG(there.st_mode) or there.st_size > most:
             raise OSError("not a file, or too large a one")
@@ -198,30 +207,3 @@ def digest_of(path: str) -> str:
         return sha256(path)
     except (OSError, ValueError):  # ValueError: text that is no path
         return ""
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-
-
-def _load(name: str) -> dict[str, Record[str]]:
-    """The records that were kept; none where they are not what this version writes."""
-    data = disk.recall(_LEVEL, name)
-    if data is None:
-        return {}
-    try:
-        form, records = msgpack.unpackb(data, use_list=False, unicode_errors="surrogateescape")
-    except Exception:  # whatever msgpack raises about bytes that somebody else wrote
-        return {}
-    if form != _FORMAT or not isinstance(records, dict):
-        return {}
-    return {key: record for key, record in records.items() if _is_record(record)}
-
-
-def _is_record(record: object) -> bool:
-    return (
-        isinstance(record, tuple)
-        and len(record) == 6
-        and all(isinstance(number, int) for number in record[:5])
-        and isinstance(record[5], str)
-    )

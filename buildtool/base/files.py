@@ -39,7 +39,14 @@ class File:
         ModelError above `most`, before anything is read.
         """
         with self._errors(what):
-            data = self._read(most)
+            if self.data is not None:
+                data = self.data
+            else:
+                self._check(most)
+                with Path(self.path).open("rb") as file:
+                    data = file.read(most + 1)  # it may have grown
+            if len(data) > most:
+                raise self._too_large(most)
         self._compare(what, hashlib.sha256(data).hexdigest() if self.sha256 else "")
         return data
 
@@ -57,11 +64,8 @@ class File:
     def _compare(self, what: str, sha256: str) -> None:
         """Raises UsageError where the content is not what the client saw."""
         if self.sha256 and sha256 != self.sha256:
-            raise UsageError(
-                f"{what} changed after the request was made: its digest differs",
-                path=self.path,
-                hint="send the request again",
-            )
+            text = f"{what} changed after the request was made: its digest differs"
+            raise UsageError(text, path=self.path, hint="send the request again")
 
     @contextlib.contextmanager
     def opened(self, what: str, most: int) -> Iterator[IO[bytes]]:
@@ -77,17 +81,6 @@ class File:
                     self._compare(what, hashlib.file_digest(file, "sha256").hexdigest())
                     file.seek(0)
             yield file
-
-    def _read(self, most: int) -> bytes:
-        if self.data is not None:
-            data = self.data
-        else:
-            self._check(most)
-            with Path(self.path).open("rb") as file:
-                data = file.read(most + 1)  # it may have grown
-        if len(data) > most:
-            raise self._too_large(most)
-        return data
 
     def _check(self, most: int) -> None:
         """Raises an error for a file that must not be opened, or is too large."""
@@ -113,15 +106,15 @@ def to_file(value: str | dict[str, Any] | File, suffixes: tuple[str, ...]) -> st
     if isinstance(value, File):
         return value
     if isinstance(value, dict):
-        if "data" in value:
-            return File(value["name"], data=value["data"])
-        return File(_absolute(value["path"]), value["sha256"])
-    if Path(value).is_absolute() or value.lower().endswith(suffixes):
-        return File(_absolute(value))
-    return value
-
-
-def _absolute(path: str) -> str:
-    if not Path(path).is_absolute():
-        raise UsageError("a path in a request must be absolute", path=path)
-    return path
+        file = (
+            File(value["name"], data=value["data"])
+            if "data" in value
+            else File(value["path"], value["sha256"])
+        )
+    elif Path(value).is_absolute() or value.lower().endswith(suffixes):
+        file = File(value)
+    else:
+        return value
+    if file.data is None and not Path(file.path).is_absolute():
+        raise UsageError("a path in a request must be absolute", path=file.path)
+    return file

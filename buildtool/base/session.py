@@ -15,7 +15,7 @@ import hashlib
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 import msgpack
 
@@ -68,11 +68,9 @@ class Session:
         keeper: Cache | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
-        self._most = most_entries
+        self._most, self.keeper, self.progress = most_entries, keeper, progress
         self._kinds: dict[str, Recent[Hashable, _Value]] = {}
         self.work = Work()
-        self.keeper = keeper
-        self.progress = progress
 
     def tell(self, text: str) -> None:
         """Says what begins now, to whoever listens."""
@@ -106,9 +104,7 @@ class Session:
         found = known.peek(key)
         if found is not None and serves(found.value) and (not found.spent or work.pay(found.spent)):
             known.use(key)
-            value: T = found.value
-            return value
-        took: tuple[Spent, ...] | None = None
+            return cast(T, found.value)
         work.begin((kind, key))
         try:
             value = make()
@@ -121,9 +117,9 @@ class Session:
     def keep(
         self, level: Level[T], parts: Mapping[str, Any], make: Callable[[], T], most_entries: int = 0
     ) -> T:
-        """As `remember`, and by the keeper as well. `parts`: all that the value depends on, by name.
+        """As `remember`, and by the keeper as well; no value is None.
 
-        They are plain values: numbers, text, bytes, None, and lists and maps of these. No value is None.
+        `parts`: all that the value depends on, by name, as plain values (buildtool/base/plain.py).
         """
         value = self.kept(level, parts, most_entries)
         if value is None:
@@ -136,8 +132,7 @@ class Session:
         key = self._key(level, parts)
         known = self._of(level.name).get(key)
         if known is not None:
-            value: T = known.value
-            return value
+            return cast(T, known.value)
         data = self.keeper.get(level.name, key, parts) if self.keeper is not None else None
         if data is None or self.keeper is None:
             return None

@@ -62,7 +62,7 @@ class Watcher:
             self._forget_files()
 
     def _forget_files(self) -> None:
-        """Watches no more what no request that is remembered is about."""
+        """Stops watching the files that no remembered request is about."""
         needed = {path for request, _ in self._requests.values() for path in _files(request)}
         needed |= {path for paths in self._also.values() for path in paths}
         for path in self._seen.keys() - needed:
@@ -157,11 +157,16 @@ class Watcher:
 
     def watch_code(self, folders: Callable[[], Sequence[str]]) -> None:
         """Asks for events of buildtool's code and its plugins'. Without them the next client finds out."""
-        if self._code_is_watched:
-            return
-        self._code_is_watched = True
-        for folder in folders():
-            self._events.listen(folder, self._hint_code, below=True)
+
+        def heard(paths: set[str]) -> None:
+            if any(path.endswith(_SOURCES) for path in paths):
+                self._code_time = time.monotonic()
+                self._wake()
+
+        if not self._code_is_watched:
+            self._code_is_watched = True
+            for folder in folders():
+                self._events.listen(folder, heard, below=True)
 
     def code_has_changed(self) -> bool:
         """Whether a source was written, and none since a moment; True once."""
@@ -173,11 +178,6 @@ class Watcher:
     def requests(self) -> list[tuple[dict[str, Any], dict[str, str]]]:
         """The requests that are remembered, the latest last, with their environments."""
         return list(self._requests.values())
-
-    def _hint_code(self, paths: set[str]) -> None:
-        if any(path.endswith(_SOURCES) for path in paths):
-            self._code_time = time.monotonic()
-            self._wake()
 
     def _watch(self, path: str) -> None:
         """Asks for events of a file's folder; files that are replaced by others keep their name there."""
@@ -208,9 +208,9 @@ def _size_and_time(path: str) -> tuple[int, int] | None:
 
 def _files(request: Any) -> dict[str, str]:
     """Path and digest of every file that a request names."""
-    found: dict[str, str] = {}
-    _changed(request, found.setdefault)
-    return found
+    files: dict[str, str] = {}
+    _changed(request, files.setdefault)
+    return files
 
 
 def without_digests(request: Any) -> Any:

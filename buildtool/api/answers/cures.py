@@ -10,7 +10,7 @@ import dataclasses
 import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any
 
 from buildtool.api.answers.fitting import Fitting, fitted
@@ -48,13 +48,9 @@ def cures(network: Network, asked: TargetChoice, lacking: Fitting, session: Sess
     """
     options = lacking.prepared.options
     found: list[Cure] = []
-    tries = 0
-    for settings in _settings(lacking):
-        if any(cure.settings.items() <= settings.items() for cure in found):
-            continue  # less does already
-        if tries == MOST_TRIES:
-            break
-        tries += 1
+    # where less helps already it is not tried
+    news = (s for s in _settings(lacking) if not any(c.settings.items() <= s.items() for c in found))
+    for settings in islice(news, MOST_TRIES):
         session.tell(f"trying what would help: {', '.join(f'{k}={v}' for k, v in settings.items())}")
         cure = _tried(network, asked, options, settings, session)
         if cure is not None:
@@ -69,8 +65,19 @@ def _tried(
     network: Network, asked: TargetChoice, options: PlanOptions, settings: Settings, session: Session
 ) -> Cure | None:
     """The cure if the network fits with the settings; None where it does not, or they do not go together."""
+    of_plan: dict[str, Any] = {}
+    of_target: dict[str, Any] = {}
+    for name, value in settings.items():
+        default = getattr(PlanOptions, name, None)
+        if not hasattr(PlanOptions, name):
+            of_target[name] = value
+        elif isinstance(default, enum.StrEnum) and value is not None:
+            of_plan[name] = type(default)(str(value))
+        else:
+            of_plan[name] = default if value is None else value
     try:
-        choice, planning = _applied(asked, options, settings)
+        choice = dataclasses.replace(asked, **of_target)
+        planning = dataclasses.replace(options, **of_plan)
         prepared = prepare(network, load_target(choice, session), planning, session)
         found = fitted(prepared, network.model.name, exactly=False)
     except BuildtoolError:
@@ -83,23 +90,6 @@ def _tried(
         return None
     # The arena fits, but not together with what firmware has beside it.
     return _tried(network, asked, options, {**settings, "ram": wanted}, session)
-
-
-def _applied(
-    asked: TargetChoice, options: PlanOptions, settings: Settings
-) -> tuple[TargetChoice, PlanOptions]:
-    """What is asked for, with the settings; of an option that is left out its default."""
-    of_plan: dict[str, Any] = {}
-    of_target: dict[str, Any] = {}
-    for name, value in settings.items():
-        default = getattr(PlanOptions, name, None)
-        if not hasattr(PlanOptions, name):
-            of_target[name] = value
-        elif isinstance(default, enum.StrEnum) and value is not None:
-            of_plan[name] = type(default)(str(value))
-        else:
-            of_plan[name] = default if value is None else value
-    return dataclasses.replace(asked, **of_target), dataclasses.replace(options, **of_plan)
 
 
 def _settings(lacking: Fitting) -> Iterator[Settings]:
@@ -120,41 +110,28 @@ def _settings(lacking: Fitting) -> Iterator[Settings]:
     wanted = lacking.plan.arena_bytes - max(need.excess for need in arenas)
     if not board.second and wanted > 0:  # what lies beside the arena leaves it less than the board says
         yield {"ram": wanted}
-    yield from _lifted(options, lacking)
+    # restrictions that were asked for, one by one and all of them
+    chosen = [name for name in RESTRICTIONS if getattr(options, name) != getattr(PlanOptions, name)]
+    lifted = Settings({name: None for name in chosen if options.image != Image.STREAM or name != "image"})
+    yield from (Settings({name: None}) for name in lifted if name != "segments")
+    if options.ram is not None and lacking.plan.arena_bytes > options.ram:
+        yield {"ram": lacking.plan.arena_bytes}
+    if len(lifted) > 1:
+        yield lifted
     if options.image != Image.STREAM:
         yield {"image": str(Image.STREAM)}
     beyond = any(need.what == "RAM" for need in arenas)  # another memory helps, which lifts no limit
-    yield from _memories(lacking) if beyond else ()
+    able = arena_memories(board) if beyond else []
+    memories = [Settings(arena_in=name) for name in able if (name,) != board.holders]
+    pairs = (pair for pair in combinations(able, 2) if set(pair) != set(board.holders))
+    memories += [Settings(arena_in=",".join(pair)) for pair in pairs]
+    yield from memories
     if options.order != Order.BEST:
         yield {"order": str(Order.BEST)}
     if board.core.threads > 1:
         yield {"threads": 1}
-    for settings in _memories(lacking) if beyond else ():
-        if options.image != Image.STREAM:
-            yield {"image": str(Image.STREAM), **settings}
-
-
-def _lifted(options: PlanOptions, lacking: Fitting) -> Iterator[Settings]:
-    """Restrictions that were asked for, one by one and all of them."""
-    asked = [name for name in RESTRICTIONS if getattr(options, name) != getattr(PlanOptions, name)]
-    named = Settings({name: None for name in asked if options.image != Image.STREAM or name != "image"})
-    yield from (Settings({name: None}) for name in named if name != "segments")
-    if options.ram is not None and lacking.plan.arena_bytes > options.ram:
-        yield {"ram": lacking.plan.arena_bytes}
-    if len(named) > 1:
-        yield named
-
-
-def _memories(lacking: Fitting) -> Iterator[Settings]:
-    """Other memories for the arena, then two of them, in the order of the board's file."""
-    board = lacking.prepared.target.board
-    able = arena_memories(board)
-    for name in able:
-        if (name,) != board.holders:
-            yield {"arena_in": name}
-    for pair in combinations(able, 2):
-        if set(pair) != set(board.holders):
-            yield {"arena_in": ",".join(pair)}
+    if options.image != Image.STREAM:
+        yield from ({"image": str(Image.STREAM), **settings} for settings in memories)
 
 
 def _boards(network: Network, lacking: Fitting, session: Session) -> Iterator[Cure]:
@@ -165,9 +142,8 @@ def _boards(network: Network, lacking: Fitting, session: Session) -> Iterator[Cu
     least = lacking.plan.arena_bytes
     room = [b for b in real if b.room(b.arena, lacking.plan.state_bytes) >= least]
     room = [b for b in room if b.memory(b.weights).size >= lacking.flash]
-    room.sort(
-        key=lambda b: (b.family != own.family, b.memory(b.arena).size, b.memory(b.weights).size, b.name)
-    )
+    room.sort(key=lambda b: (b.memory(b.arena).size, b.memory(b.weights).size, b.name))
+    room.sort(key=lambda b: b.family != own.family)
     plain = TargetChoice("")
     for board in room[:MOST_BOARDS]:
         session.tell(f"trying board {board.name}")
@@ -178,15 +154,12 @@ def _boards(network: Network, lacking: Fitting, session: Session) -> Iterator[Cu
 
 def next_smaller(found: Fitting) -> tuple[Settings, Fitting] | None:
     """The next plan with less memory than one that fits, and the setting that gives it; None for none."""
-    unit, prepared = found.plan.alignment, found.prepared
-    ram = found.plan.arena_bytes - unit
+    ram = found.plan.arena_bytes - found.plan.alignment
     if ram <= 0:
         return None
-    options = dataclasses.replace(prepared.options, ram=ram, objective=Objective.COST)
+    options = dataclasses.replace(found.prepared.options, ram=ram, objective=Objective.COST)
     try:
-        smaller = fitted(dataclasses.replace(prepared, options=options), "network", exactly=False)
+        smaller = fitted(dataclasses.replace(found.prepared, options=options), "network", exactly=False)
     except BuildtoolError:
         return None
-    if smaller.plan.arena_bytes > ram:
-        return None
-    return {"ram": smaller.plan.arena_bytes}, smaller
+    return ({"ram": smaller.plan.arena_bytes}, smaller) if smaller.plan.arena_bytes <= ram else None

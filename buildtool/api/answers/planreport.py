@@ -56,8 +56,7 @@ _SHORT = {
 def answer(request: Asked, session: Session) -> PlanAnswer:
     """How a model will run on a board; refuses a plan that does not fit."""
     made = planned_or_given(request.model, request.target, request.options, request.lock, session)
-    kernels = made.target.named(made.plan.kernels)
-    image_bytes = image_layout(made.graph, kernels).size
+    image_bytes = image_layout(made.graph, made.target.named(made.plan.kernels)).size
     refuse_unless_fits(made, image_bytes)
     details = described(made)
     return {
@@ -125,21 +124,14 @@ def form(graph: Graph, op: Op) -> str:
     else:
         return name
     window = "" if kernel == (1, 1) else f" {kernel[0]}x{kernel[1]}"
-    step = (
-        "" if max(stride) == 1 else f"/{stride[0]}" if stride[0] == stride[1] else f"/{stride[0]}x{stride[1]}"
-    )
-    return f"{name}{window}{step}"
+    step = f"/{stride[0]}" if stride[0] == stride[1] else f"/{stride[0]}x{stride[1]}"
+    return f"{name}{window}{'' if max(stride) == 1 else step}"
 
 
 def work_view(work: Work) -> WorkView:
     """Work as plain values."""
-    return {
-        "macs": work.macs,
-        "macs_once": work.once,
-        "f": work.f,
-        "calls": work.calls,
-        "cost": work.cost,
-    }
+    once, calls = work.once, work.calls
+    return {"macs": work.macs, "macs_once": once, "f": work.f, "calls": calls, "cost": work.cost}
 
 
 def _region(region: Region, summary: RegionSummary, graph: Graph) -> RegionView:
@@ -154,17 +146,13 @@ def _region(region: Region, summary: RegionSummary, graph: Graph) -> RegionView:
         "last_step": summary.last,
         "live_bytes": summary.fullest.bytes,
         "fullest": _moment(summary.fullest, graph),
-        "parts": _parts(summary),
+        "parts": {str(use): size for use, size in summary.parts},
         "shared_bytes": summary.shared,
         "buffers": _buffers(summary.buffers),
         "delivered_rows": summary.delivered,
         "moved_bytes": summary.moved,
         **work_view(summary.work),
     }
-
-
-def _parts(summary: RegionSummary) -> dict[str, int]:
-    return {str(use): size for use, size in summary.parts}
 
 
 def _buffers(found: Sequence[LiveBuffer]) -> list[LiveBufferView]:
@@ -192,7 +180,7 @@ def _peak(plan: Plan, graph: Graph, found: Summary) -> Peak | None:
         "region": found.fullest,
         **_moment(summary.fullest, graph),
         "live_bytes": found.live,
-        "parts": _parts(summary),
+        "parts": {str(use): size for use, size in summary.parts},
         "shared_bytes": summary.shared,
         "buffers": _buffers(live),
         "live_bytes_without_weights": found.without_weights,
@@ -210,6 +198,11 @@ def beside(made: Planned, all_of_them: bool) -> list[Beside]:
     more work than this plan does, with the least arena that they find, and beside that one the best
     plan that does no more work.
     """
+
+    def within(options: PlanOptions, f: float) -> Beside:
+        most = max(1.0, f)
+        return _other(made, replace(options, max_f=most), f"F <= {most:.3f}")
+
     rows: list[Beside] = []
     options = made.options
     unlimited = replace(options, ram=None, max_f=None, max_cost=None, max_ms=None)
@@ -221,17 +214,11 @@ def beside(made: Planned, all_of_them: bool) -> list[Beside]:
     if all_of_them:
         for strategy in (Strategy.MSF_CNN, Strategy.XCORE_STRIPS):
             other = replace(free, strategy=strategy)
-            rows.append(_within(made, other, made.plan.f))
             least = _other(made, other, "least arena found")
-            rows.append(least)
+            rows += [within(other, made.plan.f), least]
             if "error" not in least:
-                rows.append(_within(made, replace(free, strategy=Strategy.BEST), least["f"]))
+                rows.append(within(replace(free, strategy=Strategy.BEST), least["f"]))
     return rows
-
-
-def _within(made: Planned, options: PlanOptions, f: float) -> Beside:
-    most = max(1.0, f)
-    return _other(made, replace(options, max_f=most), f"F <= {most:.3f}")
 
 
 def _other(made: Planned, options: PlanOptions, setting: str) -> Beside:
@@ -241,12 +228,8 @@ def _other(made: Planned, options: PlanOptions, setting: str) -> Beside:
     try:
         plan = make_plan(graph, made.target, options, made.session, every_kind=True)
     except BuildtoolError as error:
-        return {
-            "strategy": options.strategy,
-            "setting": setting,
-            "image": options.image,
-            "error": error.text,
-        }
+        text, strategy = error.text, options.strategy
+        return {"strategy": strategy, "setting": setting, "image": options.image, "error": text}
     return {
         "strategy": options.strategy,
         "setting": setting,
