@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from daemons import eventually, is_running
 
-from buildtool.base import scratch
+from buildtool.base import locks
 
 # Runs a program that would take a minute, as the emulators are run; then that is told by its file.
 # Signals do what they do by default, also where the tests run under something (nohup) that ignores them.
@@ -90,7 +90,7 @@ def test_an_emulator_with_a_wire_ends_with_a_killed_command(tmp_path: Path) -> N
 HOLDS = """
 import time
 from pathlib import Path
-from buildtool.base.scratch import scratch
+from buildtool.base.locks import scratch
 
 with scratch() as name:
     Path(name, "key.pem").touch()
@@ -112,14 +112,14 @@ def test_the_next_command_clears_what_a_killed_one_left(
         commands[0].wait()
         for name in ("buildtool-else", "other"):
             (tmp_path / name).mkdir()
-        (tmp_path / f"{scratch.PREFIX}link").symlink_to(tmp_path / "other")
+        (tmp_path / f"{locks.PREFIX}link").symlink_to(tmp_path / "other")
         kept = set(tmp_path.iterdir()) - both
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-        with scratch.scratch():
+        with locks.scratch():
             assert both < set(tmp_path.iterdir())  # young: it might not be locked yet
         for one in both:
             os.utime(one, (1, 1))
-        with scratch.scratch() as name:
+        with locks.scratch() as name:
             left = set(tmp_path.iterdir()) - kept - {Path(name)}
             assert len(left) == 1 and left < both
         assert commands[1].poll() is None and (left.pop() / "key.pem").exists()

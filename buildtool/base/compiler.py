@@ -45,10 +45,8 @@ _DEPENDENCY = re.compile(r"(?:\\[ #\\]|\$\$|[^\s\\$])+|\\(?!\n)")
 
 @dataclass(frozen=True)
 class Identity:
-    """A compiler with its flags: `digest` stands for all that it is.
-
-    `files`: programs, their libraries, and what configures them; `folders`: where it looks for headers that
-    come with it or with the system, in its order.
+    """A compiler with its flags, for all of which `digest` stands. `files`: its programs, libraries and
+    settings; `folders`: where it looks for its own and the system's headers, in its order.
     """
 
     digest: str
@@ -77,10 +75,8 @@ def passed() -> dict[str, str]:
 def identify(
     command: Sequence[str], variables: Mapping[str, str], ldflags: Sequence[str] | None = None
 ) -> Identity | None:
-    """What the compiler of `command` (its name or path, and flags) is, where it runs with `variables`.
-
-    `ldflags`: with the linker, as it is called with these flags. None: it cannot be told, because the
-    compiler does not say what it runs.
+    """The compiler of `command` (its name or path, and flags), which runs with `variables`; None: it does not
+    say. `ldflags`: with the linker, as it is called with these flags.
     """
     variables = {**variables, "LC_ALL": "C"}
     text = _said(command, variables, ldflags)
@@ -110,7 +106,6 @@ def identify(
 
 def _said(command: Sequence[str], variables: Mapping[str, str], ldflags: Sequence[str] | None) -> str | None:
     """What a compiler says while it compiles an empty file, without the names of temporary files.
-
     With `ldflags`, what it would run in order to compile and link that file: nothing is run then.
     """
     words = ["-v", "-c", "-o", "empty.o"] if ldflags is None else ["-###", "-o", "empty", *ldflags]
@@ -167,8 +162,7 @@ def _spaced_files(line: str) -> Iterator[str]:
 
 
 def _named_by_scripts(files: Iterable[str]) -> set[str]:
-    """The files that scripts among `files` name by a whole path, and scripts among those in turn.
-
+    """The files that scripts among `files`, and scripts among those, name by a whole path.
     A script may run a program for some sources alone, or after the compiler, which then says nothing of it.
     """
     found: set[str] = set()
@@ -188,10 +182,7 @@ def _named_by_scripts(files: Iterable[str]) -> set[str]:
 
 
 def _libraries(programs: Mapping[str, str], variables: Mapping[str, str]) -> set[str]:
-    """The shared libraries that programs load: the code of a distribution's clang lies in one.
-
-    `programs`: the digests of their contents, by path.
-    """
+    """The shared libraries that `programs` (path -> digest) load: clang's code lies in one."""
 
     def listed(program: str) -> str:
         with Path(program).open("rb") as file:
@@ -242,10 +233,9 @@ def dependencies(rule: bytes) -> list[str]:
 
 
 def facts(identity: Identity, files: Iterable[str]) -> list[Fact]:
-    """What decides which headers are read, and what they hold: of `files`, which a compilation has read.
-
-    A header that lies in one of the compiler's folders may come to lie in another one, too, and is then read
-    there. Raises OSError.
+    """The facts that decide which headers are read, and their content; `files`: which a compilation has read.
+    A header of one of the compiler's folders may later lie in another, and is then read there. Raises
+    OSError.
     """
     paths: set[str] = set()
     for path in files:

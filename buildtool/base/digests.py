@@ -51,10 +51,9 @@ def stamp(there: os.stat_result) -> tuple[int, int, int, int]:
 
 
 def at_rest(there: os.stat_result, when_ns: int) -> bool:
-    """Whether the file had not changed for longer than the clock's grain at `when_ns`.
-
-    That is not known of one whose data changed, as it says, in a whole second: images of file systems are
-    made with one time for all files, and another image in the same place has the same inodes, too.
+    """Whether the file had been unchanged for longer than the clock's grain at `when_ns`. Unknown where it
+    changed in a whole second: images of file systems have one time for all files, and another image in the
+    same place has the same inodes.
     """
     if there.st_ctime_ns % 1_000_000_000 == 0:
         return False
@@ -149,9 +148,8 @@ class Digests:
             return {}
 
     def digest(self, path: str, made: Callable[[str], str] | None = None, how: str = "") -> str:
-        """The digest of the file at `path`: SHA-256 (hex), or what `made` gives, whose name is `how`.
-
-        Raises OSError where the file cannot be read.
+        """SHA-256 (hex) of the file at `path`, or what `made`, named `how`, gives. OSError if it cannot be
+        read.
         """
         key = f"{how}:{path}"
         self._used.add(key)
@@ -186,9 +184,8 @@ class Digests:
 
 
 def sha256(path: str, most: float = math.inf) -> str:
-    """SHA-256 (hex) of a file's content; OSError where it has more than `most` bytes, or is no regular file.
-
-    A pipe that has taken a file's place is not waited for.
+    """SHA-256 (hex) of a file; OSError for more than `most` bytes, or no regular file: a pipe is not waited
+    for.
     """
     digest = hashlib.sha256()
     no_wait = getattr(os, "O_NONBLOCK", 0)

@@ -34,9 +34,8 @@ class ErrorData(TypedDict):
 
 
 class Hint(NamedTuple):
-    """One thing that would help: options to set and what that gives, or words alone.
-
-    `settings`: options by their names in a request, with the value to give (None: leave the option out).
+    """One thing that would help: words, or options by their names in a request with values (None: leave it
+    out).
     """
 
     text: str = ""

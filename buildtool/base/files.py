@@ -15,9 +15,8 @@ from buildtool.base.errors import ModelError, UsageError
 
 @dataclass(frozen=True)
 class File:
-    """A file: `data`, or what lies at the absolute `path`, whose SHA-256 is `sha256` (hex; "": not said).
-
-    With `data`, `path` is only the name that messages and emitted files get.
+    """A file: `data` (`path` is its name then), or what lies at `path`, of SHA-256 `sha256` (hex; "": not
+    said).
     """
 
     path: str
@@ -34,9 +33,8 @@ class File:
         return self.data is not None or Path(self.path).exists()
 
     def read(self, what: str, most: int) -> bytes:
-        """The content of `what` ("the model"), at most `most` bytes; UsageError if it is not what was sent.
-
-        ModelError above `most`, before anything is read.
+        """The content of `what`, at most `most` bytes (else ModelError); UsageError if it is not what was
+        sent.
         """
         with self._errors(what):
             if self.data is not None:
@@ -99,9 +97,8 @@ Named = str | File  # a network of the zoo or a known board by its name, or a fi
 
 
 def to_file(value: str | dict[str, Any] | File, suffixes: tuple[str, ...]) -> str | File:
-    """What a request's value names: a file, or text that is no path (of a network or a board).
-
-    Text is a path if it is absolute or has one of the `suffixes`; then it must be absolute.
+    """The file that a request's value names, or text of a network or board. Text with one of the `suffixes`,
+    or of an absolute path, is a path, which has to be absolute.
     """
     if isinstance(value, File):
         return value

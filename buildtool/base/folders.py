@@ -81,8 +81,7 @@ def most_disk_bytes() -> int:
 
 def state_folder() -> Path:
     """$BUILDTOOL_STATE_DIR, $XDG_RUNTIME_DIR/buildtool, or a folder of this user in /tmp.
-
-    $TMPDIR has no part in it: builds set it as they like, and each would get a daemon of its own.
+    Not $TMPDIR: builds set it as they like, and each would get a daemon of its own.
     """
     if named := os.environ.get(STATE):
         return Path(named).absolute()

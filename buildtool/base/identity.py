@@ -30,10 +30,8 @@ def environment() -> dict[str, str]:
 
 
 def interpreter() -> str:
-    """The Python that runs this, whatever name it was called by: its file, and its environment's folder.
-
-    `python3` and `python3.11` are one; two virtual environments that share a file are two, since each finds
-    packages of its own.
+    """The Python that runs this: its file, whatever it was called by, and its environment's folder.
+    Virtual environments that share a file are different: each finds packages of its own.
     """
     file = os.path.realpath(sys.executable) if sys.executable else ""  # "" where Python is embedded
     return f"{file} in {os.path.realpath(sys.prefix)}"
@@ -77,9 +75,8 @@ def code_folders() -> list[str]:
 
 
 def below(folder: str, suffixes: tuple[str, ...]) -> list[str]:
-    """The files below `folder` that have one of the suffixes, or that planning asks: relative, sorted.
-
-    What Python has compiled never counts.
+    """The files below `folder` with one of the suffixes, or that planning asks: relative, sorted; none of
+    .pyc.
     """
     found = []
     for place, folders, names in os.walk(folder):

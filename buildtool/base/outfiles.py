@@ -56,9 +56,8 @@ def write_changed(files: Mapping[str, bytes], folder: Path) -> list[str]:
 
 
 def outdated(files: Mapping[str, bytes], folder: Path) -> list[str]:
-    """The files for flash that an earlier build of these networks left in a folder, and `files` has not.
-
-    They would be flashed beside firmware that is not theirs. None where no build has been.
+    """The files for flash that an earlier build of these networks left in a folder, and `files` has not:
+    they would be flashed beside firmware that is not theirs.
     """
     built = [name for name in files if name.endswith(_ARENA) and (folder / name).is_file()]
     endings = [f"{part}.{kind}" for part in FlashPart for kind in Format]
@@ -67,9 +66,8 @@ def outdated(files: Mapping[str, bytes], folder: Path) -> list[str]:
 
 
 def keep_inputs(written: Iterable[tuple[Path, bytes | None]], read: Iterable[str]) -> None:
-    """UsageError where a file that a command is to write is one that it reads, or another one of them.
-
-    `written`: paths with their content, as far as it is known: one that has it already loses nothing.
+    """UsageError where a command would write a file that it reads, or write one twice; `written`: paths with
+    their content, as far as it is known: a file that has it already loses nothing.
     """
     kept = {os.path.realpath(name) for name in read}
     names = set[str]()
@@ -88,10 +86,8 @@ def keep_inputs(written: Iterable[tuple[Path, bytes | None]], read: Iterable[str
 
 
 def keep_networks(files: Mapping[str, bytes], folder: Path) -> None:
-    """Raises UsageError where `files` of one network would replace those of another in `folder`.
-
-    Two models may get one name in C, as `a-b.tflite` and `a_b.tflite` do. A file that cannot be read, or that
-    names no network, keeps nothing from being written.
+    """UsageError where `files` would replace those of another network in `folder` that has the same name in
+    C. A file that cannot be read, or that names no network, keeps nothing from being written.
     """
     for name, data in files.items():
         if name.endswith(_ARENA):
@@ -220,20 +216,15 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 def depfile(target: str, files: Iterable[str]) -> bytes:
-    """The rule `target: files` as Make, Ninja and CMake read it, a file a line, sorted.
-
-    Make alone reads a semicolon and brackets as its own, and knows no way to escape them.
-    UsageError for a name with a line break, which none of them can read.
+    """The rule `target: files` for Make, Ninja and CMake, a file a line, sorted; UsageError for a line break
+    in a name. Make alone reads a semicolon and brackets as its own, and has no escape for them.
     """
     lines = [_escaped(target) + ":", *(_escaped(name) for name in sorted(set(files)))]
     return (" \\\n  ".join(lines) + "\n").encode(errors="surrogateescape")
 
 
 def _escaped(name: str) -> str:
-    """A name as Ninja's and Make's readers take it: blanks, hashes and dollars have a meaning of their own.
-
-    Backslashes stand for themselves but before a blank or a hash.
-    """
+    """A name with its blanks, hashes and dollars escaped, as Ninja and Make read it."""
     if "\n" in name or "\r" in name:
         raise UsageError("a file with a line break in its name cannot stand in a depfile", path=repr(name))
     # of a blank or a hash the backslashes before it are doubled, and one is its own

@@ -22,10 +22,8 @@ _LEAVES = frozenset((int, str, float, bool, bytes, type(None)))
 
 
 class Mismatch(ValueError):
-    """A plain value that is not of the type that it should be of; its text says where and what.
-
-    Of a table that people write `what` is wrong with `key` ("": with the whole; then `at` is the key that
-    this is near), and `hint` would help.
+    """A plain value that is not of its type. Of a table that people write: `what` is wrong with `key` ("":
+    with the whole, near the key `at`), and the `hint`.
     """
 
     def __init__(self, what: str, key: str = "", hint: str = "", at: str = "") -> None:
@@ -34,10 +32,8 @@ class Mismatch(ValueError):
 
 
 def to_plain(value: object, *, named: bool = False, defaults: bool = True) -> Any:
-    """Dataclasses as lists of their fields in declared order, enumerations as their values, tuples as lists.
-
-    `named`: dataclasses as maps instead, without fields that have their default unless `defaults`. Maps are
-    sorted by their keys.
+    """Dataclasses as lists of their fields in declared order, enumerations as values, tuples as lists, maps
+    sorted. `named`: dataclasses as maps, without fields that have their default unless `defaults`.
     """
     kind = type(value)
     if kind in _LEAVES:
@@ -82,10 +78,10 @@ def fields_of(kind: type) -> tuple[tuple[str, Any, Any], ...]:
 
 
 def from_plain(value: Any, kind: Any, where: str) -> Any:
-    """The value of the type `kind` that `to_plain` made `value` of, by position or by name.
+    """The value of the type `kind` (as a field is annotated, or a TypedDict) that `to_plain` made `value` of.
 
-    `kind` is a type as a dataclass's fields are annotated, or a TypedDict. Raises Mismatch, with `where` and
-    the way from there, for anything else: numbers are finite, integers have 64 bits, a bool is no integer.
+    Raises Mismatch, with `where` and the way from there, for anything else: numbers are finite, integers have
+    64 bits, a bool is no integer.
     """
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is tuple or origin is list:
@@ -255,7 +251,6 @@ def from_table(
     value: object, kind: type[Made], where: str = "", *, also: Iterable[str] = (), **own: Any
 ) -> Made:
     """The dataclass that the table at the dotted key `where` gives; see `Key`. Raises Mismatch.
-
     `own` are fields that the table does not give, `also` keys that are read elsewhere.
     """
     return kind(**own, **values_of(a_table(value, where), kind, where, also=also))
@@ -347,6 +342,15 @@ def show_size(size: int) -> str:
         if size and size % _UNITS[unit] == 0:
             return f"{size // _UNITS[unit]}{unit}"
     return str(size)
+
+
+def duration(seconds: float) -> str:
+    """A time in words, of about two digits: 40 s, 12 min, 3.2 h."""
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= size:
+            number = seconds / size
+            return f"{number:.0f} {unit}" if number >= 10 else f"{number:.1f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def known_keys(table: Mapping[str, Any], names: Iterable[str], where: str) -> None:

@@ -28,7 +28,7 @@ from buildtool.base.compiler import (
     passed,
 )
 from buildtool.base.errors import ToolError
-from buildtool.base.scratch import scratch
+from buildtool.base.locks import scratch
 from buildtool.base.session import Level, Session, at_work
 
 _SHOWN = 2000  # characters of a compiler's complaint
@@ -80,9 +80,8 @@ class Recipe:
 def program(
     cc: str, name: str, sources: Sequence[Path], flags: Sequence[str], what: str, place: Path, hint: str = ""
 ) -> Path:
-    """The program that `cc`, a compiler for this machine, makes of `sources`; there until this process ends.
-
-    Raises ToolError: `what` (at `place`) does not compile.
+    """The program that `cc` makes of `sources` for this machine; there until this process ends.
+    ToolError where `what` (at `place`) does not compile.
     """
     command = [cc, *flags]
     contents = [[path.name, hashlib.sha256(path.read_bytes()).hexdigest()] for path in sources]

@@ -66,19 +66,15 @@ class Link:
     def prepare(
         self, requests: Sequence[tuple[Mapping[str, Any], Mapping[str, str]]], told: Mapping[str, float]
     ) -> None:
-        """Gives it requests, with their environments, to prepare in the background.
-
-        `told`: seconds that nobody has asked for (`idle`), and CPU seconds `spent` on preparing meanwhile.
+        """Gives it requests, with their environments, to prepare. `told`: seconds that nobody has asked for
+        (`idle`), and CPU seconds `spent` on preparing meanwhile.
         """
         pairs = [[dict(request), dict(variables)] for request, variables in requests]
         self._send({"prepare": pairs, **told})
         self._receive(SILENCE_SECONDS)
 
     def request(self, request: Mapping[str, Any], cache: str, listen: Listener | None) -> dict[str, Any]:
-        """The final message to a request.
-
-        AbsentError when the daemon ends, is silent for too long, or has lost the process that was at work.
-        """
+        """The final message; AbsentError where the daemon ends, is silent, or has lost its worker."""
         # what the answer may depend on of the caller's environment: the tools that it finds
         variables = dict(os.environ) if needs(request) is Needs.COMPILERS else {}
         self._send({"request": dict(request), "cache": cache, "environment": variables})

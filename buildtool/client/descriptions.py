@@ -47,9 +47,7 @@ def described(
     request: Request, folder: str, code: str, seen: Digests, ask: Callable[[Request], dict[str, Any]]
 ) -> dict[str, Any]:
     """The answer to the `describe` request; `ask` is a client's method, called where nothing is known.
-
-    `folder` is what relative paths are relative to; `code` is buildtool's digest as it is now, and
-    `seen` knows those of files.
+    `folder`: what relative paths are relative to; `code`: buildtool's digest now; `seen`: digests of files.
     """
     began = time.time_ns()
     name = _name(request, folder, code)
@@ -69,8 +67,7 @@ def described(
 
 
 class _Facts:
-    """What an answer was made from, as it is now; raises OSError where something is missing.
-
+    """What an answer was made from, as it is now; OSError where something is missing.
     `newest_ns`: when the last of it changed, in nanoseconds since 1970.
     """
 
@@ -126,9 +123,8 @@ class _Facts:
 
 
 def _said(path: str) -> str:
-    """What a script that stands for a compiler says of itself: what runs behind it may be another one now.
-
-    Linker and archiver are chosen by that. "" of a program that is no script.
+    """What a script that stands for a compiler says of itself ("": it is no script): another compiler may run
+    behind it now, by which linker and archiver are chosen.
     """
     with Path(shutil.which(path) or path).open("rb") as file:
         if file.read(2) != b"#!":

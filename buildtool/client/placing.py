@@ -31,9 +31,8 @@ class _Section(NamedTuple):
 
 
 def place(program: bytes, symbol: str, data: bytes) -> bytes:
-    """The program with `data` where `symbol` is.
-
-    ToolError where this is no ELF image, or has no such symbol, or room of another size.
+    """The program with `data` where `symbol` is; ToolError for no ELF image, no symbol, or room of another
+    size.
     """
     try:
         start, size = _room(program, symbol)

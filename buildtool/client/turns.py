@@ -41,10 +41,7 @@ _ALWAYS = Span(0.0, float("inf"))
 
 
 class Turn:
-    """The right to build in a folder, from `take` until `end` or the process's end.
-
-    `cut_off`: the builds before it that were killed.
-    """
+    """The right to build in a folder, from `take` until `end`; `cut_off`: the killed builds before it."""
 
     def __init__(self, handle: int | None, cut_off: tuple[Span, ...] = ()) -> None:
         self._handle = handle
@@ -62,9 +59,7 @@ class Turn:
 
 def take(folder: str, waits: Callable[[int], None]) -> Turn:
     """Takes the turn in `folder`; where another build has it, calls `waits` with its PID, and waits.
-
-    A build that was started by the one that has the turn goes on as a part of it. Where nothing can be
-    locked (a read-only folder, a file system without locks), nothing waits.
+    A build that the turn's holder started is a part of it. Where nothing can be locked, nothing waits.
     """
     path = Path(folder, NAME)
     while HAS_LOCKS:

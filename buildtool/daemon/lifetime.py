@@ -58,10 +58,8 @@ class Life:
             write_whole(self.at.record, (json.dumps(said, indent=1) + "\n").encode())
 
     def what_is_gone(self) -> str:
-        """What this daemon cannot be without, in words; "" where all is there.
-
-        Nobody finds it any more without its socket, its lock and their folder. Nobody needs it any more
-        once its cache's folder was removed, as those of tests and of builds in a box of their own are.
+        """What this daemon cannot be without and is gone, in words; "" where all is there.
+        Nobody finds it without its socket and lock, and nobody needs it once its cache's folder was removed.
         """
         if _identity(self.at.address) != self._node or _identity(self.at.lock) != self._lock_node:
             return "its socket or its folder"
@@ -78,8 +76,7 @@ class Life:
 
     def has_cache(self) -> bool:
         """Whether the cache's folder is the one that there was; it is made with the first entry.
-
-        It has to be asked when an entry may have been written: a folder that nobody saw is not missed.
+        To be asked when an entry may have been written: a folder that nobody saw is not missed.
         """
         if self._cache is None:
             return True
@@ -172,10 +169,9 @@ class Succession:
         self._at_work: list[threading.Thread] = []
 
     def begin(self, requests: Requests, told: Mapping[str, float], after_seconds: float = 0.0) -> None:
-        """Starts, in a thread, the daemon of the code on disk, if it is new, and gives it requests.
-
-        `told`: seconds that nobody has asked for, and CPU seconds that were spent on preparing meanwhile.
-        `after_seconds`: to wait first, where more files may be about to be saved.
+        """Starts, in a thread after `after_seconds`, the daemon of the code on disk, if it is new; gives it
+        requests. `told`: seconds that nobody has asked for, and CPU seconds that were spent on preparing
+        meanwhile.
         """
         was_asked = self.is_asked
 

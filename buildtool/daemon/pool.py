@@ -30,10 +30,9 @@ _CHUNK = 1 << 18
 
 
 class Worker:
-    """A child; `about`: the network and board that it planned last; `job`: the key of its request.
-
-    `prepares`: it plans what nobody has asked for, and nothing else: its priority may be low, and a process
-    that gave its priority up cannot take it back.
+    """A child; `about`: the network and board that it planned last; `job`: the key of its request;
+    `prepares`: it plans what nobody has asked for, and nothing else, as a process cannot take back its
+    priority.
     """
 
     def __init__(self, *, prepares: bool = False) -> None:
@@ -63,10 +62,7 @@ class Worker:
         self.write()
 
     def is_silent(self, now: float, seconds: float) -> bool:
-        """Whether it is at work and was silent for this long: it was stopped, or hangs.
-
-        One that prepares may be silent while others need the machine, and nobody waits for it.
-        """
+        """Whether it works for a client and was silent for this long: it was stopped, or hangs."""
         return self.job is not None and not self.prepares and now - self.heard > seconds
 
     def write(self) -> None:
@@ -159,9 +155,8 @@ class Pool:
         self._selector = selector
 
     def free(self, about: str) -> Worker | None:
-        """One that can take a request about a network: the one that knows it, an idle one, or a new one.
-
-        OSError where the system has no process left.
+        """A worker for a request about a network: one that knows it, an idle one, a new one. OSError: no
+        process left.
         """
         idle = [worker for worker in self.asked if worker.job is None]
         for wanted in (about, ""):  # "": it has planned nothing yet

@@ -52,8 +52,7 @@ class Budget:
 
 @dataclass(eq=False)
 class Preparation:
-    """Something to prepare: the whole answer to a request, or (`ahead`) what may be asked for after it.
-
+    """Something to prepare: the answer to a request, or (`ahead`) what may be asked for after it.
     `needs`: CPU seconds that have to be left before it begins: twice what it was ended for taking.
     """
 
@@ -94,8 +93,7 @@ class Preparer:
         self.waiting = sorted([*rest, found][-MOST_WAITING:], key=lambda one: one.ahead)
 
     def asked(self, request: Mapping[str, Any], environment: Mapping[str, str]) -> None:
-        """A request has come: what is at work ends at once, and waits for a budget that begins anew.
-
+        """A request has come: what is at work ends, and waits for a budget that begins anew.
         The request's own answer is not prepared any more, nor one for what its files held before.
         """
         self.stop()

@@ -22,12 +22,10 @@ from buildtool.daemon.watcher import Watcher
 
 
 class Scheduler:
-    """Jobs and workers.
+    """Jobs and workers, whose code has the digest `code`: `end` is called, with the reason, for other code.
 
-    `code`: the digest of the code that workers have to have; `end` is called, with the reason, when one has
-    other code. `most_bytes`: of memory for all workers together, between two requests; `silence_seconds`:
-    after which a worker that is at work and says nothing is taken for dead. `share`: of the time since the
-    last request, for what nobody has asked for.
+    `most_bytes`: of memory for all workers between two requests; `silence_seconds`: after which a worker at
+    work is taken for dead; `share`: of the time since the last request, for what nobody has asked for.
     """
 
     def __init__(

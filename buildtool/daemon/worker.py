@@ -156,10 +156,8 @@ class Service:
 
 
 def _answer(request: Any, session: Session, environment: Any) -> dict[str, Any]:
-    """The final message: an answer or an error.
-
-    `pure`: it depends on the request alone; `crash`: on this process, so that the client had better see for
-    itself.
+    """The final message: an answer or an error. `pure`: it depends on the request alone; `crash`: on this
+    process, so that the client had better see for itself.
     """
     try:
         if not isinstance(request, dict):
@@ -185,10 +183,7 @@ def _frame(answer: Mapping[str, Any]) -> bytes:
 
 
 def _imports() -> Iterator[None]:
-    """Imports what planning needs, a module a step.
-
-    Code that is edited while a worker lives has no effect on it then: nothing is imported later.
-    """
+    """Imports what planning needs, a module a step: code edited later has no effect on this worker."""
     for room in PRELOADED:
         package = import_module(f"buildtool.{room}")
         yield
@@ -202,7 +197,6 @@ def _imports() -> Iterator[None]:
 
 def points_ahead(request: Any, session: Session) -> Iterator[None]:
     """Prepares what the next request may ask for after a planning request; a step a plan.
-
     It places the points of the front, and plans for the limits on memory that people choose, largest first,
     until one cannot be kept. Such a limit is then found in the cache.
     """
@@ -243,10 +237,7 @@ def _plans_ahead(asked: Planning, session: Session) -> Iterator[None]:
 
 
 def _inputs(request: Any) -> list[list[str]]:
-    """Path and digest of the files that a request's answer depends on, and that it gives no digest of.
-
-    "" is the digest of a file that cannot be read.
-    """
+    """Path and digest ("": unreadable) of the files that an answer depends on, but gives no digests of."""
     if not isinstance(request, dict):
         return []
     board = request.get("board")

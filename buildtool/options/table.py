@@ -4,11 +4,68 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from buildtool.base import modes
 from buildtool.options import parsers
-from buildtool.options.types import BOARD_SUFFIXES, MODEL_SUFFIXES, Group, Option, Parser
+from buildtool.options.parsers import Parser
+
+MODEL_SUFFIXES = (".tflite", ".onnx", ".cfg")
+BOARD_SUFFIXES = (".toml",)
+
+
+class Group(enum.StrEnum):
+    """What an option is about."""
+
+    PLANNING = "planning"
+    COUNTING = "ONNX and Darknet files"
+    TARGET = "target"
+    INPUT = "input"
+    BUILT = "made earlier"
+    DESK = "board on the desk"
+    REPORT = "report"
+    SPLIT = "split"
+    OTHER = "other"
+
+
+# In a request the options of these groups are under "options", all others are keys of the request.
+NESTED = (Group.PLANNING, Group.COUNTING)
+
+
+class Option(NamedTuple):
+    """One option: `name` as in a request; `sentence`: what it does; `default` in words ("": there is none).
+
+    `values`: all that a mode may say; `strategies`: those that heed it; `flag`: it takes no value; `number`:
+    it is a whole number; `many`: it may be given several times; `suffixes`: of files that it names (None: it
+    names no file); `folder`: it names a folder; `spelt`: its name on the command line, if that is another
+    one.
+    """
+
+    name: str
+    metavar: str
+    sentence: str
+    parse: Parser
+    default: str = ""
+    group: Group = Group.OTHER
+    values: tuple[str, ...] = ()
+    strategies: tuple[modes.Strategy, ...] = tuple(modes.Strategy)
+    flag: bool = False
+    number: bool = False
+    many: bool = False
+    suffixes: tuple[str, ...] | None = None
+    folder: bool = False
+    spelt: str = ""
+
+    @property
+    def help(self) -> str:
+        """The sentence and the default."""
+        return f"{self.sentence} (default: {self.default})" if self.default else self.sentence
+
+    @property
+    def flagged(self) -> str:
+        """As on the command line: --max-f."""
+        return "--" + (self.spelt or self.name).replace("_", "-")
+
 
 # Strategies that may repeat work.
 LIMITED = (modes.Strategy.BEST, modes.Strategy.MSF_CNN, modes.Strategy.XCORE_STRIPS)

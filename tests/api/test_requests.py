@@ -291,7 +291,8 @@ def test_a_planning_option_has_its_effect_or_is_refused(name: str, kind: str, br
         with pytest.raises(UsageError, match="it has no effect on a request of kind"):
             handle({"kind": kind, **NEEDED_OF_ALL, "options": {name: value}})
         return
-    assert told(kind, model, {**base, name: value}) != told(kind, model, base)
+    has_effect = told(kind, model, {**base, name: value}) != told(kind, model, base)
+    assert has_effect, f"{name}={value!r} changes no answer of kind {kind} beside {base}"
 
 
 NEEDED_OF_ALL = {"model": NET, "board": "cortex-m4"}

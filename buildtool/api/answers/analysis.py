@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from buildtool.api.answers.cures import Cure as Cured
-from buildtool.api.answers.cures import Settings, cures, next_smaller
-from buildtool.api.answers.fitting import Fitting, fits, fitted
+from buildtool.api.answers.cures import Fitting, Settings, cures, fits, fitted, next_smaller
 from buildtool.base.errors import BuildtoolError, Hint, UsageError, to_data
 from buildtool.emit.ctext import shape
 from buildtool.firmware.footprint import AROUND, CODE, GUARD, STATE, VARIABLES

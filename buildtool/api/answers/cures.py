@@ -1,36 +1,121 @@
-"""What makes a network fit a board that it does not fit: settings and boards, each planned and counted.
+"""Whether a network fits a board, counted, and what makes it fit: settings and boards, planned and counted.
 
-Nothing is guessed. What could help is tried, the likely first, and only what fits is told, the cheapest
-first: by the estimated cost, then by work. Another board comes after all that this one can do.
+What could help is tried, the likely first, and only what fits is told, the cheapest first: by the estimated
+cost, then by work. Another board comes after all that this one can do.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any
 
-from buildtool.api.answers.fitting import Fitting, fitted
 from buildtool.base.errors import BuildtoolError, Value
 from buildtool.base.modes import Image, Objective, Order
+from buildtool.emit.image import image_layout
+from buildtool.firmware.counting import Count, counted
+from buildtool.firmware.footprint import CODE, Footprint
+from buildtool.firmware.needs import Need, needs, needs_of
 from buildtool.firmware.planned import prepare
 from buildtool.options.values import PlanOptions, TargetChoice
+from buildtool.plan.choose.choose import nearest
+from buildtool.plan.choose.limits import estimated_ms
+from buildtool.plan.choose.memories import waiting
 from buildtool.plan.models import Network
 from buildtool.target.choice import arena_memories, holds_weights, load_target
 from buildtool.target.registry import board_names, load_board
 
 if TYPE_CHECKING:
     from buildtool.base.session import Session
+    from buildtool.graph.types import Graph
+    from buildtool.plan.choose.problem import Prepared
+    from buildtool.plan.types import Plan
 
+SPARE_CODE = 0.05  # of the code that is bounded: where less is left, the firmware is linked
 SHOWN = 3  # cures that are told
 MOST_TRIES = 12  # settings that are planned
 MOST_BOARDS = 3  # other boards that are planned
 RESTRICTIONS = ("strategy", "segments", "in_place", "hand_off", "image", "max_f", "max_cost", "max_ms")
 
 Settings = dict[str, Value]  # options with their values; None: the option is left out
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """A plan, and the memories that its firmware takes: the arena's and the weights' first.
+    `flash`: bytes of the weight image; `stack`: bytes that an invoke takes at most, None: not known.
+    """
+
+    prepared: Prepared
+    graph: Graph
+    plan: Plan
+    flash: int
+    needs: tuple[Need, ...]
+    count: Count
+
+    @property
+    def fits(self) -> bool:
+        """Whether every memory, every limit and the stack suffice."""
+        return not self.stack_excess and fits(self.needs)
+
+    @property
+    def stack_excess(self) -> int:
+        """Bytes by which an invoke may take more stack than the board gives; 0 where that is not known."""
+        return max(0, (self.count.stack or 0) - self.prepared.target.board.stack_bytes)
+
+    @property
+    def cost(self) -> float:
+        """The plan's cost, with what its reads and writes wait for the arena's memories."""
+        prepared = self.prepared
+        return self.plan.cost + waiting(self.plan, self.graph, prepared.target, prepared.session)
+
+    @property
+    def estimated_ms(self) -> float | None:
+        """The cost at the board's clock; None where it is no time."""
+        return estimated_ms(self.cost, self.prepared.target)
+
+
+def fitted(prepared: Prepared, name: str, *, exactly: bool) -> Fitting:
+    """The plan of a problem, or the nearest one to its limits, and what its firmware needs.
+
+    `name`: of the network. `exactly`: the firmware is compiled and linked wherever that can be; otherwise
+    only where an upper bound leaves a doubt. BuildtoolError where there is no plan.
+    """
+    return fitted_plan(prepared, *nearest(prepared), name, exactly=exactly)
+
+
+def fitted_plan(prepared: Prepared, graph: Graph, plan: Plan, name: str, *, exactly: bool) -> Fitting:
+    """As `fitted`, of a plan that is at hand."""
+    target, options = prepared.target, prepared.options
+    flash = image_layout(graph, target.named(plan.kernels)).size
+    least = needs(plan, target, flash, options)
+
+    def suffices(bound: Footprint) -> bool:
+        above = needs_of(bound, plan, target, flash, options)
+        return not exactly and (_fits_surely(above) or not fits(least))
+
+    count = counted(graph, plan, target, name, suffices, prepared.session)
+    found = least
+    if count.footprint is not None:
+        found = needs_of(count.footprint, plan, target, flash, options)
+    return Fitting(prepared, graph, plan, flash, found, count)
+
+
+def fits(found: Sequence[Need]) -> bool:
+    """Whether nothing is exceeded."""
+    return not any(need.excess for need in found)
+
+
+def _fits_surely(found: Sequence[Need]) -> bool:
+    """Whether a bound fits with room for code that the recorded sizes do not foresee."""
+    for need in found:
+        code = sum(part.bytes for part in need.parts if part.name.startswith(CODE))
+        if need.required + code * SPARE_CODE > need.available:
+            return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -42,9 +127,8 @@ class Cure:
 
 
 def cures(network: Network, asked: TargetChoice, lacking: Fitting, session: Session) -> list[Cure]:
-    """At most SHOWN ways to make a network fit, the cheapest first.
-
-    `asked`: the board and what goes with it; `lacking`: what was found there, which does not fit.
+    """At most SHOWN ways to make a network fit, the cheapest first; `lacking`: the plan asked for, which does
+    not.
     """
     options = lacking.prepared.options
     found: list[Cure] = []

@@ -1,4 +1,4 @@
-"""The answer to `plan`: the plan, its regions, their memory and work; other strategies."""
+"""The answers to `plan` and `trace`: the plan, its regions, their memory and work; other strategies."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from buildtool.api.answers.estimate import facts
-from buildtool.api.answers.memories import memories_of, wait_cycles
+from buildtool.api.answers.estimate import facts, memories_of, wait_cycles
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.emit.image import image_layout
@@ -28,8 +27,10 @@ from buildtool.target.digest import planning_digest
 
 if TYPE_CHECKING:
     from buildtool.api.requests.kinds import Plan as Asked
+    from buildtool.api.requests.kinds import Trace
     from buildtool.base.session import Session
     from buildtool.options.values import PlanOptions
+    from buildtool.plan.others.chrometrace import Clock
     from buildtool.schema.plans import (
         LiveBufferView,
         MomentView,
@@ -39,8 +40,10 @@ if TYPE_CHECKING:
         PlanAnswer,
         PlanDetails,
         RegionView,
+        TraceAnswer,
         WorkView,
     )
+    from buildtool.target.types import Target
 
     Beside = OtherPlan | NoOtherPlan
 
@@ -242,4 +245,42 @@ def _other(made: Planned, options: PlanOptions, setting: str) -> Beside:
         "estimated_ms": estimated_ms(plan.cost, made.target),
         "weights_in_arena": any(b.kind is BufferKind.WEIGHTS and b.size for b in plan.buffers),
         "ratio": plan.arena_bytes / made.plan.arena_bytes if made.plan.arena_bytes else 1.0,
+    }
+
+
+# ---- over time, for trace viewers -------------------------------------------------------------------
+
+
+def clock_of(target: Target) -> Clock:
+    """What a unit of cost is in a trace: time where costs are cycles and the board's clock is known."""
+    from buildtool.plan.others.chrometrace import Clock
+
+    if target.cost_ms is None:
+        unit = target.cost_unit.removesuffix("s")
+        return Clock(words=f"1 us stands for 1 {unit} of the estimated cost; it is no time")
+    clock = (target.board.clock_hz or 0) / 1e6
+    return Clock(target.cost_ms * 1e6, f"estimated: cycles of the cost model at {clock:g} MHz")
+
+
+def traced(request: Trace, session: Session) -> TraceAnswer:
+    """A plan over time, as a file that trace viewers open; also of a plan that does not fit."""
+    from buildtool.plan.others.chrometrace import trace  # a plan alone needs neither
+    from buildtool.plan.summary.steps import plan_steps
+
+    made = planned_or_given(request.model, request.target, request.options, request.lock, session)
+    plan, graph, target = made.plan, made.graph, made.target
+    steps = plan_steps(plan, graph, target.named(plan.kernels), target.costs, made.session)
+    clock = clock_of(target)
+    about = {"model": made.model.name, "board": target.board.name}
+    found = trace(steps, plan, graph, clock, about, target.board.holders)
+    return {
+        "model": made.model.name,
+        "board": target.board.name,
+        "cost_unit": str(target.cost_unit),
+        "time": clock.words,
+        "steps": len(steps.cost),
+        "slices": found.slices,
+        "merged": found.merged,
+        "buffers": len(steps.held),
+        "files": {f"{made.model.name}.trace.json": found.data},
     }

@@ -8,10 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from buildtool.api.answers.analysis import verdict_of
-from buildtool.api.answers.estimate import facts
-from buildtool.api.answers.fitting import fitted_plan
+from buildtool.api.answers.cures import fitted_plan
+from buildtool.api.answers.estimate import facts, memories_of
 from buildtool.api.answers.fronts import figures, peers_of
-from buildtool.api.answers.memories import memories_of
 from buildtool.api.answers.planreport import described, form, work_view
 from buildtool.base.errors import BuildtoolError, PlanError, to_data
 from buildtool.base.modes import Objective, Strategy
@@ -189,7 +188,6 @@ def packed(steps: Steps) -> tuple[list[list[int]], list[int]]:
 
 def repeated(numbers: Sequence[int]) -> list[int]:
     """Numbers from 0 on, with what repeats itself as -d, n: the last d of them go on for n more.
-
     A place is compared with the last one at which the same numbers followed.
     """
     found: list[int] = []

@@ -102,10 +102,7 @@ class Planning(Request, takes=("board", *TARGET, *PLANNING, "plan")):
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a network is run on: a .npy file, or `count` sets of random values made from `seed`.
-
-    A count of 0: one, or more where a network has state.
-    """
+    """What a network is run on: a .npy file, or `count` sets of random values (0: one, or more for state)."""
 
     file: File | None = None
     count: int = 0
@@ -134,10 +131,8 @@ class Made(NamedTuple):
 
 
 class OnDesk(NamedTuple):
-    """A run over a wire: of a board on the desk, or, `is_emulated`, of an emulator's UART.
-
-    `port`: "" for the only one there is; `is_flashed`: the board has the image already; `tool`: that flashes
-    it, "" for the first that is installed.
+    """A run over a wire: of a board on the desk, or of an emulator's UART. `port`: "" for the only one;
+    `is_flashed`: the board has the image already; `tool`: flashes it ("": the first that is installed).
     """
 
     port: str = ""
@@ -147,10 +142,8 @@ class OnDesk(NamedTuple):
 
 
 class Data(NamedTuple):
-    """A data set, and what is done with it.
-
-    `through`: how many of its inputs go through the firmware; 0: none, None: as many as an estimate allows.
-    `scores`: the name of the output whose largest value is the class ("": the only one that can be).
+    """A data set; `through`: how many inputs go through the firmware (None: by an estimate); `scores`: the
+    name of the output whose largest value is the class ("": the only one that can be).
     """
 
     wanted: Wanted

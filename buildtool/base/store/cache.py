@@ -33,10 +33,8 @@ class Use(enum.StrEnum):
 
 
 class Cache:
-    """Payloads by level and key. `code` stands for the code that made them, and is part of every key.
-
-    `is_current`: whether that is the code on disk still; it is asked before something is written. `levels`:
-    those that are kept, None for all.
+    """Payloads by level and key; `code`, which made them, is part of every key. `is_current`: whether it is
+    still the code on disk, asked before something is written. `levels`: those that are kept, None for all.
     """
 
     def __init__(
@@ -117,8 +115,7 @@ class Cache:
         self._memory.clear()
 
     def flush(self) -> None:
-        """Writes what is not written, and notes what was used. Never raises for a disk that refuses.
-
+        """Writes what is not written, and notes what was used; never raises for a disk that refuses.
         What was made while the code was edited is not written: nobody knows which code made it.
         """
         if self._unwritten and not self.is_current():

@@ -32,10 +32,8 @@ class Change(TypedDict):
 
 
 class Asked(TypedDict):
-    """What the last request about a subject asked of a level.
-
-    `hits` and `misses`: entries that were there and that were not; `changed`: of the last one that was not,
-    what its key has otherwise than the request before ("": there was none before).
+    """What the last request about a subject asked of a level: entries that were there (hits) or not (misses).
+    `changed`: the parts of the last missing key that differ from the request before ("": there was none).
     """
 
     subject: str

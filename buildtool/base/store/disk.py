@@ -187,9 +187,8 @@ class Disk:
             return 0
 
     def sweep(self, stale_seconds: float = _STALE_SECONDS) -> None:
-        """Removes what killed processes left half written, if it is as old as this.
-
-        A file from the future, as after a clock was set back, is old.
+        """Removes what killed processes left half written, if it is this old, or from the future (a clock was
+        set).
         """
         now = time.time()
 
@@ -244,9 +243,8 @@ def keep(level: str, key: str, data: bytes) -> None:
 
 def evict(disk: Disk, most: int, index: Index | None = None) -> None:
     """Counts the files anew; where they have more bytes than `most`, four fifths of that stay.
-
-    The entries that the `index`, which learns the sizes, calls the longest unused go first; without one the
-    oldest. Nothing is done while another process does it.
+    The longest unused go first, by the `index`, which learns the sizes; without one the oldest.
+    Nothing is done while another process does it.
     """
     with contextlib.suppress(OSError), locked(disk.folder / _LOCK, wait=False) as mine:
         if mine is None:
@@ -292,7 +290,6 @@ def _unlink(folder: Path, chosen: Callable[[os.DirEntry[str]], object]) -> None:
 
 def _content(path: Path) -> bytes:
     """All of a regular file that is no link; OSError for anything else, and for one that is too large.
-
     BadEntryError for one that another user can have written.
     """
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))

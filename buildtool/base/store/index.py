@@ -39,10 +39,8 @@ _FORGET_SUBJECTS = (
 
 @dataclass
 class Notes:
-    """What happened since the index was written last.
-
-    `sizes`: bytes of entries that were written; `uses`: entries that were read; `counts`: additions to the
-    counts; `reports`: by subject and level, what the last request about it asked for (msgpack).
+    """What happened since the index was written last: bytes of entries written, entries read, additions to
+    the counts, and by subject and level what the last request about it asked for (msgpack).
     """
 
     sizes: dict[tuple[str, str], int] = field(default_factory=dict)

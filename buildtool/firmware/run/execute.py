@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from buildtool.base.errors import ToolError, UsageError, suggest
-from buildtool.base.scratch import scratch
+from buildtool.base.locks import scratch
 from buildtool.firmware.firmware import Firmware, build_firmware
 from buildtool.firmware.run.desk import run_on_desk
 from buildtool.firmware.run.identity import MOST_IMAGE_BYTES, check_image

@@ -10,9 +10,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from buildtool.base.durations import duration
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Level
+from buildtool.base.plain import duration
 from buildtool.firmware.run.execute import execute
 from buildtool.firmware.run.levels import reality
 
