@@ -1,7 +1,5 @@
 """A command that is killed while it runs an emulator leaves neither that nor files behind."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -40,7 +38,7 @@ cli.main()
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux: /proc, signals of parents")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])
-def test_what_was_begun_ends_with_it(tmp_path: Path, number: signal.Signals) -> None:
+def test_what_was_begun_ends_with_it(tmp_path, number):
     env = {**os.environ, "TMPDIR": str(tmp_path)}
     command = subprocess.Popen([sys.executable, "-c", RUN], env=env, start_new_session=True)
     try:
@@ -74,7 +72,7 @@ with desk.emulated(None, Path("image")):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux: /proc, signals of parents")
-def test_an_emulator_with_a_wire_ends_with_a_killed_command(tmp_path: Path) -> None:
+def test_an_emulator_with_a_wire_ends_with_a_killed_command(tmp_path):
     command = subprocess.Popen([sys.executable, "-c", WIRE], cwd=tmp_path)
     try:
         file = tmp_path / "pid"
@@ -99,9 +97,7 @@ with scratch() as name:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux: locks of folders")
-def test_the_next_command_clears_what_a_killed_one_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_next_command_clears_what_a_killed_one_left(tmp_path, monkeypatch):
     """And nothing that is in use, young, a link, or another's by its name."""
     env = {**os.environ, "TMPDIR": str(tmp_path)}
     commands = [subprocess.Popen([sys.executable, "-c", HOLDS], env=env) for _ in range(2)]

@@ -1,12 +1,9 @@
 """Two networks whose names become one in C, written into one folder: the first one stays."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -16,20 +13,18 @@ from buildtool.graph.tflite.writer import write_model
 from buildtool.zoo.drawn import NetBuilder
 
 
-def save(path: Path, channels: int) -> None:
+def save(path, channels):
     net = NetBuilder(channels)
     path.write_bytes(write_model(net.graph([net.conv(net.input((1, 4, 4, 3)), channels)])))
 
 
-def buildtool(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def buildtool(folder, *words):
     command = [sys.executable, "-m", "buildtool", *words]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize("command", [["emit"], ["build"], ["build", "--bundle"]])
-def test_the_second_network_of_a_name_is_refused_and_the_first_one_stays(
-    tmp_path: Path, command: list[str]
-) -> None:
+def test_the_second_network_of_a_name_is_refused_and_the_first_one_stays(tmp_path, command):
     save(tmp_path / "a-b.tflite", 2)
     save(tmp_path / "a_b.tflite", 3)
     words = [*command, "--board", "cortex-m4", "--out", "out"]
@@ -46,7 +41,7 @@ def test_the_second_network_of_a_name_is_refused_and_the_first_one_stays(
     assert buildtool(tmp_path, command[0], "a_b.tflite", *words[1:], "--name", "second").returncode == 0
 
 
-def test_a_file_that_names_no_network_keeps_nothing_from_being_written(tmp_path: Path) -> None:
+def test_a_file_that_names_no_network_keeps_nothing_from_being_written(tmp_path):
     new = {"net_arena.json": json.dumps({"network": "net"}).encode(), "net.c": b""}
     for old in ("", "[]", "{}", '{"network": 3}', "[" * 100_000):
         (tmp_path / "net_arena.json").write_text(old)
@@ -57,7 +52,7 @@ def test_a_file_that_names_no_network_keeps_nothing_from_being_written(tmp_path:
 
 
 @pytest.mark.slow
-def test_a_second_build_takes_the_folder_of_the_first_and_gives_the_same_files(tmp_path: Path) -> None:
+def test_a_second_build_takes_the_folder_of_the_first_and_gives_the_same_files(tmp_path):
     save(tmp_path / "a-b.tflite", 2)
     save(tmp_path / "a_b.tflite", 3)
     made = []
@@ -72,7 +67,7 @@ def test_a_second_build_takes_the_folder_of_the_first_and_gives_the_same_files(t
 
 
 @pytest.mark.slow
-def test_a_program_that_is_built_can_be_run(tmp_path: Path) -> None:
+def test_a_program_that_is_built_can_be_run(tmp_path):
     save(tmp_path / "net.tflite", 2)
     done = buildtool(tmp_path, "build", "net.tflite", "--board", "host", "--out", "out")
     assert done.returncode == 0, done.stderr
@@ -93,7 +88,7 @@ def test_a_program_that_is_built_can_be_run(tmp_path: Path) -> None:
         assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_files_for_flash_of_an_earlier_build_do_not_stay_beside_another_one_s(tmp_path: Path) -> None:
+def test_files_for_flash_of_an_earlier_build_do_not_stay_beside_another_one_s(tmp_path):
     """A .hex of the network of yesterday would be flashed by mistake; other files are the user's."""
     save(tmp_path / "net.tflite", 2)
     out = tmp_path / "out"

@@ -1,7 +1,5 @@
 """What a compiler is: files whose names have spaces, and the libraries that its programs load."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path
@@ -14,7 +12,7 @@ from buildtool.base import compiler
 CC = find_host_compiler()
 
 
-def digest_of(command: Path, **variables: str) -> str:
+def digest_of(command, **variables):
     """That of the identity, asked of the compiler itself."""
     found = compiler.identify.__wrapped__([str(command)], {"PATH": os.environ["PATH"], **variables})
     assert found is not None
@@ -31,7 +29,7 @@ def digest_of(command: Path, **variables: str) -> str:
         ' "{}" -cc1 empty.c',
     ],
 )
-def test_a_file_whose_name_has_spaces_is_seen(tmp_path: Path, line: str) -> None:
+def test_a_file_whose_name_has_spaces_is_seen(tmp_path, line):
     named = tmp_path / "my tools" / "one file of  it"
     named.parent.mkdir()
     named.write_text("one")
@@ -46,7 +44,7 @@ def test_a_file_whose_name_has_spaces_is_seen(tmp_path: Path, line: str) -> None
     assert digest_of(script) != before
 
 
-def test_a_program_that_a_script_names_in_quotes_is_seen(tmp_path: Path) -> None:
+def test_a_program_that_a_script_names_in_quotes_is_seen(tmp_path):
     named = tmp_path / "my tools" / "after"
     named.parent.mkdir()
     named.write_text("one")
@@ -59,7 +57,7 @@ def test_a_program_that_a_script_names_in_quotes_is_seen(tmp_path: Path) -> None
 
 
 @pytest.fixture
-def loading(tmp_path: Path) -> Path:
+def loading(tmp_path):
     """A compiler that loads a library of its folder `lib`."""
     for name in ("lib", "first"):
         (tmp_path / name).mkdir()
@@ -70,18 +68,18 @@ def loading(tmp_path: Path) -> Path:
     return tmp_path / "cc"
 
 
-def library(path: Path, text: str, *words: str) -> None:
+def library(path, text, *words):
     source = path.with_suffix(".c")
     source.write_text(text + "\n")
     made("-shared", "-fPIC", source, "-o", f"{path}.new", *words)
     Path(f"{path}.new").replace(path)
 
 
-def made(*words: object) -> None:
+def made(*words):
     subprocess.run([CC, *map(str, words)], check=True)
 
 
-def test_a_library_that_is_found_before_another_is_seen(loading: Path) -> None:
+def test_a_library_that_is_found_before_another_is_seen(loading):
     first = loading.parent / "first"
     variables = {"LD_LIBRARY_PATH": str(first)}
     before = digest_of(loading, **variables)
@@ -89,7 +87,7 @@ def test_a_library_that_is_found_before_another_is_seen(loading: Path) -> None:
     assert digest_of(loading, **variables) != before
 
 
-def test_what_another_state_of_a_library_loads_is_seen(loading: Path) -> None:
+def test_what_another_state_of_a_library_loads_is_seen(loading):
     folder = loading.parent / "lib"
     digest_of(loading)
     library(folder / "libmore.so", "int more(void) { return 0; }")
@@ -100,7 +98,7 @@ def test_what_another_state_of_a_library_loads_is_seen(loading: Path) -> None:
     assert digest_of(loading) != before
 
 
-def test_a_library_that_a_variable_loads_before_all_others_is_seen(loading: Path) -> None:
+def test_a_library_that_a_variable_loads_before_all_others_is_seen(loading):
     digest_of(loading)
     more = loading.parent / "first/more.so"
     library(more, "int more(void) { return 0; }")

@@ -20,7 +20,7 @@ from buildtool.base.store.index import NAME, Index, Notes
 PARTS = {"topology": "t", "ram": 4096}
 
 
-def key(number: int) -> str:
+def key(number):
     return f"{number:064x}"
 
 

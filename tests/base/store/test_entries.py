@@ -61,7 +61,7 @@ def test_an_entry_of_another_level_key_format_or_version_is_refused(monkeypatch)
 
 
 def test_a_header_that_lies_about_its_length_is_refused():
-    def sealed(head: bytes) -> bytes:
+    def sealed(head):
         return head + disks.hashlib.sha256(head).digest()
 
     for length in (0, 1, 511, 512, 513, 0xFFFFFFFF):
@@ -236,7 +236,7 @@ def test_without_a_home_there_is_no_folder(monkeypatch):
         monkeypatch.setenv("HOME", home)
         assert folders.cache_folder() is None
 
-    def nobody() -> Path:
+    def nobody():
         raise RuntimeError("could not determine home directory")
 
     monkeypatch.delenv("HOME")
