@@ -14,6 +14,8 @@ import pytest
 from daemons import eventually
 from needs import needs_tool
 from paths import ROOT
+from programs import ran
+from programs import said as said_by
 
 from buildtool.api import handle
 from buildtool.api.requests import parse
@@ -29,8 +31,16 @@ NET = "ds_cnn"
 def free_port():
     with socket.socket() as tried:
         tried.bind(("127.0.0.1", 0))
-        port: int = tried.getsockname()[1]
-        return port
+        return tried.getsockname()[1]
+
+
+@pytest.fixture
+def taken():
+    """A port that somebody listens at."""
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        yield holder.getsockname()[1]
 
 
 def talk(gdb, line, *commands):
@@ -39,28 +49,13 @@ def talk(gdb, line, *commands):
     begin, _, program = line.partition(" && ")
     assert shlex.split(program)[0] == "gdb-multiarch"
     batch = shlex.join([gdb, "-nx", "-batch", *shlex.split(program)[1:], *words])
-    done = subprocess.run(
-        ["sh", "-c", f"{begin} && {batch}"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    return done.stdout + done.stderr
+    return ran(ROOT, "sh", "-c", f"{begin} && {batch}").stdout
 
 
 def served(words, folder):
     """`buildtool debug` or a build that runs it, waiting for a debugger, and the line for that."""
-    server = subprocess.Popen(
-        words,
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert server.stdout is not None
+    env, pipe = os.environ | {"PYTHONPATH": str(ROOT)}, subprocess.PIPE
+    server = subprocess.Popen(words, cwd=folder, env=env, stdout=pipe, stderr=subprocess.STDOUT, text=True)
     said = []
     for text in server.stdout:
         said.append(text)
@@ -77,19 +72,8 @@ def test_a_debugger_shows_the_arena_and_the_region_and_lets_the_firmware_end(tmp
     words = [sys.executable, "-m", "buildtool", "debug", NET, "--board", board, "--inputs", "2"]
     server, line = served([*words, "--out", str(folder), f"--port={port}"], tmp_path)
     try:
-        said = talk(
-            gdb,
-            line,
-            "continue",
-            f"print (void *){NET}_arena",
-            "break region_3",
-            "continue",
-            "backtrace",
-            "list",
-            "delete",
-            "break nn_image_check",
-            "continue",
-        )
+        asked = f"continue,print (void *){NET}_arena,break region_3,continue,backtrace,list,delete"
+        said = talk(gdb, line, *asked.split(","), "break nn_image_check", "continue")
         assert server.wait(60) == 0
     finally:
         server.kill()
@@ -116,17 +100,8 @@ def test_scons_debug_builds_serves_and_finds_every_source(tmp_path):
     words = [sys.executable, "-m", "SCons", "-Q", "board=cortex-m4", f"model={NET}"]
     server, line = served([*words, f"port={port}", "debug"], tmp_path)
     try:
-        said = talk(
-            gdb,
-            line,
-            "continue",
-            "list",
-            "break nn_conv2d_1x1_s8_dsp",
-            "continue",
-            "list",
-            "delete",
-            "continue",
-        )
+        asked = "continue,list,break nn_conv2d_1x1_s8_dsp,continue,list,delete,continue"
+        said = talk(gdb, line, *asked.split(","))
         assert server.wait(60) == 0
     finally:
         server.kill()
@@ -141,16 +116,8 @@ def test_scons_debug_builds_serves_and_finds_every_source(tmp_path):
     assert f"{NET}_invoke" in (made / f"{NET}.map").read_text()
     assert not (tmp_path / "build/cortex-m4").exists()  # a release build is untouched
     (made / f"{NET}.map").unlink()
-    again = subprocess.run(
-        [*words, "debug=1"],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "linking" in again.stdout
-    assert "compiling" not in again.stdout
+    again = said_by(tmp_path, *words, "debug=1", environment={"PYTHONPATH": str(ROOT)})
+    assert "linking" in again and "compiling" not in again
     assert (made / f"{NET}.map").is_file()
 
 
@@ -177,25 +144,16 @@ def test_a_session_on_this_machine_needs_no_server(tmp_path, capsys):
     assert (tmp_path / "output.bin").stat().st_size == 12
 
 
-def test_a_port_that_is_taken_is_told():
-    with socket.socket() as holder:
-        holder.bind(("127.0.0.1", 0))
-        holder.listen()
-        port = holder.getsockname()[1]
-        answer = {"server": ["/bin/true"], "port": port}
-        with pytest.raises(ToolError, match=f"port {port} of this machine is taken") as caught:
-            debugger.need_port(answer)
-    assert f"port={port + 1}" in caught.value.hint
+def test_a_port_that_is_taken_is_told(taken):
+    with pytest.raises(ToolError, match=f"port {taken} of this machine is taken") as caught:
+        debugger.need_port({"server": ["/bin/true"], "port": taken})
+    assert f"port={taken + 1}" in caught.value.hint
 
 
 @pytest.mark.slow
-def test_a_session_whose_port_is_taken_says_nothing_of_waiting_and_writes_nothing(tmp_path, capsys):
+def test_a_session_whose_port_is_taken_says_nothing_of_waiting_and_writes_nothing(tmp_path, capsys, taken):
     out = tmp_path / "out"
-    with socket.socket() as holder:
-        holder.bind(("127.0.0.1", 0))
-        holder.listen()
-        port = holder.getsockname()[1]
-        assert cli.run(["debug", NET, "--board", "cortex-m4", "--out", str(out), f"--port={port}"]) == 1
+    assert cli.run(["debug", NET, "--board", "cortex-m4", "--out", str(out), f"--port={taken}"]) == 1
     said = capsys.readouterr()
     assert "is taken" in said.err
     assert "waiting at" not in said.out  # an editor would connect

@@ -1,7 +1,6 @@
 """`buildtool flash`: the command that the board's file makes, and what is told; the tools are stubs."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from buildtool_plugins.baremetal.probe import flashing
@@ -65,15 +64,8 @@ def test_a_tool_for_binaries_gets_one_of_the_very_image(tmp_path, monkeypatch):
         assert str(image) in how.command[-1]
 
 
-ANSWER: dict[str, Any] = {
-    "net": "net",
-    "board": "b",
-    "compiler": "c",
-    "image": "net.elf",
-    "tool": "openocd",
-    "install": "apt-get install openocd",
-    "is_there": True,
-}
+ANSWER = {"net": "net", "board": "b", "compiler": "c", "image": "net.elf", "tool": "openocd"}
+ANSWER |= {"install": "apt-get install openocd", "is_there": True}
 
 
 def test_a_tool_runs_in_the_folder_and_what_is_missing_or_fails_is_told(tmp_path):

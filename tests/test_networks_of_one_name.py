@@ -29,13 +29,15 @@ def test_the_second_network_of_a_name_is_refused_and_the_first_one_stays(tmp_pat
     save(tmp_path / "a_b.tflite", 3)
     words = [*command, "--board", "cortex-m4", "--out", "out"]
     assert buildtool(tmp_path, command[0], "a-b.tflite", *words[1:]).returncode == 0
-    before = {path: path.read_bytes() for path in sorted((tmp_path / "out").rglob("*")) if path.is_file()}
+
+    def contents():
+        return {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+
+    before = contents()
     refused = buildtool(tmp_path, command[0], "a_b.tflite", *words[1:])
     assert refused.returncode == 2, refused.stderr
     assert "'a-b'" in refused.stderr and "'a_b'" in refused.stderr and "--name" in refused.stderr
-    assert before == {
-        path: path.read_bytes() for path in sorted((tmp_path / "out").rglob("*")) if path.is_file()
-    }
+    assert contents() == before
     save(tmp_path / "a-b.tflite", 4)  # trained anew: the same network by another file
     assert buildtool(tmp_path, command[0], "a-b.tflite", *words[1:]).returncode == 0
     assert buildtool(tmp_path, command[0], "a_b.tflite", *words[1:], "--name", "second").returncode == 0
@@ -74,17 +76,8 @@ def test_a_program_that_is_built_can_be_run(tmp_path):
     assert os.access(tmp_path / "out" / "net.elf", os.X_OK)
     assert not (tmp_path / "out" / "net.c").stat().st_mode & 0o111
     for command in ("validate", "profile"):
-        checked = buildtool(
-            tmp_path,
-            command,
-            "net.tflite",
-            "--board",
-            "host",
-            "--elf",
-            "out/net.elf",
-            "--plan",
-            "out/net.plan",
-        )
+        words = "net.tflite --board host --elf out/net.elf --plan out/net.plan"
+        checked = buildtool(tmp_path, command, *words.split())
         assert checked.returncode == 0, checked.stdout + checked.stderr
 
 

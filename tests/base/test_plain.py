@@ -137,6 +137,7 @@ class Whole:
     seen: bool = False
 
 
+OWNED, WIDE = {"size": 1, "owner": "x"}, {"size": 1, "width": 9}
 TABLE = {"part": {"a": {"size": "2K", "width": 8}, "b": {"size": 3}}, "roles": {"first": "a"}}
 
 
@@ -155,16 +156,8 @@ def test_a_table_that_people_write_is_read_by_the_fields_it_is_for():
         ({"seen": True}, "unknown key 'seen'", "seen"),
         ({"part": {"a": {}}}, "key 'part.a.size' is missing", "part.a"),
         ({"part": {"a": {"size": "2k"}}}, "part.a.size: must be a size, not '2k'", "part.a.size"),
-        (
-            {"part": {"a": {"size": 1, "owner": "x"}}},
-            "part.a.owner: it says nothing without width",
-            "part.a.owner",
-        ),
-        (
-            {"part": {"a": {"size": 1, "width": 9}}},
-            "part.a.width: must be a power of two from 8 to 64, not 9",
-            "part.a.width",
-        ),
+        ({"part": {"a": OWNED}}, "part.a.owner: it says nothing without width", "part.a.owner"),
+        ({"part": {"a": WIDE}}, "part.a.width: must be a power of two from 8 to 64, not 9", "part.a.width"),
         ({"part": {"1": {"size": 1}}}, "part.1: '1' is not a name", "part.1"),
         ({"part": [1]}, "part: must be a table, not [1]", "part"),
     ],
@@ -172,5 +165,4 @@ def test_a_table_that_people_write_is_read_by_the_fields_it_is_for():
 def test_a_mistake_in_it_names_the_key_and_where_that_stands(change, says, at):
     with pytest.raises(Mismatch) as caught:
         from_table(TABLE | change, Whole)
-    assert str(caught.value) == says
-    assert caught.value.at == at
+    assert (str(caught.value), caught.value.at) == (says, at)

@@ -198,11 +198,11 @@ def test_file_systems_are_known_by_their_longest_mount(tmp_path, monkeypatch):
             return mounts
 
     monkeypatch.setattr(watching, "Path", Mounts)
-    found = {f: watching.file_system(f) for f in ("/", "/home", "/homeless", "/home/my files/a", "/home/my")}
-    assert found == {
+    kinds = {
         "/": "ext4",
         "/home": "tmpfs",
         "/homeless": "ext4",
         "/home/my files/a": "nfs4",
         "/home/my": "tmpfs",
     }
+    assert {folder: watching.file_system(folder) for folder in kinds} == kinds

@@ -51,14 +51,13 @@ def _loads(made: Planned, timeline: Timeline) -> Loading | None:
     bare = peak(plan, made.graph, weights=False, session=made.session)
     without = bare.bytes if bare else 0
     starts = _region_starts(timeline)
-    brings = brought(timeline, plan.loads, plan.buffers)
-    again = {op for op, times in Counter(load.op for _, load in brings).items() if times > 1}
-    once = {load.op: load.size for load in plan.loads}
+    loads = [load for _, load in brought(timeline, plan.loads, plan.buffers)]
+    loaded, once = sum(load.size for load in loads), {load.op: load.size for load in plan.loads}
     return {
-        "bytes": sum(load.size for _, load in brings),
+        "bytes": loaded,
         "operators": len(once),
-        "again": len(again),
-        "again_bytes": sum(load.size for _, load in brings) - sum(once.values()),
+        "again": sum(times > 1 for times in Counter(load.op for load in loads).values()),
+        "again_bytes": loaded - sum(once.values()),
         "in_slices": sum(load.channels > 0 for load in plan.loads),
         "ahead": sum(plan.buffers[load.buffer].first < starts[load.op] for load in plan.loads),
         "fullest_without": without,
@@ -77,10 +76,9 @@ def _estimate(plan: Plan, timeline: Timeline, board: Board) -> Estimate | None:
     """Seconds of computing, of loading, and of both as they overlap."""
     if board.estimate is None:
         return None
-    graph = timeline.graph
+    graph, starts = timeline.graph, _region_starts(timeline)
     rate, bandwidth = board.estimate.macs_per_second, board.memory(board.weights).bandwidth
     clock = _Clock(rate, bandwidth)
-    starts = _region_starts(timeline)
     begun: dict[int, list[Load]] = {}
     inside: dict[int, list[Load]] = {}  # region's first step -> what is brought while it runs, each time
     brings = brought(timeline, plan.loads, plan.buffers)
@@ -88,9 +86,8 @@ def _estimate(plan: Plan, timeline: Timeline, board: Board) -> Estimate | None:
         waits = load.by_turns or step > starts[load.op]
         (inside if waits else begun).setdefault(starts[load.op] if waits else step, []).append(load)
     for run, number in zip(timeline.runs, timeline.starts, strict=False):
-        here = [
-            load for load in plan.loads if starts[load.op] == number and load not in inside.get(number, [])
-        ]
+        own = [load for load in plan.loads if starts[load.op] == number]
+        here = [load for load in own if load not in inside.get(number, [])]
         later = [load for load in begun.get(number, []) if load not in here]
         for load in begun.get(number, []):
             if load in here:
@@ -211,24 +208,23 @@ def _alone(made: Planned, name: str) -> AloneView:
     board = dataclasses.replace(made.target.board, arena=name, second="")
     target = dataclasses.replace(made.target, board=board)
     once = without_views(without_second_passes(made.graph))
-    found: AloneView = {
-        "memory": name,
-        "missing_bytes": None,
-        "arena_bytes": None,
-        "f": None,
-        "cost": 0.0,
-        "wait_cycles": 0.0,
-        "estimated_ms": None,
-        "error": "",
-    }
+    plan, waited, error = None, 0.0, ""
     try:
         _, plan = nearest(Prepared("", (once,), target, made.options, session=made.session))
-    except BuildtoolError as error:
-        return {**found, "error": error.text}
-    (touched,), (wait,) = _touched(plan, made, board), waits(board)
-    found |= {"missing_bytes": excess_bytes(board, plan), "arena_bytes": plan.arena_bytes, "f": plan.f}
-    found |= {"cost": plan.cost, "wait_cycles": touched * wait}
-    return {**found, "estimated_ms": estimated_ms(plan.cost + touched * wait, target)}
+        (touched,), (wait,) = _touched(plan, made, board), waits(board)
+        waited = touched * wait
+    except BuildtoolError as refusal:
+        error = refusal.text
+    return {
+        "memory": name,
+        "missing_bytes": excess_bytes(board, plan) if plan else None,
+        "arena_bytes": plan.arena_bytes if plan else None,
+        "f": plan.f if plan else None,
+        "cost": plan.cost if plan else 0.0,
+        "wait_cycles": waited,
+        "estimated_ms": estimated_ms(plan.cost + waited, target) if plan else None,
+        "error": error,
+    }
 
 
 def _touched(plan: Plan, made: Planned, board: Board) -> tuple[int, ...]:
