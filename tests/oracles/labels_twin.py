@@ -22,7 +22,7 @@ import numpy as np
 
 from buildtool.base.distinct import distinct
 from buildtool.base.modes import InPlace
-from buildtool.base.remembered import remembered
+from buildtool.base.session import remembered
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.receptive import accumulates, through
 from buildtool.plan.search.blocks import WHOLE, Block

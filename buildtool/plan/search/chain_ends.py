@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from buildtool.base.modes import InPlace
-from buildtool.base.remembered import remembered
+from buildtool.base.session import remembered
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.calls import gained, in_steps
 from buildtool.plan.search.chain import Elements
