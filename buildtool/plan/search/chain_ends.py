@@ -75,8 +75,8 @@ class ChainWindows:
 
     def _rewrites(self, element: int) -> bool:
         """Whether an element may write over the window that it reads, if both are alike."""
-        e, kernel = self._e, self._e.kernels[self._e.positions[element]]
-        once = e.op(element).inputs.count(e.makes[element - 1]) == 1
+        e, kernel = self._e, self._e.own_kernels[element]
+        once = e.ops[element].inputs.count(e.makes[element - 1]) == 1
         allowed = e.in_place != InPlace.NONE and kernel is not None and kernel.overlap is Contract.PIXEL
         return allowed and once
 
