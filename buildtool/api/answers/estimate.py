@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.firmware.needs import notes
 from buildtool.plan.schedule.schedule import executed_macs
-from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.schedule.turns import brought
+from buildtool.plan.schedule.timeline import Timeline, brought
 from buildtool.plan.summary.summary import peak
 from buildtool.target.catalogue import features
 
