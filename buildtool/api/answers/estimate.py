@@ -17,8 +17,7 @@ from buildtool.plan.choose.limits import estimated_ms
 from buildtool.plan.choose.memories import caches, waiting, waits
 from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.schedule.schedule import executed_macs
-from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.schedule.turns import brought
+from buildtool.plan.schedule.timeline import Timeline, brought
 from buildtool.plan.summary.fit import excess_bytes, rooms
 from buildtool.plan.summary.summary import peak
 from buildtool.target.catalogue import features
