@@ -1,10 +1,10 @@
 """Which faults do the tests find? python -m benchmarks.faults [--count 40] [--seed 2026] [--out FILE]
 
-Draws statements and conditions of `buildtool/` and `plugins/` at random and puts one fault into each: a
-comparison turned round, a constant off by one, a sum for a difference, `and` for `or`. Each fault is put into
-a clone of HEAD by itself; the tests of its room run first, then the fast tests, until one fails. `--out` keeps
-the faults with the test that found each; `--again FILE` tries the faults of such a file whose statements still
-stand once, and compares.
+Draws statements and conditions of `buildtool/` and `plugins/` at random and puts one fault into each: the
+opposite comparison, a constant off by one, a sum for a difference, `and` for `or`. Each fault is put into a
+clone of HEAD by itself; the tests of its room run first, then the fast tests, until one fails. `--out` keeps
+the faults with the test that found each; `--again FILE` tries the faults of such a file whose statements
+HEAD still has, and compares.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ SWAPS = (
     (ast.And, ast.Or),
 )
 OPPOSITE = dict(SWAPS) | {second: first for first, second in SWAPS}
-HANGS = 1800  # seconds after which a run of tests counts as a test that failed
+HANGS = 900  # seconds after which a run of tests counts as a test that failed
+MEMORY = 6 << 30  # bytes of addresses that a process of a test may have
 
 
 class Place(NamedTuple):
@@ -125,10 +126,10 @@ def draw_faults(count: int, seed: int, places: dict[str, Place]) -> list[Fault]:
 
 def first_failure(tree: Path, tests: str) -> str:
     """The first test below a folder that fails, '' where all pass."""
-    command = ["./dev", "pytest", "-x", "-q", "-n", "2", "-m", "not slow", "--tb=no", tests]
-    try:
-        done = subprocess.run(command, cwd=tree, capture_output=True, text=True, timeout=HANGS)
-    except subprocess.TimeoutExpired:
+    pytest = f"ulimit -v {MEMORY >> 10}; exec ./dev pytest -x -q -n 2 -m 'not slow' --tb=no {tests}"
+    command = ["timeout", "-k", "10", str(HANGS), "bash", "-c", pytest]  # it ends the whole group
+    done = subprocess.run(command, cwd=tree, stdout=subprocess.PIPE, text=True)
+    if done.returncode in (124, 137):
         return f"{tests}: no end within {HANGS} s"
     named = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.M)
     if named:
