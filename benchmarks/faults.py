@@ -36,7 +36,7 @@ SWAPS = (
     (ast.And, ast.Or),
 )
 OPPOSITE = dict(SWAPS) | {second: first for first, second in SWAPS}
-HANGS = 900  # seconds after which a run of tests counts as a test that failed
+HANGS = 600  # seconds after which a run of tests counts as a test that failed
 MEMORY = 6 << 30  # bytes of addresses that a process of a test may have
 
 
@@ -171,6 +171,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"
         subprocess.run(["git", "clone", "-q", str(ROOT), str(tree)], check=True)
+        (tree.parent / "shared").symlink_to(ROOT.parent / "shared")
         for fault in faults:
             place = places[fault.before]
             test = find_test(tree, place, fault.after)
