@@ -28,7 +28,7 @@ import tflite
 
 from buildtool.base import outfiles
 from buildtool.base.errors import MachineError, ModelError, ToolError, UsageError
-from buildtool.base.scratch import scratch
+from buildtool.base.locks import scratch
 from buildtool.split.graphs import each_after
 
 BACKENDS = ("tensorflow", "torch", "jax")

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
+from buildtool.graph.geometry import cuts, picking
 from buildtool.graph.onnx.context import Context
 from buildtool.graph.onnx.file import Array, Node
 from buildtool.graph.onnx.folding import axes_of, axis_of, broadcast_of, moved, permutation
@@ -15,7 +16,6 @@ from buildtool.graph.onnx.layout import canonical, lying, order_of, plain, trans
 from buildtool.graph.onnx.values import Held, Pending, Places, Quantized, Value
 from buildtool.graph.onnx.windows import NHWC
 from buildtool.graph.ops import ONNX
-from buildtool.graph.picking import cuts, picking
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.types import (
     Activation,

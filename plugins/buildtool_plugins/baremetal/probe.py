@@ -22,7 +22,7 @@ INSTALL = {
 
 
 def flashing(board: Board, image: Path, tool: str = "") -> Flashing:
-    """How `image` is flashed: by `tool`, or by the first installed tool of the board's file, or its first one.
+    """How `image` is flashed: by `tool`, or by the first installed tool of the board's file, or its first.
 
     Raises UsageError where the file does not name it.
     """
