@@ -47,9 +47,7 @@ def failure(board, **more):
     return caught.value
 
 
-def test_a_board_gives_outputs_and_cycles_and_the_level_is_the_connections(
-    monkeypatch,
-):
+def test_a_board_gives_outputs_and_cycles_and_the_level_is_the_connections(monkeypatch):
     fake = FakeBoard(core_hz=BOARD.clock_hz)
     behind_a_program = run(fake)
     assert behind_a_program.files["output.bin"] == fake.output * 2
@@ -101,9 +99,7 @@ def silent(monkeypatch, said):
     return FakeBoard(serve=serve)
 
 
-def test_a_board_that_ends_resets_or_falls_silent_in_the_middle_is_told(
-    monkeypatch,
-):
+def test_a_board_that_ends_resets_or_falls_silent_in_the_middle_is_told(monkeypatch):
     words = struct.pack("<ii", 103, 4) + b"fault: HardFault at pc=0x08000123\n"
     fault = answering(FakeBoard(), "I", lambda r: Frame("f", r.sequence, r.session, words).encoded())
     error = failure(fault)
