@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import itertools
 import os
 import re
 import shutil
@@ -84,7 +83,12 @@ def identify(
         return None
     path = variables.get("PATH", os.defpath)
     own = os.path.realpath(shutil.which(command[0], path=path) or command[0])
-    programs = {own, *(os.path.realpath(found) for found in _named_programs(text, path))}
+    programs = {own}
+    for line in text.splitlines():  # the programs that begin a line, and the driver behind a wrapper
+        match = re.match(r' ?"?([^"\s|]+)', line) if line.startswith((" ", '"')) else None
+        match = match or re.match(r"COLLECT_(?:GCC|LTO_WRAPPER)=(\S+)", line)
+        found = shutil.which(match[1], path=path) if match else None
+        programs |= {os.path.realpath(name) for name in ([found] if found else list(_spaced_files(line))[:1])}
     named = {*programs, *_named_files(text)}
     digest = hashlib.sha256(text.encode(errors="surrogateescape"))
     seen = known_files()
@@ -128,15 +132,6 @@ def _said(command: Sequence[str], variables: Mapping[str, str], ldflags: Sequenc
         said = (done.stderr + done.stdout).decode(errors="surrogateescape")
         said = said.replace(os.path.realpath(folder), "").replace(folder, "")
         return re.sub(r"/(cc|empty-)\w{6}\b", "", said)
-
-
-def _named_programs(text: str, path: str) -> Iterator[str]:
-    """The programs that begin a line, and the driver behind a wrapper; they may be in `path`."""
-    for line in text.splitlines():
-        match = re.match(r' ?"?([^"\s|]+)', line) if line.startswith((" ", '"')) else None
-        match = match or re.match(r"COLLECT_(?:GCC|LTO_WRAPPER)=(\S+)", line)
-        found = shutil.which(match[1], path=path) if match else None
-        yield from [found] if found else itertools.islice(_spaced_files(line), 1)
 
 
 def _named_files(text: str) -> Iterator[str]:

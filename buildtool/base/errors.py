@@ -73,6 +73,9 @@ class BuildtoolError(Exception):
 
     code = "ERROR"
 
+    def __init_subclass__(cls, code: str = "") -> None:
+        cls.code = code or cls.code
+
     def __init__(
         self,
         text: str,
@@ -128,52 +131,37 @@ class BuildtoolError(Exception):
         return self.message()
 
 
-class ModelError(BuildtoolError):
+class ModelError(BuildtoolError, code="MODEL"):
     """The file is not a well-formed model."""
 
-    code = "MODEL"
 
-
-class UnsupportedError(BuildtoolError):
+class UnsupportedError(BuildtoolError, code="UNSUPPORTED"):
     """The model is well formed, but uses something that is not supported."""
 
-    code = "UNSUPPORTED"
 
-
-class PlanError(BuildtoolError):
+class PlanError(BuildtoolError, code="PLAN"):
     """No plan meets the limits, or a plan failed its check."""
 
-    code = "PLAN"
 
-
-class TargetError(BuildtoolError):
+class TargetError(BuildtoolError, code="TARGET"):
     """A board, core or kernel catalogue is unknown or inconsistent."""
 
-    code = "TARGET"
 
-
-class ToolError(BuildtoolError):
+class ToolError(BuildtoolError, code="TOOL"):
     """A compiler, emulator or other tool is missing or failed."""
 
-    code = "TOOL"
 
-
-class UsageError(BuildtoolError):
+class UsageError(BuildtoolError, code="USAGE"):
     """An option or a name given by the user is wrong."""
 
-    code = "USAGE"
 
-
-class MachineError(BuildtoolError):
+class MachineError(BuildtoolError, code="MACHINE"):
     """The machine refuses something: its disk is full, its memory is too small, a file may not be read."""
 
-    code = "MACHINE"
 
-
-class InternalError(BuildtoolError):
+class InternalError(BuildtoolError, code="INTERNAL"):
     """A fault of buildtool's own; `trace` says where, for whoever mends it ("": not known here)."""
 
-    code = "INTERNAL"
     trace = ""
 
 

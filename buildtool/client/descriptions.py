@@ -21,7 +21,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -77,9 +77,12 @@ class _Facts:
         roots = {name: root for name, root in answer["roots"].items() if name not in OURS}
         foreign = [name for name in roots if name != _LIBRARY]
         places = [place for place in answer["depends"] if place["root"] not in OURS]
+        searched = os.environ.get("PATH", os.defpath).split(os.pathsep)  # for programs, and for plugins:
+        paths = (*sys.path, *os.environ.get("PYTHONPATH", "").split(os.pathsep))
+        searched += [folder for folder in paths if Path(folder).name in _PACKAGES]
         files = [str(Path(answer["roots"].get(place["root"], ""), place["path"])) for place in places]
         self.values: list[Any] = [
-            [self._folder(folder) for folder in _searched()],
+            [self._folder(folder) for folder in searched],
             [self._program(answer["tools"][name]) for name in ("cc", "ar")],
             _said(answer["tools"]["cc"]),
             [self._file(path) for path in files],
@@ -136,14 +139,6 @@ def _said(path: str) -> str:
     except subprocess.TimeoutExpired as error:
         raise OSError("a compiler does not say what it is") from error
     return f"{done.returncode} {done.stdout.decode(errors='surrogateescape')}"
-
-
-def _searched() -> Iterator[str]:
-    """The folders in which programs and plugins are looked for."""
-    yield from os.environ.get("PATH", os.defpath).split(os.pathsep)
-    for folder in (*sys.path, *os.environ.get("PYTHONPATH", "").split(os.pathsep)):
-        if Path(folder).name in _PACKAGES:
-            yield folder
 
 
 def _name(request: Request, folder: str, code: str) -> str:

@@ -12,7 +12,7 @@ import os
 import socket
 import struct
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from buildtool import __version__
 from buildtool.base import wire
@@ -28,41 +28,23 @@ class AbsentError(Exception):
     """There is no daemon that answers; `args[0]` says why."""
 
 
-class Endpoint(NamedTuple):
-    """The files of the daemon called `name` in `folder`."""
+class Endpoint:
+    """The files of the daemon called `name` in `folder`.
 
-    name: str
-    folder: Path
+    `lock`: locked for as long as it lives; `starting`: locked by the client that starts it; `log`: what it
+    says, and in `old_log` said before the log became long; `record`: what it is, why it ended last (JSON).
+    """
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name, self.folder = name, folder
+        ends = ("lock", "start", "log", "log.old", "json")
+        files = (folder / f"{name}.{end}" for end in ends)
+        self.lock, self.starting, self.log, self.old_log, self.record = files
 
     @property
     def address(self) -> Path:
         """Its socket; the folder may be another one, where the path would be too long."""
         return socket_path(self.name)
-
-    @property
-    def lock(self) -> Path:
-        """Locked for as long as it lives."""
-        return self.folder / f"{self.name}.lock"
-
-    @property
-    def starting(self) -> Path:
-        """Locked by the client that starts it."""
-        return self.folder / f"{self.name}.start"
-
-    @property
-    def log(self) -> Path:
-        """What it says."""
-        return self.folder / f"{self.name}.log"
-
-    @property
-    def old_log(self) -> Path:
-        """What it said before the log became long."""
-        return self.folder / f"{self.name}.log.old"
-
-    @property
-    def record(self) -> Path:
-        """What it is, and why it ended last, as JSON."""
-        return self.folder / f"{self.name}.json"
 
     def prepared(self) -> Endpoint:
         """Itself, its folders made. MachineError where they are not this user's alone."""

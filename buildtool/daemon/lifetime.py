@@ -33,7 +33,15 @@ class Life:
 
     def __init__(self, at: Endpoint, lock: int, code: str) -> None:
         self.at, self.code, self._lock = at, code, lock
-        self.listener = _listening(at)
+        self.listener = socket.socket(socket.AF_UNIX)
+        at.address.unlink(missing_ok=True)  # the lock is held, so what lies there is stale
+        before = os.umask(0o177)
+        try:
+            self.listener.bind(str(at.address))
+        finally:
+            os.umask(before)
+        self.listener.listen(_BACKLOG)
+        self.listener.setblocking(False)
         self._node, self._lock_node = _identity(at.address), _identity(lock)
         self._cache = kept_folder()
         self._cache_node: tuple[int, int] | None = None
@@ -132,21 +140,6 @@ def retire_others(mine: Endpoint, code: str) -> None:
             with contextlib.suppress(AbsentError):
                 Link(connection).greet().control("retire")
             connection.close()
-
-
-def _listening(at: Endpoint) -> socket.socket:
-    """A socket at the endpoint; the lock is held, so what lies there is stale."""
-    with contextlib.suppress(FileNotFoundError):
-        at.address.unlink()
-    found = socket.socket(socket.AF_UNIX)
-    before = os.umask(0o177)
-    try:
-        found.bind(str(at.address))
-    finally:
-        os.umask(before)
-    found.listen(_BACKLOG)
-    found.setblocking(False)
-    return found
 
 
 # ---- the next daemon ----------------------------------------------------------------------------------

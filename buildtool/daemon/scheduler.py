@@ -201,21 +201,16 @@ class Scheduler:
         elif "rested" in message and worker.job is None:
             worker.doing = "idle"
         elif "progress" in message:
-            self._progress(worker, message["progress"])
+            worker.doing = str(message["progress"].get("text", ""))
+            if (job := self.jobs.get(worker.job or "")) is not None:
+                job.doing = worker.doing
+                for client in (one for one in job.waiting if not one.is_paused):
+                    client.send({"progress": message["progress"]})
+                    self.look(client)
         elif "final" in message:
             self._answered(worker, message)
         if message.get("code", self._code) != self._code:
             self._end("buildtool's code has changed")
-
-    def _progress(self, worker: Worker, progress: Mapping[str, Any]) -> None:
-        job = self.jobs.get(worker.job or "")
-        worker.doing = str(progress.get("text", ""))
-        if job is not None:
-            job.doing = worker.doing
-            for client in job.waiting:
-                if not client.is_paused:
-                    client.send({"progress": progress})
-                    self.look(client)
 
     def _answered(self, worker: Worker, message: Mapping[str, Any]) -> None:
         job = self.jobs.get(worker.job or "")

@@ -128,13 +128,10 @@ class Watcher:
         for path, digest in _files(request).items():
             self._seen[path] = digest
             self._watch(path)
-        if len(self._requests) > MOST_REQUESTS:
-            gone, _ = self._requests.popitem(last=False)
-            self._also.pop(gone, None)
-            self._forget_files()
-
-    def _forget_files(self) -> None:
-        """Stops watching the files that no remembered request is about."""
+        if len(self._requests) <= MOST_REQUESTS:
+            return
+        gone, _ = self._requests.popitem(last=False)
+        self._also.pop(gone, None)
         needed = {path for request, _ in self._requests.values() for path in _files(request)}
         needed |= {path for paths in self._also.values() for path in paths}
         for path in self._seen.keys() - needed:

@@ -100,7 +100,13 @@ class Service:
         # Their code may be another one when the next request comes, and this process has imported it.
         leaving = registry.uses_others()
         told = {"pure": pure, "inputs": before, "leaving": leaving, "rss": resident_bytes()}
-        self._say({"final": _frame(answer), "answered": "answer" in answer, **told})
+        try:
+            frame = wire.packed(answer)  # the daemon hands it on as it is
+            if len(frame) > wire.FRAME_LIMIT - _AROUND:
+                raise ToolError(f"an answer of {len(frame):,} bytes is too large for the daemon")
+        except BuildtoolError as error:
+            frame = wire.packed({"error": to_data(error), "crash": True})
+        self._say({"final": frame, "answered": "answer" in answer, **told})
         if leaving:
             return
         if use is not Use.ON:
@@ -169,17 +175,6 @@ def _answer(request: Any, session: Session, environment: Any) -> dict[str, Any]:
         if isinstance(told, InternalError | MachineError):
             return {"error": to_data(told), "crash": True}
         return {"error": to_data(told), "pure": isinstance(told, PlanError)}
-
-
-def _frame(answer: Mapping[str, Any]) -> bytes:
-    """The frame for the client: the daemon hands it on as it is."""
-    try:
-        frame = wire.packed(answer)
-        if len(frame) > wire.FRAME_LIMIT - _AROUND:
-            raise ToolError(f"an answer of {len(frame):,} bytes is too large for the daemon")
-    except BuildtoolError as error:
-        return wire.packed({"error": to_data(error), "crash": True})
-    return frame
 
 
 def _imports() -> Iterator[None]:

@@ -263,7 +263,11 @@ def normalise(name: str, value: object) -> Normalise | None:
         return None
     if words in NAMED:
         return NAMED[words]
-    halves = [_numbers(half) for half in words.split("/")]
+    halves: list[tuple[float, ...]] = []
+    with contextlib.suppress(ValueError):
+        halves = [tuple(map(float, half.split(","))) for half in words.split("/")]
+    if not all(abs(number) < 1e6 for half in halves for number in half):  # nor is NaN
+        halves = []
     if len(halves) != 2 or not all(halves) or len(halves[0]) != len(halves[1]):
         raise refuse(name, value, _RULES)
     means, deviations = halves
@@ -271,12 +275,3 @@ def normalise(name: str, value: object) -> Normalise | None:
         what = "a deviation is above 0, and there is one for each mean, at most one a channel"
         raise UsageError(what, option=name, hint=_RULES)
     return Normalise(words, 255.0, means, deviations)
-
-
-def _numbers(words: str) -> tuple[float, ...]:
-    """Numbers with commas between them; () where one of them is none."""
-    try:
-        found = tuple(float(word) for word in words.split(","))
-    except ValueError:
-        return ()
-    return found if all(abs(number) < 1e6 for number in found) else ()  # nor is NaN

@@ -94,8 +94,15 @@ def fitted_plan(prepared: Prepared, graph: Graph, plan: Plan, name: str, *, exac
     least = needs(plan, target, flash, options)
 
     def suffices(bound: Footprint) -> bool:
+        """Whether a bound fits with room for code that the recorded sizes do not foresee, or nothing does."""
+
+        def needed(need: Need) -> float:
+            code = sum(part.bytes for part in need.parts if part.name.startswith(CODE))
+            return need.required + code * SPARE_CODE
+
         above = needs_of(bound, plan, target, flash, options)
-        return not exactly and (_fits_surely(above) or not fits(least))
+        fits_surely = all(needed(need) <= need.available for need in above)
+        return not exactly and (fits_surely or not fits(least))
 
     count = counted(graph, plan, target, name, suffices, prepared.session)
     found = least
@@ -107,15 +114,6 @@ def fitted_plan(prepared: Prepared, graph: Graph, plan: Plan, name: str, *, exac
 def fits(found: Sequence[Need]) -> bool:
     """Whether nothing is exceeded."""
     return not any(need.excess for need in found)
-
-
-def _fits_surely(found: Sequence[Need]) -> bool:
-    """Whether a bound fits with room for code that the recorded sizes do not foresee."""
-    for need in found:
-        code = sum(part.bytes for part in need.parts if part.name.startswith(CODE))
-        if need.required + code * SPARE_CODE > need.available:
-            return False
-    return True
 
 
 @dataclass(frozen=True)

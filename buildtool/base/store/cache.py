@@ -128,29 +128,34 @@ class Cache:
         self._found.clear()
         if not (unwritten or counts) or self.disk.trouble:
             return
-        from buildtool.base.store.index import Index, Notes  # sqlite, which no answer waits for
+        from buildtool.base.store.index import Index  # sqlite, which no answer waits for
 
         sizes = {known: self.disk.write(*known, data) for known, data in unwritten.items()}
-        notes = Notes({known: size for known, size in sizes.items() if size}, uses, counts)
-        notes.counts |= {what: n for what, n in self.disk.counts.items() if n}
+        written = {known: size for known, size in sizes.items() if size}
+        counts |= {what: n for what, n in self.disk.counts.items() if n}
+        reports: dict[tuple[str, str], bytes] = {}
         self.disk.counts.clear()
         index = Index(self.disk.folder)
         if self.subject:  # for `explain`: what was asked of each level, and which parts of keys are new
             before = index.reports(self.subject)
             for level, (parts, hit) in asked.items():
-                shown = {name: _shown(part) for name, part in sorted({"code": self.code, **parts}.items())}
+                shown = {}  # what tells a part of a key from another one, and what people see of it
+                for name, part in sorted({"code": self.code, **parts}.items()):
+                    data, text = msgpack.packb(part, unicode_errors="backslashreplace"), str(part)
+                    short = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+                    shown[name] = [hashlib.sha256(data).hexdigest()[:16], short]
                 changed = [] if hit else _changes(before.get(level), shown)
                 counted = per_level.get(level, {})
                 report = {"hit": hit, "counts": counted, "parts": shown, "changed": changed}
                 packed = msgpack.packb(report, unicode_errors="backslashreplace")
-                notes.reports[self.subject, level] = packed
+                reports[self.subject, level] = packed
         self.subject = ""  # what is made from now on is prepared, and nobody's request
-        noted = index.note(notes)
+        noted = index.note(written, uses, counts, reports)
         uncounted = self.disk.folder / UNCOUNTED
         if noted is None:
             with contextlib.suppress(OSError):
                 uncounted.touch(mode=0o600)
-        elif notes.sizes:
+        elif written:
             total, is_new = noted
             if is_new or total > most_disk_bytes() or uncounted.exists():
                 evict(self.disk, most_disk_bytes(), index)
@@ -179,10 +184,3 @@ def _changes(before: bytes | None, now: Mapping[str, list[str]]) -> list[list[st
     nothing = ["", "(none)"]
     pairs = [(name, old.get(name, nothing), now.get(name, nothing)) for name in names]
     return [[name, was[1], is_[1]] for name, was, is_ in pairs if was[0] != is_[0]]
-
-
-def _shown(value: Any) -> list[str]:
-    """What tells a part of a key from another one, and what people see of it."""
-    data, text = msgpack.packb(value, unicode_errors="backslashreplace"), str(value)
-    short = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
-    return [hashlib.sha256(data).hexdigest()[:16], short]

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+Known = tuple[str, str]  # an entry: its level and its key
 
 NAME = "index.sqlite"
 MOST_SUBJECTS = 500  # requests of which is remembered what they asked for
@@ -37,18 +38,6 @@ _FORGET_SUBJECTS = (
 )
 
 
-@dataclass
-class Notes:
-    """What happened since the index was written last: bytes of entries written, entries read, additions to
-    the counts, and by subject and level what the last request about it asked for (msgpack).
-    """
-
-    sizes: dict[tuple[str, str], int] = field(default_factory=dict)
-    uses: set[tuple[str, str]] = field(default_factory=set)
-    counts: dict[str, int] = field(default_factory=dict)
-    reports: dict[tuple[str, str], bytes] = field(default_factory=dict)
-
-
 class Index:
     """The index of the entries in `folder`; opened for each use, so that nothing stays locked."""
 
@@ -57,22 +46,28 @@ class Index:
         self._is_new = False  # it was made by this object: there may be entries that it does not know
         self._refused = False  # by a lock or by the system: it is not tried once more
 
-    def note(self, notes: Notes) -> tuple[int, bool] | None:
-        """Writes notes down; the bytes of all entries, and whether the index was made just now.
-
-        None where it cannot be written.
+    def note(
+        self,
+        sizes: Mapping[Known, int],
+        uses: Collection[Known],
+        counts: Mapping[str, int],
+        reports: Mapping[tuple[str, str], bytes],
+    ) -> tuple[int, bool] | None:
+        """Notes bytes of entries written, entries read, additions to counts, and by subject and level what
+        the last request about it asked for (msgpack). The bytes of all entries, and whether the index was
+        made just now; None where it cannot be written.
         """
         with self._open() as base:
             if base is None:
                 return None
             now = _tick(base)
-            sizes = [(*known, size, now) for known, size in notes.sizes.items()]
-            uses = [(now, *known) for known in sorted(notes.uses - notes.sizes.keys())]
-            reports = [(*about, report, now) for about, report in notes.reports.items()]
-            base.executemany(f"{_INSERT_ENTRY} do update set bytes = excluded.bytes, {_USED}", sizes)
-            base.executemany("update entries set used = ? where level = ? and key = ?", uses)
-            base.executemany(_ADD_COUNT, sorted(notes.counts.items()))
-            base.executemany(f"{_INSERT_REPORT} do update set report = excluded.report, {_USED}", reports)
+            written = [(*known, size, now) for known, size in sizes.items()]
+            read = [(now, *known) for known in sorted(set(uses) - sizes.keys())]
+            asked = [(*about, report, now) for about, report in reports.items()]
+            base.executemany(f"{_INSERT_ENTRY} do update set bytes = excluded.bytes, {_USED}", written)
+            base.executemany("update entries set used = ? where level = ? and key = ?", read)
+            base.executemany(_ADD_COUNT, sorted(counts.items()))
+            base.executemany(f"{_INSERT_REPORT} do update set report = excluded.report, {_USED}", asked)
             base.execute(_FORGET_SUBJECTS, (MOST_SUBJECTS,))
             (total,) = base.execute("select coalesce(sum(bytes), 0) from entries").fetchone()
             base.commit()

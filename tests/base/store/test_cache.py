@@ -15,7 +15,7 @@ from buildtool.base.session import Level, Session
 from buildtool.base.store import LEVELS, care, disk, index
 from buildtool.base.store.cache import Cache, Use, open_cache
 from buildtool.base.store.disk import ASIDE, evict
-from buildtool.base.store.index import NAME, Index, Notes
+from buildtool.base.store.index import NAME, Index
 
 PARTS = {"topology": "t", "ram": 4096}
 
@@ -211,9 +211,9 @@ def test_many_processes_at_once_find_right_entries_or_none(folder, monkeypatch):
 def test_what_is_noted_while_files_are_counted_stays_counted(folder):
     folder.mkdir(exist_ok=True)
     found, (old, new, gone) = Index(folder), (("texts", c * 64) for c in "abc")
-    assert found.note(Notes(sizes={old: 10, gone: 5})) == (15, True)
+    assert found.note({old: 10, gone: 5}, (), {}, {}) == (15, True)
     since = found.now()  # files are looked at from here on
-    assert found.note(Notes(sizes={new: 20})) == (35, True)
+    assert found.note({new: 20}, (), {}, {}) == (35, True)
     found.replace({old: 10}, since)
     assert found.levels() == {"texts": (2, 30)} and found.by_use() == [old, new]
 
