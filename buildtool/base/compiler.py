@@ -44,7 +44,7 @@ _DEPENDENCY = re.compile(r"(?:\\[ #\\]|\$\$|[^\s\\$])+|\\(?!\n)")
 
 @dataclass(frozen=True)
 class Identity:
-    """A compiler with its flags, for all of which `digest` stands. `files`: its programs, libraries and
+    """A compiler with its flags: `digest` identifies all of it; `files`: its programs, libraries and
     settings; `folders`: where it looks for its own and the system's headers, in its order.
     """
 
@@ -60,7 +60,7 @@ def known_files() -> Digests:
 
 
 def environment() -> dict[str, str]:
-    """The variables that compilers run with: those that they need, and those that PASSED names."""
+    """The variables that compilers run with: the ones they need, and the ones that PASSED names."""
     wanted = (*_NEEDED, *passed())
     return {**{name: os.environ[name] for name in wanted if name in os.environ}, "LC_ALL": "C"}
 
@@ -74,8 +74,8 @@ def passed() -> dict[str, str]:
 def identify(
     command: Sequence[str], variables: Mapping[str, str], ldflags: Sequence[str] | None = None
 ) -> Identity | None:
-    """The compiler of `command` (its name or path, and flags), which runs with `variables`; None: it does not
-    say. `ldflags`: with the linker, as it is called with these flags.
+    """Identifies the compiler of `command` (name or path, and flags), run with `variables`; None: it does not
+    say. `ldflags`: identifies the linker too, called with these flags.
     """
     variables = {**variables, "LC_ALL": "C"}
     text = _said(command, variables, ldflags)
@@ -135,7 +135,7 @@ def _said(command: Sequence[str], variables: Mapping[str, str], ldflags: Sequenc
 
 
 def _named_files(text: str) -> Iterator[str]:
-    """The files that a text names, wherever it names them; none that is a device."""
+    """The regular files that a text names anywhere."""
     text = re.sub("^Configured with: .*", "", text, flags=re.MULTILINE)  # of where it was built
     words = {word.strip("'\"();,|") for word in text.split()}
     words |= set(re.findall(r'"([^"\n]+)"', text))
@@ -147,7 +147,7 @@ def _named_files(text: str) -> Iterator[str]:
 
 
 def _spaced_files(line: str) -> Iterator[str]:
-    """The files that a line names, also those with spaces in their paths: GCC's -v quotes none."""
+    """The files that a line names, also with spaces in their paths: GCC's -v quotes none."""
     for start in (match.start() for match in re.finditer(r"(?<![^\s=\"'])/", line)):
         ends = [start + match.start() for match in re.finditer(r"[\s\"]|$", line[start:])]
         names = [line[start:end] for end in ends[:_MOST_SPACES]]
@@ -228,8 +228,8 @@ def dependencies(rule: bytes) -> list[str]:
 
 
 def facts(identity: Identity, files: Iterable[str]) -> list[Fact]:
-    """The facts that decide which headers are read, and their content; `files`: which a compilation has read.
-    A header of one of the compiler's folders may later lie in another, and is then read there. Raises
+    """The facts that decide which headers are read, and their content; `files`: those that a compilation
+    read. A header of one of the compiler's folders may later appear in another, and be read there. Raises
     OSError.
     """
     paths: set[str] = set()
@@ -243,7 +243,7 @@ def facts(identity: Identity, files: Iterable[str]) -> list[Fact]:
 
 
 def are_so(known: Iterable[Sequence[str]]) -> bool:
-    """Whether files are still what facts say of them."""
+    """Whether all files still have the content that the facts record."""
     try:
         return all(_digest(path) == digest for path, digest in known)
     except OSError:

@@ -30,8 +30,8 @@ def distinct(numbers: npt.NDArray[Any]) -> Distinct:
 
 
 def undominated(found: Iterable[T], key: Callable[[T], tuple[Any, ...]]) -> list[T]:
-    """Those that no other equals or beats in the first two numbers of `key`, by the first; of equal ones the
-    least.
+    """The items that no other equals or beats in the first two numbers of `key`, sorted by the first.
+    Of equal items the one with the least key.
     """
     kept: list[T] = []
     least = math.inf

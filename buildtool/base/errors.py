@@ -20,7 +20,7 @@ class HintData(TypedDict):
 
 
 class ErrorData(TypedDict):
-    """An error as plain values; what is not known is "", or 0 for line and column, which count from 1."""
+    """An error as plain values; "" (0 for line and column, which count from 1): not known."""
 
     code: str
     text: str
@@ -34,9 +34,7 @@ class ErrorData(TypedDict):
 
 
 class Hint(NamedTuple):
-    """One thing that would help: words, or options by their names in a request with values (None: leave it
-    out).
-    """
+    """One thing that would help: words, or options by request names with values (None: leave it out)."""
 
     text: str = ""
     settings: tuple[tuple[str, Value], ...] = ()
@@ -160,7 +158,7 @@ class MachineError(BuildtoolError, code="MACHINE"):
 
 
 class InternalError(BuildtoolError, code="INTERNAL"):
-    """A fault of buildtool's own; `trace` says where, for whoever mends it ("": not known here)."""
+    """A fault of buildtool itself; `trace` says where ("": not known here)."""
 
     trace = ""
 
@@ -172,7 +170,7 @@ _REFUSED = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EI
 
 
 def from_exception(error: BaseException) -> BuildtoolError:
-    """The error that tells of any exception: itself, what the machine refused, or a fault of ours."""
+    """The error for any exception: itself, a refusal of the machine, or an internal error."""
     if isinstance(error, BuildtoolError):
         return error
     if isinstance(error, MemoryError):
@@ -212,7 +210,7 @@ def to_data(error: BuildtoolError) -> ErrorData:
 
 
 def from_data(data: Mapping[str, Any]) -> BuildtoolError:
-    """The exception that `to_data` described, of the class that has its code; strange values are text."""
+    """The exception that `to_data` described, of the class with its code; strange values become text."""
     known = {cls.code: cls for cls in BuildtoolError.__subclasses__()}
     code = str(data.get("code", "")) or BuildtoolError.code
     error = known.get(code, BuildtoolError)(str(data.get("text", "")))
@@ -233,7 +231,7 @@ def from_data(data: Mapping[str, Any]) -> BuildtoolError:
 
 
 def described(error: BaseException) -> str:
-    """An error that somebody else's code raised, and where: "KeyError: 'x' (packing.py, line 19)"."""
+    """An error raised by foreign code, and where: "KeyError: 'x' (packing.py, line 19)"."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -242,7 +240,7 @@ def described(error: BaseException) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as a message has it: as Python writes it, shortened where that is long."""
+    """A value for a message: as Python writes it, shortened if long."""
     try:
         words = repr(value)
     except ValueError:  # Python writes no integer of thousands of digits

@@ -145,7 +145,7 @@ class _Names(ast.NodeTransformer):
         return ast.Subscript(ast.Name("variables", ast.Load()), ast.Constant(node.id), ast.Load())
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
-        """Not the last operand."""
+        """A condition is True or False here, not its last operand."""
         joined = ast.BoolOp(node.op, [self.visit(value) for value in node.values])
         return ast.Call(ast.Name("bool", ast.Load()), [joined], [])
 

@@ -55,7 +55,7 @@ def kept_folder() -> Path | None:
 
 
 def kept_levels() -> frozenset[str] | None:
-    """The levels of the cache that are kept, None for all; UsageError for a word that names none."""
+    """The levels of the cache that are kept, None for all; UsageError for an unknown level."""
     text = os.environ.get(MODE, "").strip().lower()
     if text in ("", "on", "1", "yes"):
         return None
@@ -70,7 +70,7 @@ def kept_levels() -> frozenset[str] | None:
 
 
 def most_disk_bytes() -> int:
-    """Bytes that entries may have on disk; UsageError where the user has said something else."""
+    """The upper limit for entries on disk, in bytes; UsageError for an invalid setting."""
     text = os.environ.get(SIZE, "")
     if not text:
         return DISK_BYTES
@@ -97,7 +97,7 @@ def socket_path(name: str) -> Path:
 
 
 def short_name(text: str) -> str:
-    """A name of 16 characters for any text: what is put into a socket's path, which has 104 bytes at most."""
+    """A name of 16 characters for any text, for a socket's path, which may have 104 bytes."""
     return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
 
 

@@ -98,7 +98,7 @@ class _Facts:
         return found
 
     def _folder(self, path: str) -> list[Any]:
-        """When names in a folder came or went; of one that is not there, that it is not."""
+        """When names in a folder came or went; the path alone if there is no folder."""
         try:
             return [path, *self._stamp(path)[1:]]  # archives set the first of these
         except OSError:
@@ -142,7 +142,7 @@ def _said(path: str) -> str:
 
 
 def _name(request: Request, folder: str, code: str) -> str:
-    """The entry's name: of a question about the same by the same means. The model is not read."""
+    """The entry's name: it identifies the question and all used to answer it, but not the model's content."""
     asked = {name: value for name, value in request.items() if name != "model"}
     model = request.get("model", "")
     path = Path(folder, model)

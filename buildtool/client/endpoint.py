@@ -47,7 +47,7 @@ class Endpoint:
         return socket_path(self.name)
 
     def prepared(self) -> Endpoint:
-        """Itself, its folders made. MachineError where they are not this user's alone."""
+        """Makes its folders; returns itself. MachineError where they are not this user's alone."""
         private(self.folder)
         private(self.address.parent)
         return self
@@ -57,7 +57,7 @@ class Endpoint:
         return is_locked(self.lock)
 
     def said(self) -> dict[str, Any]:
-        """What its record says; {} where there is none."""
+        """The content of its record; {} where there is none."""
         import json  # a client of a daemon that runs needs none of it
 
         try:
@@ -92,7 +92,7 @@ class Endpoint:
 
 
 def endpoint() -> Endpoint:
-    """That of the daemon for this code, this Python and this user."""
+    """The endpoint of the daemon for this code, this Python and this user."""
     levels = kept_levels()
     cache = "all" if levels is None else ",".join(sorted(levels)), str(cache_folder())
     identity = "\0".join((str(wire.PROTOCOL), __version__, interpreter(), home(), code_digest(), *cache))

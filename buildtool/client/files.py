@@ -50,7 +50,7 @@ class Located:
         return value
 
     def _digest(self, path: Path) -> str:
-        """SHA-256 (hex) of a file; "" of one that is no file, cannot be read or is larger than any may be."""
+        """SHA-256 (hex) of a file; "" if it is no file, unreadable or too large."""
         try:
             if not path.is_file() or path.stat().st_size > MOST_BYTES:
                 return ""

@@ -31,9 +31,7 @@ class _Section(NamedTuple):
 
 
 def place(program: bytes, symbol: str, data: bytes) -> bytes:
-    """The program with `data` where `symbol` is; ToolError for no ELF image, no symbol, or room of another
-    size.
-    """
+    """The program with `data` at `symbol`; ToolError for no ELF image, no symbol, or room of another size."""
     try:
         start, size = _room(program, symbol)
     except (struct.error, IndexError, OverflowError):
@@ -47,7 +45,7 @@ def place(program: bytes, symbol: str, data: bytes) -> bytes:
 
 
 def _room(program: bytes, symbol: str) -> tuple[int, int]:
-    """Where in the file the bytes of `symbol` are, and how many."""
+    """The position and the size of `symbol`'s bytes in the file."""
     if program[:4] != b"\x7fELF" or len(program) < 64 or program[4] not in _FORMS or program[5] not in (1, 2):
         raise ToolError("not an ELF image")
     order, (head, header, entry, numbers) = "<" if program[5] == 1 else ">", _FORMS[program[4]]

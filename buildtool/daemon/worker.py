@@ -120,7 +120,7 @@ class Service:
             self._say({"code": code})
 
     def look_ahead(self, message: Mapping[str, Any]) -> None:
-        """Prepares from now on what may be asked for after a request; goes on where it stopped for that."""
+        """Looks ahead from a request from now on; continues where it stopped if it is the same one."""
         if message.get("key") != self._ahead_key:
             registry.forget_others()
             self.session.keeper = self.cache
@@ -130,7 +130,7 @@ class Service:
         self._until = time.process_time() + float(message.get("seconds", 0.0))
 
     def rest(self) -> bool:
-        """Does a piece of what may be asked for next, within the budget; False where it does no more."""
+        """Does a step of the work ahead, within the budget; False where it does no more."""
         is_over = bool(self._ahead_key) and time.process_time() >= self._until
         try:
             if not is_over:
@@ -153,7 +153,7 @@ class Service:
             self.cache.flush()
 
     def drop(self) -> None:
-        """Gives back memory."""
+        """Frees memory."""
         self.session.forget()
         self._ahead, self._ahead_key = iter(()), ""
         if self.cache is not None:
@@ -246,7 +246,7 @@ def _inputs(request: Any) -> list[list[str]]:
 
 @contextlib.contextmanager
 def _environment(given: Any) -> Iterator[None]:
-    """Within it the process has the caller's environment, where that counts."""
+    """A context in which the process has the caller's environment, if one is given."""
     if not isinstance(given, dict) or not given:
         yield
         return
@@ -271,7 +271,7 @@ def resident_bytes() -> int:
 
 
 def _prepare_process() -> None:
-    """A worker ends with its daemon, and has a bound on its memory."""
+    """Makes the worker end with its daemon, and bounds its memory."""
     with contextlib.suppress(Exception):  # Linux alone has it
         import ctypes
         import signal
