@@ -20,7 +20,7 @@ class HintData(TypedDict):
 
 
 class ErrorData(TypedDict):
-    """An error as plain values; "" (0 for line and column, which count from 1): not known."""
+    """An error as plain values; what is not known is "", or 0 for line and column, which count from 1."""
 
     code: str
     text: str

@@ -45,7 +45,7 @@ def parse(name: str, value: object) -> Any:
 
 
 def from_text(option: Option, text: object) -> object:
-    """A value that came as text, as a request has it; what is no number is left for `parse` to refuse."""
+    """A value given as text, as a request has it; `parse` refuses what is no number."""
     good = isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 20
     return int(str(text)) if option.number and good else text
 
@@ -97,7 +97,7 @@ def without_board(name: str) -> UsageError:
 
 
 def idle(name: str, text: str) -> UsageError:
-    """The error for an option that had better be left out, and why."""
+    """The error for an option that has no effect, and why."""
     return UsageError(text, option=name, hint=suggest(**{name: None}))
 
 

@@ -98,7 +98,7 @@ def size(name: str, value: object) -> int:
 
 
 def _real(*wanted: tuple[str, Callable[[float], bool]]) -> Parser:
-    """A number, or text that is one, of which all that is `wanted` (in words) holds; nothing does of NaN."""
+    """A number, or text of one, for which everything `wanted` (in words) holds; nothing does for NaN."""
 
     def parse(name: str, value: object) -> float:
         number = math.nan
@@ -183,7 +183,7 @@ def version(name: str, value: object) -> str:
 
 
 def wire(name: str, value: object) -> tuple[str, str]:
-    """How a board is reached, and the port ("": the only one there is): "serial:/dev/ttyACM0"."""
+    """The wire to a board, and the port ("": the only one there is): "serial:/dev/ttyACM0"."""
     kind, _, port = text(name, value).partition(":")
     if kind not in WIRES or not port.isprintable():
         raise refuse(name, value, f"one of {', '.join(WIRES)}, or one with a port, as serial:/dev/ttyACM0")

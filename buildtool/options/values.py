@@ -106,7 +106,7 @@ class Wanted:
 
 
 def network_options(given: Mapping[str, Any]) -> NetworkOptions:
-    """Options from their parsed values; UsageError for those of boards."""
+    """The options from their parsed values; UsageError for options of boards."""
     values = {}
     known = ("weights", "operators", "order", "batch", "size")
     for name, value in given.items():

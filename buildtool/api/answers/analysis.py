@@ -86,7 +86,7 @@ def _interface(graph: Graph, index: int) -> Interface:
 
 
 def _verdict(network: Network, choice: TargetChoice, request: Analyze, session: Session) -> Verdict | NoPlan:
-    """A board that is named is counted exactly, and told what helps; of others an upper bound will do."""
+    """A named board is counted exactly, with what would help; for others an upper bound will do."""
     target, name = load_target(choice, session), network.model.name
     board, title, is_named = target.board.name, target.board.title, request.boards != ()
     is_prepared = False
@@ -178,7 +178,9 @@ def _cure(settings: Settings, cured: Fitting, asked: Fitting) -> Cure:
 
 
 def _advice(found: Fitting, position: int, told: Sequence[Cured]) -> list[Hint]:
-    """What would help beside the cures: in the board's file, or in the network; boards where none is told."""
+    """What would help besides the cures: changes of the board's file or the network, or, without a cure,
+    boards.
+    """
     board, advice = found.prepared.target.board, list[Hint]()
     if found.stack_excess:
         advice.append(Hint(f"stack_bytes = {found.count.stack} or more in the board's file"))

@@ -70,9 +70,7 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
 
 
 class Found(TypedDict):
-    """The figures that a search for the front has found; without milliseconds, which the board's clock
-    decides.
-    """
+    """The figures of a front, without milliseconds, which depend on the board's clock."""
 
     macs: int
     points: list[Point]

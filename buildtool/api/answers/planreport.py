@@ -57,7 +57,7 @@ _SHORT = {
 
 
 def answer(request: Asked, session: Session) -> PlanAnswer:
-    """How a model will run on a board; refuses a plan that does not fit."""
+    """The answer to a `plan` request: how a model runs on a board. Refuses a plan that does not fit."""
     made = planned_or_given(request.model, request.target, request.options, request.lock, session)
     image_bytes = image_layout(made.graph, made.target.named(made.plan.kernels)).size
     refuse_unless_fits(made, image_bytes)
@@ -174,7 +174,7 @@ def _moment(moment: Moment, graph: Graph) -> MomentView:
 
 
 def _peak(plan: Plan, graph: Graph, found: Summary) -> Peak | None:
-    """The fullest step of all, with what is live in it, largest first."""
+    """The fullest step, with its live buffers, largest first."""
     if found.fullest < 0:
         return None
     summary = found.regions[found.fullest]
@@ -252,7 +252,7 @@ def _other(made: Planned, options: PlanOptions, setting: str) -> Beside:
 
 
 def clock_of(target: Target) -> Clock:
-    """What a unit of cost is in a trace: time where costs are cycles and the board's clock is known."""
+    """The time of a unit of cost in a trace, if costs are cycles and the board's clock is known."""
     from buildtool.plan.others.chrometrace import Clock
 
     if target.cost_ms is None:
@@ -263,7 +263,7 @@ def clock_of(target: Target) -> Clock:
 
 
 def traced(request: Trace, session: Session) -> TraceAnswer:
-    """A plan over time, as a file that trace viewers open; also of a plan that does not fit."""
+    """The answer to a `trace` request: a plan over time, also one that does not fit, for trace viewers."""
     from buildtool.plan.others.chrometrace import trace  # a plan alone needs neither
     from buildtool.plan.summary.steps import plan_steps
 

@@ -83,7 +83,7 @@ def check(request: Asked, session: Session) -> CheckAnswer:
 
 
 def _boards(request: Asked) -> list[Named]:
-    """The boards to run on: those asked for, else those of the family that have something to run on."""
+    """The boards to run on: those asked for, or those of the family that can be run here."""
     boards = {name: registry.load_board(name) for name in registry.board_names()}
     own = [name for name, board in boards.items() if board.family == request.plugin]
     for named in request.boards:
@@ -127,7 +127,7 @@ def _checked(
 
 
 def _cases(kernel: KernelVariant, target: Target, request: Asked) -> Iterator[Case]:
-    """Networks for which the board picks the kernel; every second one of several operators."""
+    """Networks for which the board picks the kernel; every second one has several operators."""
     kind = OpKind(kernel.op)
     wide = kernel.types != BYTES and kind in WIDE
     if kind not in ADDING and not wide:
@@ -154,7 +154,7 @@ def _cases(kernel: KernelVariant, target: Target, request: Asked) -> Iterator[Ca
 
 
 def _run(case: Case, board: Named, request: Asked, session: Session) -> tuple[FailedCase | None, int]:
-    """A network on the board, every tensor compared; what failed if it did, and the values compared."""
+    """Runs a network on the board and compares every tensor; the failure or None, and the values compared."""
     choice, inputs = TargetChoice(board, request.toolchain), Inputs(None, INPUTS, request.seed)
     wanted = Validate(model=case.file, target=choice, options=_WAYS[case.way], inputs=inputs, tensors=True)
     values = 0

@@ -25,7 +25,7 @@ _SHOWN = 80  # characters of a part of a key in a report
 
 
 class Use(enum.StrEnum):
-    """Whether what is kept is used: `renew` writes, and reads nothing that older requests have made."""
+    """Whether the cache is used: `renew` writes, and reads only what this request has made."""
 
     ON = "on"
     OFF = "off"
@@ -88,7 +88,7 @@ class Cache:
         self._memory.put((level, key), data)
 
     def refuse(self, level: str, key: str) -> None:
-        """A payload that was found is not what its level says: it is put aside, and is a miss."""
+        """Puts a payload aside that its level cannot read, and counts it as a miss."""
         self._found[level, "hits"] -= 1
         self._found[level, "misses"] += 1
         self._memory.pop((level, key))
@@ -97,7 +97,7 @@ class Cache:
         self.disk.discard(level, key)
 
     def unmake(self) -> None:
-        """What was made since the request began is not kept: its key does not say all that it depends on."""
+        """Drops what was made since the request began: its key does not say all that it depends on."""
         for known in self._made:
             self._unwritten.pop(known, None)
             self._memory.pop(known)
@@ -111,7 +111,7 @@ class Cache:
         return found
 
     def forget(self) -> None:
-        """Gives back what is held in memory."""
+        """Frees the memory."""
         self._memory.clear()
 
     def flush(self) -> None:
@@ -165,14 +165,14 @@ class Cache:
 
 
 def open_cache(code: str) -> Cache | None:
-    """The user's cache; None where it is switched off, or where there is no place for one."""
+    """The user's cache; None if it is switched off, or there is no folder for one."""
     if (folder := kept_folder()) is None:
         return None
     return Cache(folder, code, is_current=lambda: code_digest() == code, levels=kept_levels())
 
 
 def _changes(before: bytes | None, now: Mapping[str, list[str]]) -> list[list[str]]:
-    """Name, old and new value of each part of a key that is not what it was; [] where nothing was asked."""
+    """Name, old and new value of each changed part of a key; [] where the last request is not known."""
     if before is None:
         return []
     try:

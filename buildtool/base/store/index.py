@@ -75,18 +75,18 @@ class Index:
         return None
 
     def by_use(self) -> list[tuple[str, str]]:
-        """The entries, the one that was not used for longest first."""
+        """The entries, the longest unused first."""
         return self._rows("select level, key from entries order by used, level, key")
 
     def forget(self, entries: Sequence[tuple[str, str]]) -> None:
-        """Takes entries off the index."""
+        """Removes entries from the index."""
         with self._open() as base:
             if base is not None:
                 base.executemany("delete from entries where level = ? and key = ?", entries)
                 base.commit()
 
     def now(self) -> int:
-        """The clock: whatever is noted from here on is later."""
+        """The clock: later notes have a larger number."""
         return int((self._rows("select max(now) from clock") or [(0,)])[0][0] or 0)
 
     def replace(self, sizes: Mapping[tuple[str, str], int], since: int) -> None:
@@ -118,12 +118,12 @@ class Index:
         return dict(self._rows("select level, report from asked where subject = ? order by level", subject))
 
     def subjects(self) -> list[str]:
-        """What requests were about, the latest first."""
+        """The subjects of requests, the latest first."""
         rows = self._rows("select subject from asked group by subject order by max(used) desc, subject")
         return [subject for (subject,) in rows]
 
     def _rows(self, query: str, *values: str) -> list[Any]:
-        """What a query finds; nothing where there is no index, or a damaged one."""
+        """The rows of a query; none where there is no index, or a damaged one."""
         with self._open() as found:
             if found is not None:
                 return found.execute(query, values).fetchall()
@@ -131,7 +131,7 @@ class Index:
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection | None]:
-        """The index; None where there can be none. Errors inside end the use of it."""
+        """The index, or None. An error inside the context ends its use."""
         base = None
         if not self._refused:
             try:
@@ -178,7 +178,7 @@ class Index:
 
 
 def _tick(base: sqlite3.Connection) -> int:
-    """The next number of the clock that tells what was used last, whatever the system's clock does."""
+    """The next number of the clock that orders uses, independent of the system's clock."""
     row = base.execute("select max(now) from clock").fetchone()
     now = int(row[0] or 0) + 1
     base.execute("delete from clock")
