@@ -3,10 +3,10 @@
 import os
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from daemons import eventually, is_running
 from paths import ROOT
 
 from buildtool import api as service
@@ -74,17 +74,8 @@ client = Client()
 client.request({"kind": "boards"})
 print(client._child.pid)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600
-    )
-    pid = int(done.stdout)
-    for _ in range(6000):
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return
-        time.sleep(0.05)
-    pytest.fail(f"the service (pid {pid}) is still there")
+    pid = int(subprocess.check_output([sys.executable, "-c", code], timeout=600))
+    eventually(lambda: not is_running(pid), 300)
 
 
 def test_modules_in_the_working_folder_do_not_shadow_pythons(tmp_path):
