@@ -1,8 +1,8 @@
 """What a build system has to know to build a network: files, sources, flags, commands, dependencies.
 
-The answer is the same for every front: SCons, CMake, Bazel and others write it down in their own words. It
-plans nothing and reads no model: the library of a network holds every kernel that the board can run, of
-which the linker takes what is used, and the names of the emitted files follow from the network's name.
+The answer is the same for every front. It plans nothing and reads no model: a network's library holds every
+kernel that the board can run, of which the linker takes what is used; the files' names follow from the
+network's.
 """
 
 from __future__ import annotations

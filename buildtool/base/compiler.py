@@ -1,9 +1,7 @@
-"""What a compiler is: the programs that it runs, the files that these read, the variables that they look at.
+"""The identity of a compiler: the programs that it runs, the files that these read, the variables they use.
 
-One definition for whatever keeps objects or decides whether they are compiled anew. A compiler's name says
-little: it may be a script, or a link that leads elsewhere tomorrow; a configuration file in the user's home
-or a variable may add flags. So the compiler itself is asked, with the flags that it is used with (`-v`), and
-what it says is part of what it is, together with the contents of all files that it names.
+A name says little: it may be a script or a link, and a configuration file or a variable may add flags. So the
+compiler is asked (`-v`, with its flags); its answer and the content of all files in it make up its identity.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""What was made of files' contents, such as digests: a file is read again where it may have changed.
+"""Results computed from files, such as digests: a file is read again where it may have changed.
 
-A record holds a file's size, its times and its inode, when it was read, and what was made of it. It is
-believed where the file is as it says, and where the file was at rest when it was read: a file that
-changes twice within the grain of the clock has the same time both times, so a record of a file that had
-just been written proves nothing (git calls such a file racily clean). What is written through a memory map
-changes no time until the system has brought the page to the disk, and in a file system in memory never.
+A record holds a file's size, times and inode, when it was read, and the result. It counts while these are the
+same, if the file was at rest when it was read: a file that changes twice within the grain of the clock keeps
+its time (git calls it racily clean). A write through a memory map changes the time only when the system
+writes the page to disk, and in a file system in memory never.
 
-With HASH_INPUTS in the environment no record is believed: every file is read. `Memo` lives as long as its
-process, `Digests` are kept for the next one, in the memo of builds (buildtool/base/store).
+With HASH_INPUTS in the environment every file is read. `Memo` lives as long as its process, `Digests` are
+kept in the memo of builds (buildtool/base/store).
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Where buildtool keeps what outlives a command: its cache, and the daemon's socket, lock and log.
+"""Where buildtool keeps what outlives a command, the cache and the daemon's files, and the cache's settings.
 
-What the user says of the cache in the environment is read here, too.
-
-Both folders belong to the user alone. One that is a link, that is another user's, or that others may write
-to is refused: whoever could plant files there would decide what gets built.
+Both folders belong to the user alone. One that is a link, another user's or writable by others is refused:
+whoever could plant files there would decide what gets built.
 """
 
 from __future__ import annotations

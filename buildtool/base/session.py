@@ -1,11 +1,9 @@
-"""A session: what was computed once and may be asked for again, for as long as the session lives.
+"""A session: values that were computed once, kept for as long as the session lives.
 
-A session is made where a request comes in and is passed along to whatever may reuse a value. Keys are
-canonical values (digests, tuples of numbers), never an object's identity, so that two equal questions
-share one answer whoever asks them. Nothing else in the project remembers anything between calls.
-
-What is worth more than a process's life is kept by a keeper (buildtool/base/store/cache.py) besides: as
-bytes, under a key of all that the value depends on, the code that made it included.
+It is made where a request comes in, and passed to whatever may reuse a value. Keys are canonical values
+(digests, tuples of numbers), never an object's identity, so that equal questions share one answer. Nothing
+else in the project remembers anything between calls. A keeper (buildtool/base/store/cache.py) keeps values
+for later processes, as bytes under a key of all that they depend on, the code included.
 """
 
 from __future__ import annotations

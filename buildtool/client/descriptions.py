@@ -1,15 +1,13 @@
-"""The answer to `describe` of an earlier build, where all that it depends on is as it was.
+"""The answer to `describe` of an earlier build, used while all that it depends on is unchanged.
 
-A build asks this in order to know its targets, also where there is nothing to do, and to answer means to
-start a service and to run compilers. So the client keeps the answer, with what it was made from:
+A build asks this to know its targets, even if there is nothing to do, and the answer would need a service and
+compilers. So the client keeps it in an entry:
 
-    in the entry's name    buildtool's code and where it is, the request, Python, the variables that choose
-                           a compiler
-    in the entry           the folders of PATH, the compiler and the archiver behind their links, what a
-                           compiler that is a script says of itself, the board's files, and the code and data
-                           of others: plugins, kernels, libraries
+    its name    buildtool's code and its place, the request, Python, the variables that choose a compiler
+    in it       the folders of PATH, compiler and archiver behind their links, what a compiler that is a
+                script says of itself, the board's files, and foreign code and data
 
-Whatever of this cannot be read, or changed shortly before the question was asked, keeps nothing.
+If any of this cannot be read, or changed shortly before the question, nothing is kept.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Where this user's daemon is: its name, its files, and whether it is alive.
 
-A daemon's name stands for what its answers depend on beside requests: protocol and version, the Python that
-runs it, and buildtool's own code. It has no part of a board, a network, or the folder that a build runs in,
-so that one daemon serves them all; and whoever has edited buildtool gets another one.
+The name identifies what answers depend on besides requests: protocol and version, the Python that runs it,
+and buildtool's code. One daemon serves all boards, networks and folders; edited code gets another one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""Files that a request names: absolute paths with the digests of what the client saw.
-
-The service knows no working folder, and hashes what it reads again: what it answers is about the very
-files that the client meant.
+"""Files that a request names, as absolute paths with digests.
+So the service, which has no working folder, answers about the very files that the client meant.
 """
 
 from __future__ import annotations

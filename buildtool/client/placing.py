@@ -1,7 +1,7 @@
-"""Puts a weight image into a linked program that has room reserved for it: nothing is linked for that.
+"""Puts a weight image into a linked program with room for it, without linking again.
 
-The program is an ELF file in which a symbol names the room (`NAME_weights`, with its size). All that
-changes are the bytes there: addresses, code and everything else stay as they were linked.
+The program is an ELF file in which a symbol names the room (`NAME_weights`, with its size). Only its bytes
+change.
 """
 
 from __future__ import annotations

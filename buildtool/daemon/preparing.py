@@ -1,11 +1,9 @@
-"""What is planned before anybody asks: by one process of the lowest priority, within a budget.
+"""Preparations: plans made before anybody asks, by one process of the lowest priority, within a budget.
 
-With a budget of more than one core, which that process cannot use up, it has the ordinary priority.
-
-The budget is CPU time: a share of the time since the last request. First come answers to requests whose
-files were saved, or that an older daemon has handed on; then what the next request may ask for, which gets
-half of the budget, so that a save finds the other half. Whatever is at work when a request comes
-is ended, not paused: it may hold a lock of the cache.
+The budget is CPU time: a share of the time since the last request; with more than one core, which the process
+cannot use up, its priority is the ordinary one. First come answers to requests whose files were saved, or
+that an older daemon has handed on; then, with half of the budget, what the next request may ask for. A
+request ends the process at work instead of pausing it: it may hold a lock of the cache.
 """
 
 from __future__ import annotations

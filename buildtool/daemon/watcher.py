@@ -1,8 +1,7 @@
-"""Files of recent requests: when one of them changes, its requests are worth preparing.
+"""Watches the files of recent requests: when one changes, its requests are worth preparing.
 
-Events are hints. What counts is a file's digest: a file that was touched and not changed prepares nothing,
-and a change whose event was lost is found by looking at sizes and times now and then. Where a file system
-sends no events (it is another machine's), or the system has no watch left, that looking is all there is.
+Events are hints, a file's digest counts: a touch prepares nothing. Sizes and times are checked now and then
+for events that were lost, or where there are none: on another machine's file system, or without a watch left.
 """
 
 from __future__ import annotations

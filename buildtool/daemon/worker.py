@@ -1,9 +1,8 @@
-"""What runs in a worker: requests from standard input, one after the other, answers on standard output.
+"""The program of a worker: requests from standard input, one after the other, answers on standard output.
 
-Between requests it imports what the first ones need, step by step; it stops as soon as a request is there.
-The one that has the lowest priority is also given requests to look ahead from, with the CPU
-seconds that this may take. While a worker is at work a thread says so every second, so that one that was
-stopped is told from one that needs long.
+Between requests it imports what the first ones need, step by step, until a request is there. The one of
+lowest priority also looks ahead from requests, for a number of CPU seconds. A thread says every second that
+the worker is at work, so that a stopped one is told from a slow one.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""The options, once: the command line, SCons and the reference page are made from this table.
+"""The options, once: the command line, SCons and the reference page (page.py) are made from the table.
 
-A leaf: the standard library only. Values are parsed here as well, from a request's plain values or from
-text, so that every front refuses the same mistakes in the same words. Begin at types.py and table.py;
-parsers.py are the values, values.py is what they become. Which options a kind of request takes is said by
-the kind (buildtool/api/requests). Made from the table are the command line (buildtool/fronts/cli) and the
-reference page (page.py).
+A leaf: the standard library only. Values are parsed here (parsers.py), from a request's plain values or from
+text, so that every front refuses the same mistakes in the same words; values.py is what they become. Begin at
+table.py. Which options a kind of request takes is said by the kind (buildtool/api/requests).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The kernels of a target family, each on random operators that it serves, against the reference.
+"""Checks the kernels of a target family against the reference, each on random operators that it serves.
 
-For every board of the family that runs here, and every kernel of the families that the plugin offers (where
-it offers none: of those that the board names), networks are drawn until the board's catalogue picks the
-kernel for one of their operators. Each is planned, emitted, compiled, run and compared in every tensor: layer
-by layer, or among other operators with little memory, where the kernel gets rings of rows and windows of
-columns and its output may lie on its input as far as its contract allows.
+For every board of the family that runs here, and every kernel of the families that the plugin offers (or the
+board names), networks are drawn until the board's catalogue picks the kernel. Each is planned, emitted,
+compiled, run and compared in every tensor: layer by layer, or among other operators with little memory, where
+the kernel gets rings of rows and windows of columns, and its output may lie on its input as far as its
+contract allows.
 """
 
 from __future__ import annotations
