@@ -226,9 +226,8 @@ def dependencies(rule: bytes) -> list[str]:
 
 
 def facts(identity: Identity, files: Iterable[str]) -> list[Fact]:
-    """The facts that decide which headers are read, and their content; `files`: those that a compilation
-    read. A header of one of the compiler's folders may later appear in another, and be read there. Raises
-    OSError.
+    """The facts that decide which headers are read, and their content; `files`: those that were read.
+    A header may later appear in another of the compiler's folders, and be read there. Raises OSError.
     """
     paths: set[str] = set()
     for path in files:

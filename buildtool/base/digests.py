@@ -50,9 +50,8 @@ def stamp(there: os.stat_result) -> tuple[int, int, int, int]:
 
 
 def at_rest(there: os.stat_result, when_ns: int) -> bool:
-    """Whether the file had been unchanged for longer than the clock's grain at `when_ns`. Unknown where it
-    changed in a whole second: images of file systems have one time for all files, and another image in the
-    same place has the same inodes.
+    """Whether the file had been unchanged for longer than the clock's grain at `when_ns`. Unknown after a
+    change in a whole second: all files of a file system's image have one time and known inodes.
     """
     if there.st_ctime_ns % 1_000_000_000 == 0:
         return False

@@ -125,8 +125,7 @@ def compiled(expression: str) -> Formula:
     """What `evaluate` computes, as a function of the variables that is many times faster.
 
     It is bytecode of the checked tree, in which names are looked up in the variables alone. It checks neither
-    names nor divisions nor results: the catalogue's reader has accepted the expression and the variables'
-    range.
+    names nor divisions nor results, as the catalogue's reader has.
     """
     function = ast.parse("lambda variables: 0", mode="eval")
     assert isinstance(function.body, ast.Lambda)

@@ -94,9 +94,8 @@ class Session:
         serves: Callable[[T], bool] = lambda _: True,
     ) -> T:
         """The value kept under `kind` and `key`; made, and kept, where there is none, or it does not `serve`.
-
-        `most_entries`: of this kind, if not the session's. What `make` raises reaches the caller; what the
-        budget of `work` has cut short is not kept.
+        `most_entries`: of this kind. What `make` raises reaches the caller; what the budget cut short is not
+        kept.
         """
         known, work = self._of(kind), self.work
         found = known.peek(key)
@@ -179,9 +178,7 @@ def at_work() -> Session:
 
 
 def remembered(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
-    """The method, which makes each result once: the instance keeps them by the arguments, none of which is
-    given by name.
-    """
+    """The method, which computes each result once: the instance keeps them by the positional arguments."""
     name = f"results of {method.__name__}"
 
     @wraps(method)

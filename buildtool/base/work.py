@@ -113,9 +113,7 @@ class Work:
         return tuple(account.spent)
 
     def pay(self, spent: Iterable[Spent]) -> bool:
-        """Counts what a value took that is remembered; False, and counts nothing, where making it would end
-        the budget.
-        """
+        """Counts what a remembered value took; False, and counts nothing, where that would end the budget."""
         left, found = self.left, list(spent)
         is_paid = any(account.is_paid for account in self._open)
         for one in found:

@@ -100,10 +100,7 @@ class Life:
 
 
 def _identity(path: Path | int) -> tuple[int, int, int] | None:
-    """Tells a file from another one that has its name, and maybe its node, since it was removed.
-
-    None: it cannot be looked at.
-    """
+    """Tells a file from a later one of its name, maybe even of its inode; None: it cannot be looked at."""
     try:
         found = os.stat(path)  # noqa: PTH116
     except OSError:
@@ -119,10 +116,7 @@ def shorten_log(at: Endpoint) -> None:
 
 
 def retire_others(mine: Endpoint, code: str) -> None:
-    """Daemons of older code of this same installation end when they have answered who waits.
-
-    What those left that have ended is removed.
-    """
+    """Ends daemons of older code of this installation once they have answered; removes what they left."""
     for other in every():
         said = other.said()
         same = said.get("home") == home() and said.get("python") == interpreter()
@@ -162,9 +156,8 @@ class Succession:
         self._at_work: list[threading.Thread] = []
 
     def begin(self, requests: Requests, told: Mapping[str, float], after_seconds: float = 0.0) -> None:
-        """Starts, in a thread after `after_seconds`, the daemon of the code on disk, if it is new; gives it
-        requests. `told`: seconds that nobody has asked for, and CPU seconds that were spent on preparing
-        meanwhile.
+        """Starts, after `after_seconds`, the daemon of the code on disk, if it is new, and gives it requests.
+        `told`: seconds that nobody has asked for, and CPU seconds spent on preparing meanwhile.
         """
         was_asked = self.is_asked
 

@@ -30,9 +30,8 @@ _CHUNK = 1 << 18
 
 
 class Worker:
-    """A child; `about`: the network and board that it planned last; `job`: the key of its request;
-    `prepares`: it plans what nobody has asked for, and nothing else, as a process cannot take back its
-    priority.
+    """A child; `about`: the network and board that it planned last; `job`: the key of its request.
+    `prepares`: it only plans ahead of requests, since a process cannot take its priority back.
     """
 
     def __init__(self, *, prepares: bool = False) -> None:

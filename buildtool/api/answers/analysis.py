@@ -178,9 +178,7 @@ def _cure(settings: Settings, cured: Fitting, asked: Fitting) -> Cure:
 
 
 def _advice(found: Fitting, position: int, told: Sequence[Cured]) -> list[Hint]:
-    """What would help besides the cures: changes of the board's file or the network, or, without a cure,
-    boards.
-    """
+    """What would help besides the cures: changes of the board's file or the network; else other boards."""
     board, advice = found.prepared.target.board, list[Hint]()
     if found.stack_excess:
         advice.append(Hint(f"stack_bytes = {found.count.stack} or more in the board's file"))

@@ -195,11 +195,9 @@ def _peak(plan: Plan, graph: Graph, found: Summary) -> Peak | None:
 
 
 def beside(made: Planned, all_of_them: bool) -> list[Beside]:
-    """What other strategies reach with the same image, accounting and weights.
-
-    Layer by layer; with `all_of_them` also msf-CNN's scheme and strips as xcore-opt has them: with no
-    more work than this plan does, with the least arena that they find, and beside that one the best
-    plan that does no more work.
+    """What other strategies reach with the same image, accounting and weights: layer by layer, and with
+    `all_of_them` msf-CNN's scheme and xcore-opt's strips: with no more work than this plan, with the least
+    arena found, and beside that the best plan that does no more work.
     """
 
     def within(options: PlanOptions, f: float) -> Beside:

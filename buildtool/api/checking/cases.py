@@ -320,9 +320,8 @@ WIDE = tuple(
 
 
 def network(kind: OpKind, seed: int, among: bool, wide: bool = False) -> Graph:
-    """A network with an operator of `kind`; `among`: between others, so that it can run row by row; `wide`:
-    in int16, or between types of integers. The same numbers give the same network; rewrites may fold some
-    kinds.
+    """A network with an operator of `kind`, the same for the same numbers; `among`: between others, so that
+    it can run row by row; `wide`: in int16, or between types of integers. Rewrites may fold some kinds.
     """
     builder = WideNetBuilder if wide else NetBuilder
     draw, net = np.random.default_rng(seed), builder(seed, f"{kind.lower()}_{seed}")
