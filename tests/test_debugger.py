@@ -1,5 +1,6 @@
 """A session with a real debugger: the firmware stops, shows its arena, and ends with the right output."""
 
+import contextlib
 import json
 import os
 import re
@@ -52,17 +53,20 @@ def talk(gdb, line, *commands):
     return ran(ROOT, "sh", "-c", f"{begin} && {batch}").stdout
 
 
+@contextlib.contextmanager
 def served(words, folder):
     """`buildtool debug` or a build that runs it, waiting for a debugger, and the line for that."""
     env, pipe = os.environ | {"PYTHONPATH": str(ROOT)}, subprocess.PIPE
     server = subprocess.Popen(words, cwd=folder, env=env, stdout=pipe, stderr=subprocess.STDOUT, text=True)
-    said = []
-    for text in server.stdout:
-        said.append(text)
-        if "gdb-multiarch -x" in text:
-            return server, text.strip()
-    server.wait()
-    pytest.fail("".join(said))
+    said = [""]
+    try:
+        while "gdb-multiarch -x" not in said[-1]:
+            said.append(server.stdout.readline())
+            assert said[-1], "".join(said)
+        yield server, said[-1].strip()
+    finally:
+        server.kill()
+        server.wait()
 
 
 @pytest.mark.slow
@@ -70,14 +74,10 @@ def served(words, folder):
 def test_a_debugger_shows_the_arena_and_the_region_and_lets_the_firmware_end(tmp_path, board, name):
     gdb, port, folder = needs_tool("gdb-multiarch"), free_port(), tmp_path / name
     words = [sys.executable, "-m", "buildtool", "debug", NET, "--board", board, "--inputs", "2"]
-    server, line = served([*words, "--out", str(folder), f"--port={port}"], tmp_path)
-    try:
+    with served([*words, "--out", str(folder), f"--port={port}"], tmp_path) as (server, line):
         asked = f"continue,print (void *){NET}_arena,break region_3,continue,backtrace,list,delete"
         said = talk(gdb, line, *asked.split(","), "break nn_image_check", "continue")
         assert server.wait(60) == 0
-    finally:
-        server.kill()
-        server.wait()
     assert re.search(rf"Breakpoint 1, {NET}_invoke \(\)", said), said
     arena = int(re.search(r"\$1 = \(void \*\) (0x[0-9a-f]+)", said)[1], 16)
     memory = load_board(board).memory(load_board(board).arena)
@@ -98,14 +98,10 @@ def test_scons_debug_builds_serves_and_finds_every_source(tmp_path):
     shutil.copy(ROOT / "SConstruct", tmp_path)
     shutil.copytree(ROOT / "site_scons", tmp_path / "site_scons")
     words = [sys.executable, "-m", "SCons", "-Q", "board=cortex-m4", f"model={NET}"]
-    server, line = served([*words, f"port={port}", "debug"], tmp_path)
-    try:
+    with served([*words, f"port={port}", "debug"], tmp_path) as (server, line):
         asked = "continue,list,break nn_conv2d_1x1_s8_dsp,continue,list,delete,continue"
         said = talk(gdb, line, *asked.split(","))
         assert server.wait(60) == 0
-    finally:
-        server.kill()
-        server.wait()
     made = tmp_path / "build/debug/cortex-m4" / NET
     assert "nn_status ds_cnn_invoke(void) {" in said  # of the build's own folder
     assert "void nn_conv2d_1x1_s8_dsp(" in said  # of the checkout
@@ -125,11 +121,11 @@ def test_scons_debug_builds_serves_and_finds_every_source(tmp_path):
 def test_a_session_that_is_ended_leaves_no_server(tmp_path):
     port = free_port()
     words = [sys.executable, "-m", "buildtool", "debug", NET, "--board", "cortex-m4"]
-    server, _ = served([*words, "--out", "out", f"--port={port}"], tmp_path)
-    eventually(lambda: debugger._is_taken(port))
-    server.terminate()
-    assert server.wait(30) == 128 + 15
-    assert not debugger._is_taken(port)
+    with served([*words, "--out", "out", f"--port={port}"], tmp_path) as (server, _):
+        eventually(lambda: debugger._is_taken(port))
+        server.terminate()
+        assert server.wait(30) == 128 + 15
+        assert not debugger._is_taken(port)
 
 
 @pytest.mark.slow

@@ -185,19 +185,14 @@ def distributions():
 def imported(*folders):
     """The distributions that the Python files below `folders` import something of."""
     names: set[str] = set()
-    for folder in folders:
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            names.update(_imports(path))
+    paths = (path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+    for node in (node for path in paths for node in import_statements(path)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif node.module and not node.level:
+            names.add(node.module.partition(".")[0])
     owners = distributions()
     return {normal(owner) for name in names for owner in owners.get(name, [])}
-
-
-def _imports(path):
-    for node in import_statements(path):
-        if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif node.module and not node.level:
-            yield node.module.partition(".")[0]
 
 
 OURS = {"buildtool-mcu", "setuptools"}

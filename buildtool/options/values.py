@@ -105,10 +105,7 @@ class Wanted:
 
 def network_options(given: Mapping[str, Any]) -> NetworkOptions:
     """The options from their parsed values; UsageError for options of boards."""
-    values = {}
-    known = ("weights", "operators", "order", "batch", "size")
-    for name, value in given.items():
-        if name not in known:
+    for name in given:
+        if not hasattr(NetworkOptions, name):
             raise table.without_board(name)
-        values[name] = value
-    return NetworkOptions(**values)
+    return NetworkOptions(**given)
