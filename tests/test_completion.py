@@ -85,15 +85,12 @@ def test_help_has_examples_that_the_command_line_takes(command, capsys):
         assert command in ("", given[0])
 
 
-def test_help_is_as_wide_as_the_terminal(monkeypatch, capsys):
+def test_help_is_as_wide_as_the_terminal_and_suggests_a_command_for_an_unknown_one(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "60")
     with pytest.raises(SystemExit):
         cli.run(["--help"])
     said = capsys.readouterr().out.splitlines()
     assert max(len(line) for line in said if not line.startswith("  $ ")) <= 60
     assert any("BUILDTOOL_DAEMON" in line for line in said)
-
-
-def test_help_of_an_unknown_command_suggests_one(capsys):
     assert cli.run(["help", "plam"]) == 2
     assert "did you mean 'plan'?" in capsys.readouterr().err

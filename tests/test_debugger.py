@@ -140,10 +140,16 @@ def test_a_session_on_this_machine_needs_no_server(tmp_path, capsys):
     assert (tmp_path / "output.bin").stat().st_size == 12
 
 
-def test_a_port_that_is_taken_is_told(taken):
+def test_a_taken_port_a_server_that_fails_and_a_small_stack_are_told(taken, tmp_path):
     with pytest.raises(ToolError, match=f"port {taken} of this machine is taken") as caught:
         debugger.need_port({"server": ["/bin/true"], "port": taken})
     assert f"port={taken + 1}" in caught.value.hint
+    for program, said in (("false", "false ended with exit status 1"), ("/no/server", "cannot be started")):
+        with pytest.raises(ToolError, match=said):
+            debugger.serve({"server": [program], "port": free_port()}, tmp_path)
+    stack = {"function": "wake_invoke", "needed": 300, "reserved": 256}
+    assert "takes up to 300 bytes of stack" in debugger._stack(stack)
+    assert debugger._stack({**stack, "needed": 256}) == ""
 
 
 @pytest.mark.slow
@@ -171,19 +177,6 @@ def test_the_debugger_is_told_of_folders_with_blanks(tmp_path, monkeypatch):
     assert shown.stderr == ""
 
 
-def test_a_server_that_fails_is_told(tmp_path):
-    with pytest.raises(ToolError, match="false ended with exit status 1"):
-        debugger.serve({"server": ["false"], "port": free_port()}, tmp_path)
-    with pytest.raises(ToolError, match="cannot be started"):
-        debugger.serve({"server": ["/no/server"], "port": free_port()}, tmp_path)
-
-
-def test_a_stack_that_is_too_small_is_told():
-    stack = {"function": "wake_invoke", "needed": 300, "reserved": 256}
-    assert "takes up to 300 bytes of stack" in debugger._stack(stack)
-    assert debugger._stack({**stack, "needed": 256}) == ""
-
-
 def test_a_probe_is_served_by_what_the_boards_file_says(tmp_path, monkeypatch):
     board = load_board("nucleo-f412zg")
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -197,10 +190,7 @@ def test_a_probe_is_served_by_what_the_boards_file_says(tmp_path, monkeypatch):
     assert server.command[:3] == (str(program), "-f", "board/st_nucleo_f4.cfg")
     assert "gdb_port 4000" in server.command
     assert server.connected[-1] == "load"
-
-
-def test_a_board_without_emulator_and_probe_says_what_is_missing():
-    board = load_board("esp32-c3")
+    board = load_board("esp32-c3")  # it has neither emulator nor probe
     with pytest.raises(TargetError, match="no emulator, and its file names no probe") as caught:
         plugin(board).debug_server(board, 4000)
     assert "[probe]" in caught.value.hint

@@ -54,9 +54,7 @@ def test_blocks_sentences_and_sessions_are_written_from_what_is_kept():
     assert made.count("at 0123abcd<!--") == 1
     assert "<!-- figure one 2 -->\n\na  1 %\nb  22 %\nc  3 %\nEQUAL to us\n\n<!-- end -->" in text
     assert written(text, {"one": ONE}) == text
-
-
-def test_lines_that_came_between_two_shown_ones_are_shown():
+    # lines that came between two shown ones are shown
     more = replace(ONE, lines=(*OUTPUT[:4], "new  5", *OUTPUT[4:]))
     assert "    a  1 %\n    new  5\n    b  22 %\n    ...\n" in written(PAGE, {"one": more})
 

@@ -95,8 +95,9 @@ def request(kind, *given, **values):
     return made
 
 
-def test_every_option_is_one_of_a_kind_of_request():
+def test_every_option_is_one_of_a_kind_of_request_and_every_planning_option_is_tried():
     assert {name for kind in EVERY_KIND for name in type_of(kind).takes} == VALUES.keys()
+    assert EFFECTS.keys() == {option.name for option in options_of("plan", Group.PLANNING)}
 
 
 @pytest.mark.parametrize("kind", EVERY_KIND)
@@ -272,10 +273,6 @@ def test_a_planning_option_has_its_effect_or_is_refused(name, kind, branches):
     assert has_effect, f"{name}={value!r} changes no answer of kind {kind} beside {base}"
 
 
-def test_every_planning_option_is_tried():
-    assert EFFECTS.keys() == {option.name for option in options_of("plan", Group.PLANNING)}
-
-
 @pytest.mark.parametrize("kind", ["plan", "front", "analyze"])
 def test_a_library_is_part_of_the_target(kind):
     boards = {"boards": ["cortex-m4"]} if kind == "analyze" else {"board": "cortex-m4"}
@@ -328,11 +325,8 @@ def test_nothing_is_resolved_against_the_working_folder(tmp_path, monkeypatch):
 
 def test_the_service_writes_no_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for kind in ("describe", "emit", "plan"):
-        handle({"kind": kind, "model": NET, "board": "cortex-m4"})
-    assert list(tmp_path.iterdir()) == []
-    answer = handle({"kind": "describe", "board": "cortex-m4"})
-    assert b"MEMORY" in answer["script"]["data"]
+    answers = [handle({"kind": k, "model": NET, "board": "cortex-m4"}) for k in ("emit", "plan", "describe")]
+    assert list(tmp_path.iterdir()) == [] and b"MEMORY" in answers[-1]["script"]["data"]
 
 
 def test_a_file_larger_than_any_model_is_refused_before_it_is_read(tmp_path, monkeypatch):

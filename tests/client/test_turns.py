@@ -40,10 +40,7 @@ def test_the_second_waits_until_the_first_has_ended(tmp_path):
     ended(first)
     assert ended(second) == "has it 0\n"
     assert (tmp_path / turns.NAME).read_bytes() == b""
-
-
-def test_another_folder_waits_for_nobody(tmp_path):
-    for name in "ab":
+    for name in "ab":  # another folder waits for nobody
         (tmp_path / name).mkdir()
     for process in [holder(tmp_path / name) for name in "ab"]:
         ended(process)
