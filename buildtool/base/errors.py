@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypedDict
 
 Value = str | int | float | bool | None
 _MOST_SHOWN = 60  # characters of a wrong value in a message
-Spelling = Callable[[str, Value], str]  # an option and its value, as whoever prints them writes that
+Spelling = Callable[[str, Value], str]  # how a front writes an option with its value
 
 
 class HintData(TypedDict):

@@ -50,7 +50,7 @@ def code_digest() -> str:
     the C that planning runs here: beside a module of its name, or called NAME_ask.h. Packages of others that
     offer boards count whole. Files that have not changed since an earlier call are not read again.
     """
-    from buildtool.base.digests import Digests  # whoever asks for a folder alone loads no msgpack
+    from buildtool.base.digests import Digests  # a caller that asks for a folder alone loads no msgpack
 
     seen = Digests(f"code of {home()}")
     digest = hashlib.sha256()

@@ -148,7 +148,7 @@ class _Set:
                 file.write(data)
             if data.startswith(_ELF):
                 mode = part.stat().st_mode
-                part.chmod(mode | (mode & 0o444) >> 2)  # whoever may read a program may run it
+                part.chmod(mode | (mode & 0o444) >> 2)  # users who may read a program may run it
 
     def publish(self) -> None:
         """Gives all of them their names."""

@@ -57,7 +57,7 @@ class Endpoint:
 
     def said(self) -> dict[str, Any]:
         """The content of its record; {} where there is none."""
-        import json  # a client of a daemon that runs needs none of it
+        import json  # a client of a running daemon does not need it
 
         try:
             found = json.loads(self.record.read_text(encoding="utf-8"))

@@ -21,7 +21,7 @@ from buildtool.client.daemon import Link, reach
 from buildtool.client.endpoint import AbsentError, Endpoint, every, process_start
 
 MOST_LOG_BYTES = 1 << 20  # then the log begins anew, the old one is kept beside it
-MOST_REQUESTS = 4  # that the next daemon is given: whoever edits code saves often
+MOST_REQUESTS = 4  # that the next daemon is given: code is saved often
 END_SECONDS = 30.0  # that a daemon of older code stays to tell the new one what to prepare
 _ATTEMPTS = 5  # a daemon on a busy machine may be silent for longer than a client waits
 _BACKLOG = 256  # clients that may wait to be let in

@@ -56,7 +56,7 @@ class Preparation:
 
     job: Job
     ahead: bool
-    subject: str  # what it is about, whatever its files hold: a later one takes its place
+    subject: str  # identifies it without its files' content: a later one replaces it
     needs: float = LEAST_SECONDS
 
     @property

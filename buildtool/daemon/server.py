@@ -67,7 +67,7 @@ class Server:
         )
         self._began = self._used = self._beaten = time.monotonic()
         self._signal = 0
-        self._unheard: set[Connection] = set()  # who has said more than was listened to
+        self._unheard: set[Connection] = set()  # clients with messages that were not read yet
         self.succession = Succession(life.code, self.wake)
 
     # ---- the loop ------------------------------------------------------------------------------------

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver, ObservedWatch
 
 MOST_REQUESTS = 32  # that are remembered
-SETTLE_SECONDS = 0.1  # after the last event: whoever saves writes in several steps
-CODE_SETTLE_SECONDS = 3 * SETTLE_SECONDS  # whoever edits code saves several files
+SETTLE_SECONDS = 0.1  # after the last event: a save may take several steps
+CODE_SETTLE_SECONDS = 3 * SETTLE_SECONDS  # several files may be saved
 LOOK_SECONDS = 2.0  # between two looks at sizes and times
 _SOURCES = (".py", ".c", ".h", ".toml", ".so", ".pyd")
 

@@ -123,7 +123,7 @@ class Service:
         if message.get("key") != self._ahead_key:
             registry.forget_others()
             self.session.keeper = self.cache
-            # without a cache nobody would find what is made here
+            # without a cache the results would be lost
             points = points_ahead(message.get("ahead"), self.session) if self.cache is not None else ()
             self._ahead, self._ahead_key = chain(points, _imports()), str(message.get("key"))
         self._until = time.process_time() + float(message.get("seconds", 0.0))
@@ -139,7 +139,7 @@ class Service:
                 return True
         except StopIteration:
             pass
-        except Exception as error:  # whoever asks for it will hear of it
+        except Exception as error:  # a request for it will report it
             print(f"buildtool daemon: what is done ahead failed: {error!r}", file=sys.stderr, flush=True)
         self._keep()
         self._say({"rested": self._ahead_key, "left": is_over, "rss": resident_bytes()})
@@ -194,7 +194,7 @@ def points_ahead(request: Any, session: Session) -> Iterator[None]:
     It places the points of the front, and plans for the limits on memory that people choose, largest first,
     until one cannot be kept. Such a limit is then found in the cache.
     """
-    with contextlib.suppress(BuildtoolError):  # whoever asks for it will hear why
+    with contextlib.suppress(BuildtoolError):  # a request for it will report it
         asked = parse(request)
         if isinstance(asked, Planning) and not asked.lock and asked.options.strategy == Strategy.BEST:
             yield from _plans_ahead(asked, session)

@@ -139,7 +139,7 @@ class Cache:
         if self.subject:  # for `explain`: what was asked of each level, and which parts of keys are new
             before = index.reports(self.subject)
             for level, (parts, hit) in asked.items():
-                shown = {}  # what tells a part of a key from another one, and what people see of it
+                shown = {}  # of each part of a key a digest, and a short text for people
                 for name, part in sorted({"code": self.code, **parts}.items()):
                     data, text = msgpack.packb(part, unicode_errors="backslashreplace"), str(part)
                     short = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
@@ -149,7 +149,7 @@ class Cache:
                 report = {"hit": hit, "counts": counted, "parts": shown, "changed": changed}
                 packed = msgpack.packb(report, unicode_errors="backslashreplace")
                 reports[self.subject, level] = packed
-        self.subject = ""  # what is made from now on is prepared, and nobody's request
+        self.subject = ""  # what is made from now on belongs to no request
         noted = index.note(written, uses, counts, reports)
         uncounted = self.disk.folder / UNCOUNTED
         if noted is None:

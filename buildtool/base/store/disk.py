@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 FORMAT = 2
 MOST_BYTES = 16 << 20  # of an entry: no larger file is written or read
 ASIDE = "aside"  # the folder of entries that were bad
-MOST_ASIDE = 20  # bad entries that are kept for whoever looks for the cause
+MOST_ASIDE = 20  # bad entries that are kept, so that people can look for the cause
 MEMO_BYTES = 32 << 20  # of the memo of builds
 _EVICTING = "0"  # how keys begin with which it is looked at how large the memo is: that takes a while
 _BLOCK = 4096  # bytes that a file takes at least: the memo has many small ones
@@ -49,7 +49,7 @@ _EVICTED_TO = 0.8  # of the bound
 _LOCK = "evict.lock"
 UNCOUNTED = "uncounted"  # there are entries that the index could not be told of
 OWN_FILES = (_LOCK, UNCOUNTED)
-_STALE_SECONDS = 3600  # a half-written file this old belongs to nobody any more
+_STALE_SECONDS = 3600  # a half-written file this old is left over
 _KEY = re.compile(r"[0-9a-f]{64}")
 _PREFIX = re.compile(r"[0-9a-f]{2}")
 _LEVEL = re.compile(rf"(?!{ASIDE}$)[a-z]{{1,32}}")
