@@ -50,7 +50,7 @@ class Server:
         self._selector = selectors.DefaultSelector()
         self._ending, self._deadline = "", 0.0
         self._selector.register(life.listener, selectors.EVENT_READ, None)
-        self._deaf = False  # no client is let in
+        self._deaf = False  # whether no client is let in
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
