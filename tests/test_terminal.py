@@ -46,7 +46,6 @@ COMMANDS = (
 RUN = """
 import fcntl, json, struct, sys, termios
 import numpy as np
-from buildtool.fronts.cli import main as cli
 from buildtool.fronts.cli import console
 from buildtool.fronts.cli import main as cli
 from buildtool.base.session import Session
@@ -54,15 +53,14 @@ session, (widths, commands) = Session(), json.loads(sys.argv[1])
 np.savez("set.npz", x=np.zeros((3, 49, 10, 1), np.int8), y=np.arange(3))
 def run(line):
     cli.run(line.split() + (["--daemon", "off"] if line.split()[0] in ("plan", "front") else []), session)
-out, sys.stdout = sys.stdout, open("before.json", "w")
-run("plan ds_cnn -b cortex-m4 --json")
-sys.stdout.close()
-sys.stdout = open("after.json", "w")
-run("plan ds_cnn -b cortex-m4 --json --image stream --objective ram")
-sys.stdout.close()
-sys.stdout = open("built", "w")
-run("build ds_cnn -b host -o out --daemon off")
-sys.stdout.close()
+out = sys.stdout
+for file, line in (
+    ("before.json", "plan ds_cnn -b cortex-m4 --json"),
+    ("after.json", "plan ds_cnn -b cortex-m4 --json --image stream --objective ram"),
+    ("built", "build ds_cnn -b host -o out --daemon off"),
+):
+    with open(file, "w") as sys.stdout:
+        run(line)
 sys.stdout = out
 console.prepare()
 for width in widths:
@@ -132,9 +130,7 @@ def test_the_lines_of_every_command_fit_every_terminal(tmp_path):
 
 def test_progress_on_a_terminal_is_one_line_that_goes_and_elsewhere_nothing(tmp_path):
     code = """
-import time
 from buildtool.fronts.cli import console
-from buildtool.fronts.cli import main as cli
 console.PATIENCE_SECONDS = 0.0
 with console.progress("planning") as listen:
     listen({"progress": {"text": "firmware: input 1 of 100, 3 min left, and much more than fits"}})
