@@ -43,11 +43,11 @@ _STATE = "state"  # one that is a state's initial value, or the byte of which al
 class ImageLayout:
     """Where things are in the image: byte offsets from its start. No weight is packed to know them.
 
-    `constants`: operator's position -> its block, `sizes`: position -> bytes of that block, `tensors`: a constant
-    operand -> its values, `operands`: position -> the tensors that its kernel reads as such, `states`: a
-    place for each of the graph's. `entries` are all of these in their order: (position, packing, "tensor" or
-    "state", offset, bytes). What runs again in a second pass reads what its first run reads, and has no
-    entries.
+    `constants`: operator's position -> its block, `sizes`: position -> bytes of that block, `tensors`: a
+    constant operand -> its values, `operands`: position -> the tensors that its kernel reads as such,
+    `states`: a place for each of the graph's. `entries` are all of these in their order: (position, packing,
+    "tensor" or "state", offset, bytes). What runs again in a second pass reads what its first run reads, and
+    has no entries.
     """
 
     size: int

@@ -24,7 +24,7 @@ from buildtool.graph.types import OpKind
 from buildtool.plan.assemble.constants import constants
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.overlap import slices_in_place
-from buildtool.plan.schedule.turns import group_of, parts
+from buildtool.plan.schedule.timeline import group_of, parts
 from buildtool.plan.types import Group, Load, Region
 from buildtool.target.catalogue import features
 from buildtool.target.types import Argument, KernelVariant

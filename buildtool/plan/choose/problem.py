@@ -130,7 +130,7 @@ class Prepared:
     @property
     def state_bytes(self) -> int:
         """Bytes that the network keeps between invokes."""
-        from buildtool.plan.assemble.buffers import state_bytes
+        from buildtool.plan.assemble.assemble import state_bytes
 
         return state_bytes(self.graph, self.target.board.alignment)
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from buildtool.base.modes import Image, InPlace
-from buildtool.base.remembered import remembered
+from buildtool.base.session import remembered
 from buildtool.graph.fusions import fusions
 from buildtool.graph.liveness import alias_roots, state_of
 from buildtool.graph.macs import op_macs

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from buildtool.base.modes import InPlace
-from buildtool.base.remembered import remembered
+from buildtool.base.session import remembered
 from buildtool.plan.place.arena import round_up
-from buildtool.plan.schedule.calls import gained, in_steps
+from buildtool.plan.schedule.costs import gained, in_steps
 from buildtool.plan.search.chain import Elements
 from buildtool.target.costs import Rings
 from buildtool.target.types import Contract

@@ -29,11 +29,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from buildtool.base.distinct import undominated
 from buildtool.base.errors import UsageError, suggest
 from buildtool.base.modes import Image, InPlace
-from buildtool.base.pareto import undominated
-from buildtool.base.remembered import remembered
-from buildtool.base.session import Session
+from buildtool.base.session import Session, remembered
 from buildtool.graph.macs import total_macs
 from buildtool.graph.topology import topology, topology_digest
 from buildtool.graph.types import Graph
