@@ -21,15 +21,19 @@ def check_contents(plan: Plan, graph: Graph) -> None:
 
     Which activations there are, and which of them share their bytes, the graph says alone.
     """
-    _check_words(plan)
+    # What is only said to people stands in comments of the emitted C and on terminals: it stays there.
+    names = (buffer.name for buffer in (*plan.buffers, *plan.states))
+    for text in (plan.strategy, plan.target, *plan.accounting, *names):
+        if not text.isprintable() or "*/" in text or "/*" in text:
+            raise PlanError(f"the plan has text that is none for people: {text!a:.60}")
+    count = len(plan.buffers)
     for overlap in plan.overlaps:
-        if not all(0 <= position < len(plan.buffers) for position in (overlap.input, overlap.output)):
-            named = f"buffers {overlap.input} and {overlap.output}"
-            raise PlanError(f"an overlap names {named} of {len(plan.buffers)}")
+        if not all(0 <= position < count for position in (overlap.input, overlap.output)):
+            raise PlanError(f"an overlap names buffers {overlap.input} and {overlap.output} of {count}")
     for move in plan.moves:
-        if not (0 <= move.source < len(plan.buffers) and 0 <= move.target < len(plan.buffers)):
-            raise PlanError(f"a move names buffers {move.source} and {move.target} of {len(plan.buffers)}")
-    groups = arena_groups(graph)
+        if not all(0 <= position < count for position in (move.source, move.target)):
+            raise PlanError(f"a move names buffers {move.source} and {move.target} of {count}")
+    groups, parts_of = arena_groups(graph), parts(graph)
     moved = {move.target for move in plan.moves}
     held: dict[int, int] = {}  # tensor -> the buffer that it is in at first
     summed: set[int] = set()
@@ -38,37 +42,21 @@ def check_contents(plan: Plan, graph: Graph) -> None:
         for t in buffer.tensors if index not in moved else ():
             if held.setdefault(t, index) != index:
                 raise PlanError("a tensor has two buffers", tensor=graph.tensors[t].name)
-        _check_ring(buffer, graph)
+        for t in buffer.tensors:
+            _check_ring(buffer, graph, t)
         if buffer.kind is BufferKind.ACCUMULATOR:
             _check_sums(buffer, graph)
             if buffer.op in summed:
                 raise PlanError("it has accumulators twice", operator=graph.ops[buffer.op].place)
             summed.add(buffer.op)
-    parts_of = parts(graph)
     for t, group in groups.items():
         holder = held.get(group)
-        if (
-            t not in held
-            and t in parts_of
-            and holder is not None
-            and plan.buffers[holder].kind is BufferKind.RING
-        ):
+        in_ring = holder is not None and plan.buffers[holder].kind is BufferKind.RING
+        if t not in held and t in parts_of and in_ring:
             continue  # a ring names the tensor that its operator makes, and not the parts that are read of it
         if t not in held or held[t] != holder:
             beside = "" if t == group else " with the tensor it aliases"
             raise PlanError(f"a tensor has no buffer{beside}", tensor=graph.tensors[t].name)
-
-
-def _check_words(plan: Plan) -> None:
-    """What is only said to people stands in comments of the emitted C and on terminals: it stays there."""
-    for text in (
-        plan.strategy,
-        plan.target,
-        *plan.accounting,
-        *(buffer.name for buffer in (*plan.buffers, *plan.states)),
-    ):
-        if not text.isprintable() or "*/" in text or "/*" in text:
-            raise PlanError(f"the plan has text that is none for people: {text!a:.60}")
 
 
 def _check_tensors(buffer: Buffer, graph: Graph, groups: dict[int, int]) -> None:
@@ -82,22 +70,18 @@ def _check_tensors(buffer: Buffer, graph: Graph, groups: dict[int, int]) -> None
         raise PlanError("a tensor has two buffers", tensor=graph.tensors[buffer.tensors[0]].name)
 
 
-def _check_ring(buffer: Buffer, graph: Graph) -> None:
-    """The rows and columns that it keeps are some of each tensor's, and fit into its bytes."""
-    for t in buffer.tensors:
-        tensor = graph.tensors[t]
-        batch, height, width, channels = tensor.nhwc
-        kept = 0 <= buffer.rows <= height and 0 <= buffer.columns <= (width if buffer.rows else 0)
-        if not kept or (buffer.rows and batch > 1):
-            raise PlanError(
-                f"buffer '{buffer.name}' keeps {buffer.rows} rows and {buffer.columns} columns "
-                f"of {height} x {width}",
-                tensor=tensor.name,
-            )
-        pixels = (buffer.rows or height * batch) * (buffer.columns or width)
-        needed = pixels * channels * tensor.dtype.size
-        if buffer.size < needed:
-            raise PlanError(f"the buffer has {buffer.size} of {needed} bytes", tensor=tensor.name)
+def _check_ring(buffer: Buffer, graph: Graph, t: int) -> None:
+    """The rows and columns that it keeps are some of a tensor's, and fit into its bytes."""
+    tensor = graph.tensors[t]
+    batch, height, width, channels = tensor.nhwc
+    kept = 0 <= buffer.rows <= height and 0 <= buffer.columns <= (width if buffer.rows else 0)
+    if not kept or (buffer.rows and batch > 1):
+        rings = f"buffer '{buffer.name}' keeps {buffer.rows} rows and {buffer.columns} columns"
+        raise PlanError(f"{rings} of {height} x {width}", tensor=tensor.name)
+    pixels = (buffer.rows or height * batch) * (buffer.columns or width)
+    needed = pixels * channels * tensor.dtype.size
+    if buffer.size < needed:
+        raise PlanError(f"the buffer has {buffer.size} of {needed} bytes", tensor=tensor.name)
 
 
 def _check_sums(buffer: Buffer, graph: Graph) -> None:

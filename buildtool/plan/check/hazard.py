@@ -32,10 +32,9 @@ def unsafe(graph: Graph, op: Op, operand: int, contract: Contract, shift: int) -
     if contract is Contract.PIXEL:
         return _replay_elements(source, result, shift)
     if contract is Contract.ROW:
-        found = _windows(op, operand, source, result, graph)
-        if found is None:
-            return "it does not go through this input row by row"
-        return _replay_rows(found, source, result, shift)
+        spans = _windows(op, operand, source, result, graph)
+        reason = "it does not go through this input row by row"
+        return reason if spans is None else _replay_rows(spans, source, result, shift)
     if contract is Contract.PARTS:
         return _replay_parts(graph, op, operand, shift)
     return "its kernel allows no overlap"

@@ -18,14 +18,22 @@ def check_coverage(steps: Sequence[Step], graph: Graph) -> None:
     windows: dict[int, list[Step]] = {}
     for step in steps:
         windows.setdefault(step.op, []).append(step)
+    last = {step.op: number for number, step in enumerate(steps)}
+    done = dict.fromkeys(graph.inputs, -1)  # tensor -> the step that completes it
     for position, op in enumerate(graph.ops):
         if op.kind in ALIAS_KINDS:
             if position in windows:
                 raise PlanError("an alias has steps", operator=op.place)
-            continue
-        _, rows, columns, _ = graph.tensors[op.outputs[0]].nhwc
-        _check_tiling(windows.get(position, []), rows, columns, op.place)
-    _check_order(steps, graph)
+            done[op.outputs[0]] = max(done.get(t, -1) for t in op.inputs)
+        else:
+            _, rows, columns, _ = graph.tensors[op.outputs[0]].nhwc
+            _check_tiling(windows.get(position, []), rows, columns, op.place)
+            done.update((t, last[position]) for t in op.outputs)
+    for number, step in enumerate(steps):
+        for t in graph.ops[step.op].inputs:
+            if t in done and done[t] >= number:
+                place, name = graph.ops[step.op].place, graph.tensors[t].name
+                raise PlanError("runs before its input is complete", operator=place, tensor=name)
 
 
 def _check_tiling(windows: Sequence[Step], rows: int, columns: int, place: str) -> None:
@@ -34,10 +42,8 @@ def _check_tiling(windows: Sequence[Step], rows: int, columns: int, place: str) 
     ordered = sorted(windows, key=lambda s: (s.y0, s.x0))
     for index, a in enumerate(ordered):
         if not (0 <= a.y0 <= a.y1 <= rows and 0 <= a.x0 <= a.x1 <= columns):
-            raise PlanError(
-                f"a step computes rows {a.y0} to {a.y1}, columns {a.x0} to {a.x1} of {rows} x {columns}",
-                operator=place,
-            )
+            window = f"rows {a.y0} to {a.y1}, columns {a.x0} to {a.x1}"
+            raise PlanError(f"a step computes {window} of {rows} x {columns}", operator=place)
         area += (a.y1 - a.y0) * (a.x1 - a.x0)
         for b in ordered[index + 1 :]:
             if b.y0 >= a.y1:
@@ -46,25 +52,6 @@ def _check_tiling(windows: Sequence[Step], rows: int, columns: int, place: str) 
                 raise PlanError(f"row {b.y0} is computed twice", operator=place)
     if area != rows * columns or not windows:
         raise PlanError(f"its steps compute {area} of {rows * columns} output pixels", operator=place)
-
-
-def _check_order(steps: Sequence[Step], graph: Graph) -> None:
-    """No operator starts before those that make its inputs are done."""
-    last = {step.op: number for number, step in enumerate(steps)}
-    done = dict.fromkeys(graph.inputs, -1)
-    for position, op in enumerate(graph.ops):
-        if op.kind in ALIAS_KINDS:
-            done[op.outputs[0]] = max(done.get(t, -1) for t in op.inputs)
-        else:
-            done.update((t, last[position]) for t in op.outputs)
-    for number, step in enumerate(steps):
-        for t in graph.ops[step.op].inputs:
-            if t in done and done[t] >= number:
-                raise PlanError(
-                    "runs before its input is complete",
-                    operator=graph.ops[step.op].place,
-                    tensor=graph.tensors[t].name,
-                )
 
 
 def lives_in_steps(

@@ -17,10 +17,9 @@ def refuse_mixed(graph: Graph, op: Op, source: Buffer, output: Buffer) -> None:
 
     Channel by channel, a depthwise convolution may: it does where both lie whole pixels apart.
     """
-    if source.offset + source.size <= output.offset or output.offset + output.size <= source.offset:
-        return
     pixel = graph.tensors[op.outputs[0]].pixel_bytes
-    if not keeps_channels(graph, op) or (source.offset - output.offset) % pixel:
+    apart = keeps_channels(graph, op) and (source.offset - output.offset) % pixel == 0
+    if source.touches(output) and not apart:
         raise PlanError("writes over its input, which it reads for every slice", operator=op.place)
 
 
@@ -35,42 +34,33 @@ def check_loads(plan: Plan, timeline: Timeline) -> None:
     graph, runs = timeline.graph, timeline.lives
     streamed = {op for region in timeline.regions if region.is_streamed for op in region.ops}
     taken: set[int] = set()
-    later: dict[int, Buffer] = {}  # operator -> the buffer of its latest load
+    latest: dict[int, Buffer] = {}  # operator -> the buffer of its latest load
     for load in plan.loads:
-        if (
-            load.op < 0
-            or load.op not in runs
-            or not 0 <= load.buffer < len(plan.buffers)
-            or load.buffer in taken
-        ):
+        is_there = load.op >= 0 and load.op in runs and 0 <= load.buffer < len(plan.buffers)
+        if not is_there or load.buffer in taken:
             raise PlanError(f"buffer {load.buffer} cannot take the constants of operator {load.op}")
         taken.add(load.buffer)
-        buffer, place = plan.buffers[load.buffer], graph.ops[load.op].place
+        buffer, life, before = plan.buffers[load.buffer], runs[load.op], latest.get(load.op)
+        starts = life.first if before is None else before.last + 1
+        too_small = not load.channels and (load.slots > 1 or buffer.size < load.size)
+        text = ""
         if buffer.kind is not BufferKind.WEIGHTS or buffer.op != load.op:
-            raise PlanError(
-                f"its constants are loaded into '{buffer.name}', another's buffer", operator=place
-            )
-        before = later.get(load.op)
-        starts = runs[load.op].first if before is None else before.last + 1
-        if buffer.first > starts or (before is not None and buffer.first < starts):
-            raise PlanError("its constants do not live as long as it runs", operator=place)
-        if load.op not in streamed and (before is not None or load.by_turns):
-            raise PlanError("its constants come more than once, but it runs in one step", operator=place)
-        if load.by_turns and (load.channels or load.slots > 1):
-            raise PlanError("its constants come by turns and in slices", operator=place)
-        later[load.op] = buffer
-        if load.slots not in (1, 2) or (not load.channels and (load.slots > 1 or buffer.size < load.size)):
-            raise PlanError(
-                f"a buffer of {buffer.size} bytes cannot hold its {load.size} bytes of constants",
-                operator=place,
-            )
-        if load.channels < 0 or (load.channels and runs[load.op].first != runs[load.op].last):
-            raise PlanError("runs in slices of its channels, but in more than one step", operator=place)
-        if load.channels:
-            for overlap in (o for o in plan.overlaps if o.op == load.op):
-                refuse_mixed(
-                    graph, graph.ops[load.op], plan.buffers[overlap.input], plan.buffers[overlap.output]
-                )
-    for op, buffer in later.items():
+            text = f"its constants are loaded into '{buffer.name}', another's buffer"
+        elif buffer.first > starts or (before is not None and buffer.first < starts):
+            text = "its constants do not live as long as it runs"
+        elif load.op not in streamed and (before is not None or load.by_turns):
+            text = "its constants come more than once, but it runs in one step"
+        elif load.by_turns and (load.channels or load.slots > 1):
+            text = "its constants come by turns and in slices"
+        elif load.slots not in (1, 2) or too_small:
+            text = f"a buffer of {buffer.size} bytes cannot hold its {load.size} bytes of constants"
+        elif load.channels < 0 or (load.channels and life.first != life.last):
+            text = "runs in slices of its channels, but in more than one step"
+        if text:
+            raise PlanError(text, operator=graph.ops[load.op].place)
+        latest[load.op] = buffer
+        for o in (o for o in plan.overlaps if load.channels and o.op == load.op):
+            refuse_mixed(graph, graph.ops[load.op], plan.buffers[o.input], plan.buffers[o.output])
+    for op, buffer in latest.items():
         if buffer.last < runs[op].last:
             raise PlanError("its constants do not live as long as it runs", operator=graph.ops[op].place)
