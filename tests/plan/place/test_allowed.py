@@ -1,12 +1,11 @@
 """Where items can lie at all, against every placement of small problems; searches that keep to it."""
 
 import random
-from collections.abc import Iterator
 
 import pytest
 from allowed_twin import allowed_offsets as twin_offsets
 from allowed_twin import as_sets
-from exactlib import same_runs
+from exactlib import placements, same_runs
 
 from buildtool.plan.place import search, solver
 from buildtool.plan.place.arena import Item, Permission, Problem
@@ -45,44 +44,6 @@ def chained(seed: int, scale: int = 1) -> Problem:
     return Problem(tuple(items), tuple(permissions))
 
 
-def placements(problem: Problem, capacity: int, tries: int = 4000) -> Iterator[tuple[int, ...]]:
-    """Every placement within a capacity, whatever lies below it or not; those that so many tries find."""
-    permitted = {(p.output, p.input): p.distance for p in problem.permissions}
-    offsets: list[int] = []
-    left = tries
-
-    def collide(a: int, b: int) -> bool:
-        one, two = problem.items[a], problem.items[b]
-        if one.upper <= two.lower or two.upper <= one.lower:
-            return False
-        if offsets[a] + problem.sizes[a] <= offsets[b] or offsets[b] + problem.sizes[b] <= offsets[a]:
-            return False
-        below = permitted.get((a, b)), permitted.get((b, a))
-        return not (
-            (below[0] is not None and offsets[b] >= offsets[a] + below[0])
-            or (below[1] is not None and offsets[a] >= offsets[b] + below[1])
-        )
-
-    def go_on() -> Iterator[tuple[int, ...]]:
-        nonlocal left
-        i = len(offsets)
-        if i == len(problem.items):
-            yield tuple(offsets)
-            return
-        item = problem.items[i]
-        last = capacity - problem.sizes[i]
-        for at in range(0, last + 1, item.alignment) if item.offset is None else (item.offset,):
-            left -= 1
-            if at > last or left < 0:
-                continue
-            offsets.append(at)
-            if not any(collide(i, k) for k in range(i)):
-                yield from go_on()
-            offsets.pop()
-
-    return go_on()
-
-
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_every_placement_keeps_to_the_offsets_that_are_allowed(first: int) -> None:
     said_something = 0
@@ -92,7 +53,7 @@ def test_every_placement_keeps_to_the_offsets_that_are_allowed(first: int) -> No
         for capacity in (bound(problem).bytes - 1, bound(problem).bytes, bound(problem).bytes + 1):
             sets = twin_offsets(instance, capacity // instance.unit)
             used = [0] * len(sets)
-            for found in placements(problem, capacity):
+            for found in placements(problem, capacity, tries=4000):
                 for k, item in enumerate(instance.items):
                     if found[item] % instance.unit == 0:  # what lies as low as it can
                         used[k] |= 1 << found[item] // instance.unit

@@ -6,19 +6,8 @@ from exactlib import lowest, small_problems
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from buildtool.plan.place.arena import Item, Permission, Problem, validate
-from buildtool.plan.place.spread import spread
-
-
-def part(problem, inside):
-    """The items of one memory as a problem of their own."""
-    at = {i: k for k, i in enumerate(inside)}
-    permissions = tuple(
-        Permission(at[p.output], at[p.input], p.distance)
-        for p in problem.permissions
-        if p.output in at and p.input in at
-    )
-    return Problem(tuple(problem.items[i] for i in inside), permissions)
+from buildtool.plan.place.arena import Item, Problem, validate
+from buildtool.plan.place.spread import part, spread
 
 
 def cheapest(problem, prices, capacities):
@@ -32,6 +21,15 @@ def cheapest(problem, prices, capacities):
         if all(lowest(one, room) is not None for one, room in zip(parts, capacities, strict=True)):
             found.append(price)
     return min(found, default=None)
+
+
+def assert_legal(problem, found, capacities):
+    """Each memory's items are placed legally, within its capacity."""
+    for which in (False, True):
+        inside = [i for i, second in enumerate(found.second) if second == which]
+        validate(part(problem, inside), [found.offsets[i] for i in inside])
+        top = max((found.offsets[i] + problem.items[i].size for i in inside), default=0)
+        assert top <= found.heights[which] <= capacities[which]
 
 
 @st.composite
@@ -54,11 +52,7 @@ def test_no_choice_of_memories_is_cheaper(case):
     assert found is not None
     assert (found.price, found.is_proven) == (least, True)
     assert found.price == sum(price[second] for price, second in zip(prices, found.second, strict=True))
-    for which in (False, True):
-        inside = [i for i, second in enumerate(found.second) if second == which]
-        validate(part(problem, inside), [found.offsets[i] for i in inside])
-        top = max((found.offsets[i] + problem.items[i].size for i in inside), default=0)
-        assert top <= found.heights[which] <= capacities[which]
+    assert_legal(problem, found, capacities)
 
 
 def test_of_many_items_a_placement_is_found_where_the_search_cannot_look_at_all_choices():
@@ -71,7 +65,4 @@ def test_of_many_items_a_placement_is_found_where_the_search_cannot_look_at_all_
     found = spread(problem, prices, rooms, nodes=500)
     assert found is not None
     assert not found.is_proven
-    assert max(found.heights) <= rooms[0]
-    for which in (False, True):
-        inside = [i for i, second in enumerate(found.second) if second == which]
-        validate(part(problem, inside), [found.offsets[i] for i in inside])
+    assert_legal(problem, found, rooms)

@@ -12,22 +12,19 @@ from buildtool.plan.types import Group, Region, Step
 from buildtool.target.registry import load_target
 
 
-def test_an_operator_is_one_step_over_its_whole_output():
-    assert plan_steps((Region((Group((0,)),)),), residual_net()) == (Step(0, 0, 8, 0, 8),)
-
-
-def test_rows_a_step_cut_it_and_the_last_step_may_be_shorter():
-    steps = plan_steps((Region((Group((0,), rows_per_step=3),)),), residual_net())
-    assert steps == (Step(0, 0, 3, 0, 8), Step(0, 3, 6, 0, 8), Step(0, 6, 8, 0, 8))
-
-
-def test_a_vector_has_one_row():
-    assert plan_steps((Region((Group((10,)),)),), residual_net()) == (Step(10, 0, 1, 0, 1),)
-
-
-def test_regions_follow_each_other():
-    regions = (Region((Group((1,)),)), Region((Group((0,), rows_per_step=4),)))
-    assert [(s.op, s.y0) for s in plan_steps(regions, residual_net())] == [(1, 0), (0, 0), (0, 4)]
+@pytest.mark.parametrize(
+    ("groups", "steps"),
+    [
+        ([Group((0,))], [(0, 0, 8, 0, 8)]),  # one step over the whole output
+        ([Group((10,))], [(10, 0, 1, 0, 1)]),  # a vector has one row
+        # the last step may be shorter
+        ([Group((0,), rows_per_step=3)], [(0, 0, 3, 0, 8), (0, 3, 6, 0, 8), (0, 6, 8, 0, 8)]),
+        ([Group((1,)), Group((0,), rows_per_step=4)], [(1, 0, 8, 0, 8), (0, 0, 4, 0, 8), (0, 4, 8, 0, 8)]),
+    ],
+)
+def test_regions_of_one_operator_run_one_after_the_other(groups, steps):
+    regions = tuple(Region((group,)) for group in groups)
+    assert plan_steps(regions, residual_net()) == tuple(Step(*step) for step in steps)
 
 
 @pytest.mark.parametrize(
