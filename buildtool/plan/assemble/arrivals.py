@@ -21,9 +21,9 @@ from typing import NamedTuple
 import numpy as np
 
 from buildtool.plan.assemble.constants import HEAD, Constants, Way
-from buildtool.plan.assemble.overlaps import RegionOverlap, later_reads
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.costs import CostModel
+from buildtool.plan.schedule.overlap import RegionOverlap, later_reads
 from buildtool.plan.schedule.receptive import accumulates
 from buildtool.plan.schedule.schedule import Run
 from buildtool.plan.schedule.timeline import Part, Timeline, brought, group_of, parts

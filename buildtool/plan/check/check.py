@@ -32,10 +32,8 @@ from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.partviews import parts, views
 from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph, Op
-from buildtool.plan.check.contents import check_contents
-from buildtool.plan.check.hazard import unsafe
-from buildtool.plan.check.lifetimes import Life, check_coverage, lives_in_steps
-from buildtool.plan.check.loads import check_loads
+from buildtool.plan.check.contents import check_contents, check_loads
+from buildtool.plan.check.hazard import Life, check_coverage, lives_in_steps, unsafe
 from buildtool.plan.check.reads import sums_up
 from buildtool.plan.check.replay import replay
 from buildtool.plan.check.states import arena_groups, check_states

@@ -29,7 +29,7 @@ from buildtool.graph.liveness import state_of
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.partviews import parts
 from buildtool.graph.types import AxisAttrs, Graph, Op, OpKind
-from buildtool.plan.check.loads import keeps_channels, refuse_mixed
+from buildtool.plan.check.contents import keeps_channels, refuse_mixed
 from buildtool.plan.check.reads import Read, alias_groups, reads, sums_up
 from buildtool.plan.check.states import updates
 from buildtool.plan.schedule.schedule import Steps

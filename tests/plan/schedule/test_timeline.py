@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from plan_nets import make_target, plan_steps, residual_net
 
 from buildtool.base.session import Session
-from buildtool.plan.assemble.overlaps import region_distance
+from buildtool.plan.schedule.overlap import region_distance
 from buildtool.plan.schedule.schedule import Run
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search.front import Settings, front
