@@ -181,7 +181,7 @@ def _check_brought(plan: Plan, graph: Graph, target: Target, kernels: Sequence[K
 
 
 def _is_slice(load: Load, kernel: KernelVariant, graph: Graph, op: Op) -> bool:
-    """Whether a kernel can compute an operator's output by so many channels at a time.
+    """Whether a kernel can compute an operator's output in slices of the load's channels.
 
     A slice is some of the channels whose factors belong together, or whole groups of them.
     """

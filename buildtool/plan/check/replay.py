@@ -154,7 +154,7 @@ def replay(plan: Plan, timeline: Timeline, kernels: Sequence[KernelVariant | Non
 
 
 class Replay:
-    """One run through all steps; `tags`: of the bytes of the arena, and behind it of what is state."""
+    """One run through all steps; `tags`: of the bytes of the arena, and behind it of the states."""
 
     def __init__(self, plan: Plan, timeline: Timeline, kernels: Sequence[KernelVariant | None]) -> None:
         self.plan, self.timeline, self.graph = plan, timeline, timeline.graph
