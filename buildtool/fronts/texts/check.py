@@ -8,7 +8,7 @@ from buildtool.fronts.texts import table
 from buildtool.fronts.texts.table import count
 
 if TYPE_CHECKING:
-    from buildtool.schema.checks import CheckAnswer, CheckedKernel
+    from buildtool.schema.boards import CheckAnswer, CheckedKernel
 
 
 def text(answer: CheckAnswer, written: str) -> str:

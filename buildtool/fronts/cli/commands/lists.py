@@ -11,8 +11,7 @@ from buildtool.base.outfiles import write as write_files
 from buildtool.fronts.cli.commands import Own, Result, ask, command, out, shows
 
 if TYPE_CHECKING:
-    from buildtool.schema.boards import ZooAnswer, ZooFile
-    from buildtool.schema.checks import CheckAnswer
+    from buildtool.schema.boards import CheckAnswer, ZooAnswer, ZooFile
 
 
 ops = shows(
