@@ -163,7 +163,7 @@ class Variables:
                 raise error.at(operator=f"subgraph {number}, {inner.place}") from error.__cause__
 
     def _initial(self, file: FlatFile, op: RawOperator, handles: _Handles) -> None:
-        """One operator of that subgraph."""
+        """One operator of the subgraph that CALL_ONCE runs."""
         if op.code == _B.VAR_HANDLE:
             self._name(op, handles)
             return
