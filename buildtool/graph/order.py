@@ -4,9 +4,9 @@ Operators that every other one comes before or after cut the order into segments
 one by one: a best-first search over sets of executed operators (the bytes live after a set do not
 depend on its order), the smallest peak first, then the longest prefix. Two arguments keep it small:
 
-- no order is below the floor: what must be live while an operator runs is what its predecessors
-  make and it or its successors read. A segment need not be better than the highest floor of all.
-- an operator that frees at least what it adds, and fits under the peak so far, can run at once:
+- no order is below the floor: while an operator runs, the values that its predecessors make and that
+  it or its successors read are live. A segment need not be better than the highest floor of all.
+- an operator that frees at least as much as it adds, and fits under the peak so far, can run at once:
   moved forward in any order, it raises no later live sum.
 
 Effort is counted in sets looked at; where the budget ends first, the best order of a beam search
@@ -14,9 +14,8 @@ stands, never worse than the given one, and the status says so.
 
 `least_peak_of_chains` orders chains. Where an operator's output is read by one operator alone, which reads
 nothing else, the two can run row by row as long as they are neighbours. So such chains are ordered as if each
-were one operator: there are fewer of them, so that the search ends with a proof more often, and none is torn
-apart, as an order may do that looks at the live bytes of whole tensors alone. Neither order is better in all
-networks: both are planned.
+were one operator: the search ends with a proof more often, and no chain is torn apart. Neither order is
+better in all networks: both are planned.
 """
 
 from __future__ import annotations
