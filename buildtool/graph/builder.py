@@ -82,12 +82,12 @@ class GraphBuilder:
         shape: Sequence[int] | None = None,
     ) -> int:
         """An operator with one output; `shape` where the inputs and attributes do not say it."""
-        made = Op(kind, tuple(inputs), (len(self.tensors),), attrs, len(self.ops))
+        new = Op(kind, tuple(inputs), (len(self.tensors),), attrs, len(self.ops))
         if shape is None:
             rule = DEFS[kind].shape
             assert rule is not None
-            shape = rule(made, [self.shape(t) if t >= 0 else () for t in inputs], [])
-        self.ops.append(made)
+            shape = rule(new, [self.shape(t) if t >= 0 else () for t in inputs], [])
+        self.ops.append(new)
         return self.tensor(shape, quant, dtype, name=name)
 
     def graph(self, outputs: Sequence[int]) -> Graph:

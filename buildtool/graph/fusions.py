@@ -131,13 +131,13 @@ def with_sliced_fusions(graph: Graph) -> Graph:
 
 def _wide(graph: Graph, position: int) -> _Wide | None:
     op, readers, makers = graph.ops[position], graph.consumers(), graph.producers()
-    made = op.outputs[0]
-    if not _is_pointwise(graph, op) or made in graph.outputs or op.inputs[0] not in makers:
+    result = op.outputs[0]
+    if not _is_pointwise(graph, op) or result in graph.outputs or op.inputs[0] not in makers:
         return None
     join = makers[op.inputs[0]]
     if not _joins_channels(graph, graph.ops[join]) or readers[op.inputs[0]] != (position,):
         return None
-    slices = sorted(readers.get(made, ()), key=lambda p: _channels(graph, p).start)
+    slices = sorted(readers.get(result, ()), key=lambda p: _channels(graph, p).start)
     if len(slices) < 2 or any(len(_channels(graph, p)) == 0 for p in slices):
         return None
     joins = frozenset(_joins(graph, join))

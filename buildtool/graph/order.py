@@ -64,7 +64,7 @@ def least_peak_order(flow: Flow, *, budget: int = BUDGET) -> Order:
     segments = [Segment.of(uses, ops) for ops in _segments(below, above)]
     goal = max((s.floor for s in segments if s.count <= MOST_SEGMENT), default=0)
     most, nodes, exact = 0, 0, True
-    # The worst segments first: what they cannot avoid, the others may use as well.
+    # The worst segments first: the others may use as many bytes as these cannot avoid.
     solved: dict[int, tuple[int, ...]] = {}
     for number in sorted(range(len(segments)), key=lambda i: (-segments[i].given_peak, i)):
         segment = segments[number]
@@ -98,11 +98,11 @@ def _solve(segment: Segment, goal: int, budget: int, width: int) -> tuple[tuple[
         best, reached = tried.order, tried.peak
     if reached <= goal:
         return best, reached, tried.nodes, True
-    found = search(segment, goal, reached, max(0, budget - tried.nodes))
-    nodes = tried.nodes + found.nodes
-    if found.order is not None:
-        return found.order, found.peak, nodes, True
-    return best, reached, nodes, found.exhausted
+    result = search(segment, goal, reached, max(0, budget - tried.nodes))
+    nodes = tried.nodes + result.nodes
+    if result.order is not None:
+        return result.order, result.peak, nodes, True
+    return best, reached, nodes, result.exhausted
 
 
 def in_order(graph: Graph, found: Order) -> Graph:
@@ -133,19 +133,19 @@ def in_order(graph: Graph, found: Order) -> Graph:
     return numbered(replace(graph, ops=tuple(graph.ops[i] for i in order)))
 
 
-def is_order(graph: Graph, found: Order) -> bool:
-    """Whether `found` is an order of the graph's operators, with the peaks that it has."""
+def is_order(graph: Graph, order: Order) -> bool:
+    """Whether `order` is an order of the graph's operators, with the peaks that it has."""
     flow = flow_of(graph)
-    if sorted(found.order) != list(range(len(flow.ops))):
+    if sorted(order.order) != list(range(len(flow.ops))):
         return False
-    there = {v for i, op in enumerate(flow.ops) for v in op.writes}
+    produced = {v for i, op in enumerate(flow.ops) for v in op.writes}
     made = set[int]()
-    for i in found.order:
-        if any(v in there and v not in made for v in flow.ops[i].reads):
+    for i in order.order:
+        if any(v in produced and v not in made for v in flow.ops[i].reads):
             return False
         made.update(flow.ops[i].writes)
-    peaks = peak(lives(reordered(flow, found.order))), peak(lives(flow))
-    return peaks == (found.peak, found.given_peak)
+    peaks = peak(lives(reordered(flow, order.order))), peak(lives(flow))
+    return peaks == (order.peak, order.given_peak)
 
 
 def _relatives(flow: Flow) -> tuple[list[int], list[int]]:
@@ -191,28 +191,28 @@ def chains(flow: Flow) -> list[list[int]]:
         if alone and op.writes[0] not in flow.outputs:
             behind[i] = reading[0]
     before = {after: i for i, after in behind.items()}
-    found = []
+    groups = []
     for last in (i for i in range(len(flow.ops)) if i not in behind):
         chain = [last]
         while chain[-1] in before:
             chain.append(before[chain[-1]])
-        found.append(chain[::-1])
-    return found
+        groups.append(chain[::-1])
+    return groups
 
 
 def least_peak_of_chains(flow: Flow, *, budget: int = BUDGET) -> Order:
-    """An order in which chains stay together, with the least peak of what is live between them.
+    """An order in which chains stay together, with the least peak of the bytes live between them.
 
     Its `peak` and `given_peak` are the flow's own, as those of `least_peak_order`; it is the given order
     where no other is better between chains.
     """
-    found = chains(flow)
+    groups = chains(flow)
     ops = tuple(
-        replace(flow.ops[chain[-1]], reads=flow.ops[chain[0]].reads, position=chain[-1]) for chain in found
+        replace(flow.ops[chain[-1]], reads=flow.ops[chain[0]].reads, position=chain[-1]) for chain in groups
     )
     given = peak(lives(flow))
     least = least_peak_order(replace(flow, ops=ops), budget=budget)
     if least.peak >= least.given_peak:
         return Order(tuple(range(len(flow.ops))), least.status, given, given, least.nodes)
-    order = tuple(i for number in least.order for i in found[number])
+    order = tuple(i for number in least.order for i in groups[number])
     return Order(order, least.status, peak(lives(reordered(flow, order))), given, least.nodes)

@@ -18,7 +18,7 @@ class Uses:
     flow: Flow
     maker: dict[int, int]  # value -> place of its operator; a network input has none
     readers: dict[int, list[int]]
-    boundary: list[int]  # bytes live just before each operator, what it will read included
+    boundary: list[int]  # bytes live just before each operator, its operands included
     below: Sequence[int]
     above: Sequence[int]
 
@@ -299,5 +299,5 @@ def search(segment: Segment, goal: int, limit: int, budget: int) -> Found:
 
 
 def _last(state: State) -> tuple[int, int, int, int]:
-    """What a state is ranked by last, and what else it takes to go on from there."""
+    """The last part of a state's rank, and the rest of the state."""
     return state.live, state.done, state.ready, state.lean

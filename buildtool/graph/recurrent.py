@@ -187,11 +187,11 @@ def _lstm_weights(graph: Graph, op: Op, inputs: int, cells: int, outputs: int) -
         "{}_BIAS": (DType.INT32, (cells,)),
         "{}_NORM": (DType.INT16, (cells,)),
     }
-    wanted = {part.format(gate): kind for part, kind in shapes.items() for gate in GATES}
-    del wanted["CELL_TO_CELL"]
-    wanted["PROJECTION"] = (DType.INT8, (outputs, cells))
-    wanted["PROJECTION_BIAS"] = (DType.INT32, (outputs,))
-    for name, (dtype, shape) in wanted.items():
+    expected = {part.format(gate): kind for part, kind in shapes.items() for gate in GATES}
+    del expected["CELL_TO_CELL"]
+    expected["PROJECTION"] = (DType.INT8, (outputs, cells))
+    expected["PROJECTION_BIAS"] = (DType.INT32, (outputs,))
+    for name, (dtype, shape) in expected.items():
         index = op.inputs[LstmInput[name]]
         if index >= 0:
             _weights(graph.tensors[index], dtype, shape, name.lower())

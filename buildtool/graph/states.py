@@ -215,8 +215,8 @@ class _Settling:
         if tail is None or tail.kind not in _SLICES or roots.get(tail.inputs[0]) != old:
             return None
         shape, axis = self._tensors[tail.inputs[0]].shape, _axis(writer)
-        left, made = (self._tensors[op.outputs[0]].shape for op in (tail, writer))
-        if made != shape or len(left) != len(shape) or tail.attrs != _end(shape, axis, left[axis]):
+        left, whole = (self._tensors[op.outputs[0]].shape for op in (tail, writer))
+        if whole != shape or len(left) != len(shape) or tail.attrs != _end(shape, axis, left[axis]):
             return None
         inputs = (tail.inputs[0], writer.inputs[1])
         return Op(OpKind.SHIFT, inputs, writer.outputs, writer.attrs, writer.index)
@@ -233,10 +233,10 @@ def _sorted(ops: Sequence[Op], after: Sequence[tuple[Op, Op]]) -> list[Op] | Non
     for first, then in after:
         needs[place[id(then)]].add(place[id(first)])
     followers: list[list[int]] = [[] for _ in ops]
-    for i, wanted in enumerate(needs):
-        for j in wanted:
+    for i, before in enumerate(needs):
+        for j in before:
             followers[j].append(i)
-    waiting = [len(wanted) for wanted in needs]
+    waiting = [len(before) for before in needs]
     rank = [(op.kind is not OpKind.ASSIGN_VARIABLE, i) for i, op in enumerate(ops)]  # these free memory
     ready = [rank[i] for i, count in enumerate(waiting) if not count]
     heapq.heapify(ready)

@@ -55,15 +55,15 @@ def merged(copy: Copy) -> Copy:
 
 def _joined(dims: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Dimensions (size, strides), without those of one element, contiguous neighbours as one."""
-    found: list[tuple[int, ...]] = []
+    joined: list[tuple[int, ...]] = []
     for size, *strides in dims:
         if size == 1:
             continue
-        if found and list(found[-1][1:]) == [stride * size for stride in strides]:
-            found[-1] = (found[-1][0] * size, *strides)
+        if joined and list(joined[-1][1:]) == [stride * size for stride in strides]:
+            joined[-1] = (joined[-1][0] * size, *strides)
         else:
-            found.append((size, *strides))
-    return found
+            joined.append((size, *strides))
+    return joined
 
 
 def transpose(graph: Graph, op: Op) -> list[Copy]:

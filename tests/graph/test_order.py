@@ -1,4 +1,4 @@
-"""Operator orders: the search against every order there is, on small random networks; and what it gains."""
+"""Operator orders: the search against every possible order of small random networks, and its gain."""
 
 import random
 
@@ -51,7 +51,7 @@ def every_order(flow):
 
 
 def least_peak(flow):
-    """The least peak, by the definition of liveness alone: what is kept at each operator."""
+    """The least peak, by the definition of liveness alone."""
 
     def most(order):
         place = {op: i for i, op in enumerate(order)}
@@ -150,7 +150,7 @@ def whole_segment(flow):
 
 
 def settled(segment, state, goal):
-    """What runs at once, found by trying each operator that can run next, in turn."""
+    """The operators that run at once, by trying each one that can run next, in turn."""
     ran, again = [], True
     while again:
         again = False

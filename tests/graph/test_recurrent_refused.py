@@ -1,4 +1,4 @@
-"""LSTM and SVDF that no integer kernel of LiteRT runs soundly: each error says what is wrong."""
+"""LSTM and SVDF that no integer kernel of LiteRT runs soundly are refused with the reason."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What rewrites make of blocks, products and repetitions: fewer operators, the bytes that LiteRT computes."""
+"""Rewrites of blocks, products and repetitions: fewer operators, the same bytes as LiteRT."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from buildtool.zoo.drawn import NetBuilder, WideNetBuilder
 
 
 def _network(shape, *moves, dtype=DType.INT8, also=False):
-    """A convolution of what some moves make of the input: shapes to take, or permutations."""
+    """A convolution behind moves of the input: new shapes, or permutations."""
     net = NetBuilder(8)
     given = net.input(shape, dtype)
     x = net.requantize(given) if dtype is DType.FLOAT32 else given
@@ -50,7 +50,7 @@ def _network(shape, *moves, dtype=DType.INT8, also=False):
         ((1, 60), [(1, 3, 5, 4), (0, 2, 3, 1)], (1, 5, 4, 3), (0, 2, 3, 1)),
     ],
 )
-def test_the_input_is_what_the_network_wants(shape, moves, wanted, perm):
+def test_the_input_takes_the_networks_order(shape, moves, wanted, perm):
     graph = _network(shape, *moves)
     turned = rewrite(read_model(write_model(graph)))
     (op,), (index,) = turned.ops, turned.inputs
@@ -104,7 +104,7 @@ def widened_sums(draw):
 
 @settings(derandomize=True, deadline=None, max_examples=20)
 @given(graph=widened_sums(), seed=seeds, pattern=patterns)
-def test_a_sum_reads_what_was_padded_as_it_is(graph, seed, pattern):
+def test_a_sum_reads_its_operand_without_the_pad(graph, seed, pattern):
     (op,) = rewritten(graph, inputs_for(graph, seed, pattern)).ops
     assert op.kind is OpKind.ADD
     assert isinstance(op.attrs, WidenedAttrs)
@@ -123,7 +123,7 @@ def _padded(paddings, *, shape=(1, 4, 5, 3), kind=OpKind.ADD, also=False, other=
 CHANNELS = ((0, 0), (0, 0), (0, 0), (1, 2))
 
 
-def test_what_is_read_elsewhere_or_otherwise_is_padded():
+def test_other_readers_keep_the_pad():
     assert _padded(CHANNELS) == [OpKind.ADD]
     assert _padded(CHANNELS, also=True) == [OpKind.PAD, OpKind.ADD]
     assert _padded(CHANNELS, kind=OpKind.MUL) == [OpKind.PAD, OpKind.MUL]

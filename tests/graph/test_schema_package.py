@@ -1,4 +1,4 @@
-"""The schema package imports what is used of it, and shows the same as when all of it is imported."""
+"""The schema package imports only the used modules, and shows the same as with all of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _printed(script):
     return run.stdout.strip()
 
 
-def test_it_shows_what_the_whole_package_shows():
+def test_it_shows_the_same_as_the_whole_package():
     public = "[n for n in (getattr(tflite, 'ModelStart', None), vars(tflite))[1] if not n.startswith('__')]"
     whole, ours = (_printed(LISTED.format(first=first, names=public)) for first in ("", OURS))
     assert whole == ours

@@ -53,7 +53,7 @@ def test_shares_are_litert_s(seed) -> None:
         (network(1, 4, 0.1, 1.0, out=1 / 32768), "1/65536, its zero point -32768"),
     ],
 )
-def test_what_litert_does_not_run_is_refused(data, words) -> None:
+def test_softmaxes_that_litert_does_not_run_are_refused(data, words) -> None:
     with pytest.raises((ModelError, UnsupportedError), match=words):
         read_model(data)
 

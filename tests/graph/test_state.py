@@ -1,4 +1,4 @@
-"""State between invokes: what is read of a file, what becomes of it, and that sequences equal LiteRT's."""
+"""State between invokes: reading, settling, and sequences of invokes that equal LiteRT's."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_numbers_and_topology_depend_on_neither_the_values_nor_the_order_of_stat
     assert topology_digest(other) != topology_digest(graph)  # their values take other bytes of the image
 
 
-def test_what_is_assigned_and_never_read_is_no_state():
+def test_a_variable_that_is_never_read_is_no_state():
     gone = ("READ_VARIABLE", "STRIDED_SLICE", "CONCATENATION")
     tensors, ops = ring_tensors(), [op for op in RING_OPS if op.kind not in gone]
     ops[-1] = statenets.assign_op(1, 0)

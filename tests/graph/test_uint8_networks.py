@@ -1,4 +1,4 @@
-"""Networks of uint8, the scheme before int8, compute here what LiteRT's uint8 kernels compute."""
+"""Networks of uint8, the scheme before int8, equal LiteRT's uint8 kernels."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_transposed_convolutions() -> None:
         read_model(transposed(151))
 
 
-def test_what_has_no_such_form_is_refused() -> None:
+def test_operators_without_an_int8_form_are_refused() -> None:
     with pytest.raises(UnsupportedError, match="uint8"):
         read_model(single("ABS", IMAGE))
     bilinear = single("RESIZE_BILINEAR", (1, 13, 17, 4), "ResizeBilinearOptions", {},

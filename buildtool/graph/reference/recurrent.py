@@ -121,7 +121,7 @@ class LayerNorm:
 
 @dataclass(frozen=True)
 class Gate:
-    """What one gate is made of."""
+    """The parts of a gate."""
 
     input: Product
     recurrent: Product

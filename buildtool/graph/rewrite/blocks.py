@@ -164,10 +164,10 @@ def _in_place_of(draft: Draft, node: Node, steps: list[_Step]) -> None:
     last, wanted = node, draft.tensors[target]
     draft.set_outputs(node, [])
     for n, (kind, attrs, shape) in enumerate(steps):
-        made = target
+        result = target
         if n + 1 < len(steps):
-            made = draft.add_tensor(variant(wanted, str(n), shape))
-        new = Node(kind, [source], [made], attrs, node.index)
+            result = draft.add_tensor(variant(wanted, str(n), shape))
+        new = Node(kind, [source], [result], attrs, node.index)
         draft.insert(last, new)
-        last, source = new, made
+        last, source = new, result
     draft.remove(node)

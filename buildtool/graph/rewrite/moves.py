@@ -191,8 +191,8 @@ def _push_one(draft: Draft, perm: Perm, source: int, mean: Node) -> None:
     mean.attrs = replace(attrs, axes=axes)
     draft.set_input(mean, 0, source)
     if back != tuple(range(len(back))):
-        made = replace(old, shape=new_shape, source=origin)
-        draft.put_behind(mean, made, OpKind.TRANSPOSE, TransposeAttrs(back))
+        reduced = replace(old, shape=new_shape, source=origin)
+        draft.put_behind(mean, reduced, OpKind.TRANSPOSE, TransposeAttrs(back))
 
 
 # ---- repetitions -------------------------------------------------------------------------------------

@@ -38,7 +38,9 @@ class Network:
         self.tensors: list[Tensor] = []
         self.ops: list[Op] = []
         self.places: dict[int, int] = {}  # the file's tensor -> ours
-        self.known: dict[int, npt.NDArray[np.int64]] = {}  # what follows from shapes, by the file's tensor
+        self.known: dict[
+            int, npt.NDArray[np.int64]
+        ] = {}  # values that follow from shapes, by the file's tensor
         self.variables = Variables(self)
 
     def add(self, tensor: Tensor) -> int:

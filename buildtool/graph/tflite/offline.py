@@ -15,7 +15,7 @@ from buildtool.graph.tflite.schema import tflite
 
 NAME = b"OfflineMemoryAllocation"
 VERSION = 1
-ALIGNMENT = 16  # bytes: of constants in the file, so that of what is put before them
+ALIGNMENT = 16  # bytes: of constants in the file, and so of the prefix
 
 MAX_METADATA = 256  # entries
 
@@ -42,7 +42,7 @@ class _Prefix:
         self.data += data + bytes(-len(data) % _UINT32)
 
     def old(self, target: int) -> None:
-        """Appends an offset to what stands at `target` in the old file."""
+        """Appends an offset to place `target` of the old file."""
         self._pending.append((self.put(0), target))
 
     def point(self, place: int) -> None:

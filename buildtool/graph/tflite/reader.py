@@ -105,7 +105,7 @@ def _refuse_variable(file: FlatFile, tensors: Iterable[int]) -> None:
 
 
 def _refuse_operator(op: RawOperator) -> NoReturn:
-    """Raises UnsupportedError for an operator that is not read, saying what could be done."""
+    """Raises UnsupportedError for an operator that is not read, with a cure."""
     if op.name.startswith("CUSTOM(Flex"):
         hint = "re-export without SELECT_TF_OPS: replace the TensorFlow operator in the network"
         raise UnsupportedError("a TensorFlow (flex) operator", hint=hint)

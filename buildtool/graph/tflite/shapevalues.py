@@ -96,7 +96,7 @@ def _range(_view: OpView, *parts: _Ints) -> _Ints | None:
 
 
 def _gather(_view: OpView, x: _Ints, indices: _Ints, *_: _Ints) -> _Ints | None:
-    """GATHER of a vector, which is what shapes are."""
+    """GATHER of a vector, as shapes are."""
     if x.ndim != 1 or x.size == 0:
         return None
     if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < x.size:
@@ -173,7 +173,7 @@ _RULES: dict[int, tuple[_Rule, Sequence[int] | None]] = {
     _B.REDUCE_MAX: (_reduced(np.max), (0, 1)),
     _B.REDUCE_MIN: (_reduced(np.min), (0, 1)),
     _B.SUM: (_reduced(np.sum), (0, 1)),
-    # of scalars, which is what shapes are made of, and of vectors
+    # of scalars, which are the elements of shapes, and of vectors
     _B.PACK: (lambda _view, *parts: None if any(p.ndim for p in parts) else np.stack(parts), None),
     _B.CONCATENATION: (
         lambda _view, *parts: None if any(p.ndim != 1 for p in parts) else np.concatenate(parts),

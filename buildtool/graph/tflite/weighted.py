@@ -189,12 +189,12 @@ def _options(
 
     `kernel`: dilation included. `more`: fields between stride and activation.
     """
-    before, made, size = (attrs.pad.top, attrs.pad.left), _rows_columns(out), _rows_columns(source)
+    before, outputs, size = (attrs.pad.top, attrs.pad.left), _rows_columns(out), _rows_columns(source)
     windows = list(zip(size, kernel, attrs.stride, strict=True))
     mode = -1
-    if before == (0, 0) and made == tuple((n - k) // s + 1 for n, k, s in windows):
+    if before == (0, 0) and outputs == tuple((n - k) // s + 1 for n, k, s in windows):
         mode = int(tflite.Padding.VALID)
-    elif [same_padding(*window)[:2] for window in windows] == list(zip(made, before, strict=True)):
+    elif [same_padding(*window)[:2] for window in windows] == list(zip(outputs, before, strict=True)):
         mode = int(tflite.Padding.SAME)
     stride: dict[str, OptionValue] = {"StrideH": attrs.stride[0], "StrideW": attrs.stride[1]}
     return {"Padding": mode, **stride, **more, "FusedActivationFunction": attrs.activation}
@@ -205,10 +205,10 @@ def _padded_input(low: Lowering, op: Op, pad: Pad, *, least: bool = False) -> in
     source = low.graph.tensors[op.inputs[0]]
     paddings = [[0, 0], [pad.top, pad.bottom], [pad.left, pad.right], [0, 0]]
     shape = tuple(n + sum(p) for n, p in zip(source.shape, paddings, strict=True))
-    made = low.tensor(op, "padded", shape, source)
+    padded_input = low.tensor(op, "padded", shape, source)
     value = int(np.iinfo(source.dtype.value).min) if least else None
-    low.ops.append(padded(low, op, paddings, value, made))
-    return made
+    low.ops.append(padded(low, op, paddings, value, padded_input))
+    return padded_input
 
 
 def write_convolution(low: Lowering, op: Op) -> FileOp:
