@@ -9,8 +9,8 @@ import pytest
 from buildtool.api.checking.cases import WIDE, network
 from buildtool.base.errors import UnsupportedError
 from buildtool.base.modes import Reference
+from buildtool.firmware.datasets.arrays import seeded
 from buildtool.firmware.run.compare import reference
-from buildtool.firmware.run.inputs import seeded
 from buildtool.graph import types as g
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite

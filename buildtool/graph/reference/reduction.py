@@ -15,7 +15,7 @@ from buildtool.graph.reference.tensors import Int64, Values, centred, requantise
 from buildtool.graph.types import AsUint8, AxisAttrs, DType, Graph, MeanAttrs, Op, OpKind, PoolAttrs
 
 
-def _mean_count(graph: Graph, op: Op) -> int:
+def mean_count(graph: Graph, op: Op) -> int:
     """How many elements become one."""
     shape = graph.tensors[op.inputs[0]].shape
     return math.prod(shape[axis] for axis in attributes(op, MeanAttrs).axes)
@@ -27,7 +27,7 @@ def mean(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     The multiplier of the two scales' ratio is shifted left as far as the count has bits, then
     divided by the count, truncating; 31 bits in all are kept.
     """
-    attrs, count = attributes(op, MeanAttrs), _mean_count(graph, op)
+    attrs, count = attributes(op, MeanAttrs), mean_count(graph, op)
     source, out = tensors.quantization(graph, op, op.inputs[0]), tensors.output_quantization(graph, op)
     multiplier, shift = quantize_multiplier(source.scale / out.scale)
     bits = min(count.bit_length() - 1, 32, 31 + shift)
@@ -52,7 +52,7 @@ def product(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     attrs, factor = attributes(op, MeanAttrs), product_factor(graph, op)
     x, shape = centred(graph, op, 0, inputs[0]), graph.tensors[op.outputs[0]].shape
     kept = [d for d in range(x.ndim) if d not in attrs.axes]
-    first, *rest = x.transpose(*attrs.axes, *kept).reshape(_mean_count(graph, op), -1)
+    first, *rest = x.transpose(*attrs.axes, *kept).reshape(mean_count(graph, op), -1)
     for element in rest:
         first = multiply_wide(first * element, *factor)
     total = wrap_int32(multiply_wide(first, *factor) + tensors.output_quantization(graph, op).zero_point)
