@@ -4,8 +4,6 @@ Weights and quantisations come from the classes built on it: the zoo calibrates 
 random, benchmarks take those of published figures.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

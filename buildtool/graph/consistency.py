@@ -1,7 +1,5 @@
 """Proves a Graph sound: indices, order, shapes, types, quantisation. Later rooms trust a checked graph."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

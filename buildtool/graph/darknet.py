@@ -5,8 +5,6 @@ follow Darknet: a convolution's `pad=1` is half of its size, a maximum pooling i
 unless told otherwise.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

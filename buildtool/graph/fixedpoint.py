@@ -4,8 +4,6 @@ A real multiplier is `multiplier * 2^(shift - 31)` with a 31-bit multiplier. All
 the arithmetic of TFLite's reference kernels to the bit, double rounding included.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ Networks of any element type and any operators have this form: a Graph that is t
 that are only analysed (ONNX, Darknet).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

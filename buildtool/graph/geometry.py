@@ -1,7 +1,5 @@
 """Shapes: helpers of the rules in `ops`, which raise GeometryError where shapes and attributes do not fit."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from typing import TypeVar

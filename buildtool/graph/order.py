@@ -18,8 +18,6 @@ were one operator: the search ends with a proof more often, and no chain is torn
 better in all networks: both are planned.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -59,9 +57,8 @@ def least_peak_order(flow: Flow, *, budget: int = BUDGET) -> Order:
     if len(given) > MOST_OPS:
         return Order(given, "feasible", before, before, 0)
     width = BEAM if budget >= BUDGET else 0
-    below, above = _relatives(flow)
-    uses = Uses.of(flow, below, above)
-    segments = [Segment.of(uses, ops) for ops in _segments(below, above)]
+    uses = Uses.of(flow)
+    segments = [Segment.of(uses, ops) for ops in _segments(uses)]
     goal = max((s.floor for s in segments if s.count <= MOST_SEGMENT), default=0)
     most, nodes, exact = 0, 0, True
     # The worst segments first: the others may use as many bytes as these cannot avoid.
@@ -148,30 +145,13 @@ def is_order(graph: Graph, order: Order) -> bool:
     return peaks == (order.peak, order.given_peak)
 
 
-def _relatives(flow: Flow) -> tuple[list[int], list[int]]:
-    """Each operator's predecessors and successors, near and far, as sets of bits."""
-    maker = {v: i for i, op in enumerate(flow.ops) for v in op.writes}
-    below = [0] * len(flow.ops)
-    direct: list[list[int]] = []
-    for i, op in enumerate(flow.ops):
-        direct.append([maker[v] for v in op.reads if v in maker])
-        for j in direct[i]:
-            below[i] |= below[j] | (1 << j)
-    above = [0] * len(flow.ops)
-    for i in range(len(flow.ops) - 1, -1, -1):
-        for j in direct[i]:
-            above[j] |= above[i] | (1 << i)
-    return below, above
-
-
-def _segments(below: Sequence[int], above: Sequence[int]) -> list[tuple[int, ...]]:
+def _segments(uses: Uses) -> list[tuple[int, ...]]:
     """Runs of operators that stay together in every order, each up to one that all others relate to."""
-    count = len(below)
     segments: list[tuple[int, ...]] = []
     run: list[int] = []
-    for i in range(count):
+    for i, (below, above) in enumerate(zip(uses.below, uses.above, strict=True)):
         run.append(i)
-        if below[i].bit_count() + above[i].bit_count() == count - 1:
+        if below.bit_count() + above.bit_count() == len(uses.below) - 1:
             segments += [tuple(run[:-1])] if len(run) > 1 else []
             segments.append((i,))
             run = []

@@ -19,12 +19,12 @@ class Uses:
     maker: dict[int, int]  # value -> place of its operator; a network input has none
     readers: dict[int, list[int]]
     boundary: list[int]  # bytes live just before each operator, its operands included
-    below: Sequence[int]
-    above: Sequence[int]
+    below: list[int]  # each operator's predecessors, near and far, as a set of bits
+    above: list[int]  # its successors
 
     @staticmethod
-    def of(flow: Flow, below: Sequence[int], above: Sequence[int]) -> Uses:
-        """`below` and `above`: each operator's predecessors and successors, as sets of bits."""
+    def of(flow: Flow) -> Uses:
+        """The uses of a flow's values."""
         readers: dict[int, list[int]] = {}
         for i, op in enumerate(flow.ops):
             for v in op.reads:
@@ -40,6 +40,13 @@ class Uses:
             live += delta
             boundary.append(live)
         maker = {v: i for i, op in enumerate(flow.ops) for v in op.writes}
+        below, above = [0] * count, [0] * count
+        for i, op in enumerate(flow.ops):
+            for j in (maker[v] for v in op.reads if v in maker):
+                below[i] |= below[j] | (1 << j)
+        for i in reversed(range(count)):
+            for j in (maker[v] for v in flow.ops[i].reads if v in maker):
+                above[j] |= above[i] | (1 << i)
         return Uses(flow, maker, readers, boundary, below, above)
 
 

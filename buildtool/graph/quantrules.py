@@ -4,8 +4,6 @@ Each rule raises QuantError where they do not fit; `ops` says which rules a kind
 tensor by itself.
 """
 
-from __future__ import annotations
-
 import math
 
 from buildtool.graph.types import DType, Graph, Op, Quantization, Tensor

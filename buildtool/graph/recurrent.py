@@ -4,8 +4,6 @@ LiteRT's integer kernels check less than they need: reads past an end and factor
 refused here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Refused operators of a network as one error: grouped by cause and kind, with a cure for each cause."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

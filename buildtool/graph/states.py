@@ -7,8 +7,6 @@ ASSIGN_VARIABLE copies it, and where even that would come too early (two states 
 READ_VARIABLE keeps a copy of the old value.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Boxes and strides: how TRANSPOSE, SLICE, SPLIT, CONCATENATION, PAD, TILE and reductions walk memory."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

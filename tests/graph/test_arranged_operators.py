@@ -1,7 +1,5 @@
 """Packs, cuts, gathered elements, tiles and blocks equal LiteRT, rewritten or not."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The check that later rooms rely on: a graph with anything wrong in it does not pass."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Fusions in slices: which networks have them, and that no byte of any tensor that is left differs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

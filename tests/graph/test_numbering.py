@@ -1,7 +1,5 @@
 """Tensors are numbered by first mention, whatever made the graph."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from disguise import disguised, renumbered

@@ -9,7 +9,6 @@ from plan_nets import graphs, make_target, residual_net
 from wired import wired_net
 from zeronet import Net
 
-from buildtool.graph import order
 from buildtool.graph.flow import Flow, FlowOp, Value, flow_of, lives, peak, reordered
 from buildtool.graph.liveness import live_sum_bound
 from buildtool.graph.order import in_order, least_peak_order
@@ -145,8 +144,7 @@ def test_the_order_found_depends_on_nothing_but_the_network():
 
 def whole_segment(flow):
     """A network as one segment, whatever relates its operators."""
-    below, above = order._relatives(flow)
-    return Segment.of(Uses.of(flow, below, above), range(len(flow.ops)))
+    return Segment.of(Uses.of(flow), range(len(flow.ops)))
 
 
 def settled(segment, state, goal):

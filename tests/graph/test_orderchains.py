@@ -1,7 +1,5 @@
 """Orders in which chains stay together: real orders, the best of all that keep chains, by brute force too."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """Views of channels: the same values, the same numbers, and the network without them again."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from graphs import inputs_for

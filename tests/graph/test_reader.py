@@ -1,7 +1,5 @@
 """Files are read as LiteRT reads them: masks, paddings, axes, shapes; others are refused with the reason."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from flatfiles import FileOperator, FileTensor, constant, write

@@ -1,7 +1,5 @@
 """Whatever the bytes, reading ends soon, in little memory, with a Graph or an error of the family."""
 
-from __future__ import annotations
-
 import struct
 import time
 import tracemalloc

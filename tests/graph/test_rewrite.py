@@ -1,7 +1,5 @@
 """Rewrites keep every byte of the remaining results, and remove operators as they say."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

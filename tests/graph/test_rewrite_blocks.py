@@ -1,7 +1,5 @@
 """Rewrites of blocks, products and repetitions: fewer operators, the same bytes as LiteRT."""
 
-from __future__ import annotations
-
 import litert
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """The schema package imports only the used modules, and shows the same as with all of them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

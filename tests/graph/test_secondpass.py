@@ -1,7 +1,5 @@
 """Networks with second passes compute the same as without, and say which operators they repeat."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from gatednets import efficient_net

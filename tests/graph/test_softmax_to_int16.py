@@ -1,7 +1,5 @@
 """SOFTMAX of int8 to int16, and QUANTIZE of that to int32, as keyword spotters end: LiteRT's own values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from flatfiles import FileOperator, FileTensor, write

@@ -1,7 +1,5 @@
 """State between invokes: reading, settling, and sequences of invokes that equal LiteRT's."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The topology is plain data that says all that planning needs of a network; its digest follows it alone."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Networks of uint8, the scheme before int8, equal LiteRT's uint8 kernels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from flatfiles import FileOperator, FileTensor, constant

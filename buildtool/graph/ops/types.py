@@ -5,8 +5,6 @@ or read files are named, "module:function" of their package, and imported by `lo
 command that plans neither executes a network nor writes one.
 """
 
-from __future__ import annotations
-
 import enum
 import importlib
 from collections.abc import Callable, Mapping

@@ -34,8 +34,6 @@ Layer normalisation takes a gate's sums less their mean, over their standard dev
     y        = requantise(round((requantise(1024 * x - mean) * weight + bias) / 1024))
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ order again: row r of image i reads rows (r + k) * b + i of the padded image, as
 dilated convolution. Paddings add up, crops are subtracted.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from buildtool.graph.ops import ALIAS_KINDS

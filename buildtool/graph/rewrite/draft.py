@@ -1,7 +1,5 @@
 """A graph being rewritten: mutable operators with their readers kept up to date."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeVar

@@ -8,8 +8,6 @@ input in that order, as a whole or row by row. `Tensor.source` of the input and 
 is related to the file's.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import NoReturn
 

@@ -6,8 +6,6 @@ squares, lookups one behind the other: each is a function of one byte. Its table
 all 256 of them, so it is exact by construction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 

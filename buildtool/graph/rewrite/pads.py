@@ -8,8 +8,6 @@ detectors such as BlazeFace widen their shortcuts so. The ADD's kernel adds the 
 which is as exact as adding a tensor.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -11,8 +11,6 @@ channel, and no kernel for many of them.
 A BATCH_MATMUL takes in the transpositions of its operands; with constant weights it is a convolution.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -5,8 +5,6 @@ the invoke began. So the operators that name, read and assign it vanish here (se
 lies in memory). CALL_ONCE runs a subgraph that assigns constants to variables; all else in it is refused.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@
 tensors, and for each tensor its offset in the arena or -1 (placed at run time, or none).
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 from typing import Any

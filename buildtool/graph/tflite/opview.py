@@ -3,8 +3,6 @@
 A decoder takes an `OpView` and adds operators to `OpView.network`: mostly one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import NoReturn

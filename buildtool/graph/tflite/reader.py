@@ -4,8 +4,6 @@ Only the first subgraph is read; operators that only compute shapes vanish. Memo
 constant times the file's size, constants are read-only views of its bytes.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterable
 from typing import NoReturn

@@ -5,8 +5,6 @@ package whose classes are imported at their first use; any other attribute of it
 process, imports the whole.
 """
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 from importlib.util import find_spec

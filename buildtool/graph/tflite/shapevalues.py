@@ -4,15 +4,12 @@ Converters leave such chains in front of RESHAPE and TRANSPOSE_CONV when the bat
 fixed batch they are constants, and the operators that make them vanish.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from buildtool.graph.ops import DEFS
-from buildtool.graph.tflite.flat import RawTensor
 from buildtool.graph.tflite.movement import strided_spec
 from buildtool.graph.tflite.network import Network
 from buildtool.graph.tflite.opview import OpView
@@ -36,7 +33,12 @@ def follow_shapes(network: Network) -> None:
             continue
         rule, needed = _RULES[op.code]
         operands = range(len(op.inputs)) if needed is None else needed
-        values = [_value(network, view.input(i)) for i in operands]
+        values = []
+        for tensor in map(view.input, operands):
+            value = network.known.get(tensor.index)
+            if value is None and tensor.is_constant and tensor.dtype in _INTEGERS and tensor.elements <= _MAX:
+                value = np.asarray(tensor.array()).astype(np.int64)
+            values.append(value)
         if any(v is None for v in values) or (needed is None and not values):
             continue
         result = rule(view, *values)
@@ -44,14 +46,6 @@ def follow_shapes(network: Network) -> None:
         if [part.size for part in parts] == [t.elements for t in outputs]:
             for output, part in zip(outputs, parts, strict=True):
                 network.known[output.index] = part.reshape(output.shape)
-
-
-def _value(network: Network, tensor: RawTensor) -> _Ints | None:
-    if tensor.index in network.known:
-        return network.known[tensor.index]
-    if tensor.is_constant and tensor.dtype in _INTEGERS and tensor.elements <= _MAX:
-        return np.asarray(tensor.array()).astype(np.int64)
-    return None
 
 
 # ---- rules; where an output's shape matters, it is the file's -------------------------------------

@@ -5,8 +5,6 @@ kernels, but for a few, which `AsUint8` marks. The network's inputs and outputs 
 behind each input, and one before each output.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace

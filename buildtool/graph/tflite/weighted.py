@@ -3,8 +3,6 @@
 TFLite pads as SAME or VALID; in the graph all padding is explicit.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -225,21 +223,15 @@ def write_convolution(low: Lowering, op: Op) -> FileOp:
     if isinstance(attrs, DepthwiseAttrs):
         options["DepthMultiplier"] = attrs.depth_multiplier
         return FileOp("DEPTHWISE_CONV_2D", 3, inputs, op.outputs, "DepthwiseConv2DOptions", options)
-    if len(inputs) == 2:  # unlike the other kinds, a quantised CONV_2D must have a bias
-        inputs = (*inputs, _zero_bias(low, op, source, weights))
+    if len(inputs) == 2:  # unlike the other kinds, a quantised CONV_2D must have a bias: zeros
+        quant, zeros = None, np.zeros(weights.shape[0], np.int64 if source.dtype is DType.INT16 else np.int32)
+        if source.quant is not None and weights.quant is not None:
+            factor = np.float32(source.quant.scale)
+            scales = tuple(float(factor * np.float32(scale)) for scale in weights.quant.scales)
+            quant = Quantization(scales, (0,) * len(scales))
+        inputs = (*inputs, low.add(op, "bias", zeros, quant))
     version = 3 if weights.shape[3] == source.shape[3] else 6  # 6: groups of input channels
     return FileOp("CONV_2D", version, inputs, op.outputs, "Conv2DOptions", options)
-
-
-def _zero_bias(low: Lowering, op: Op, source: Tensor, weights: Tensor) -> int:
-    """A bias of zeros, quantised as the products are; its index."""
-    quant = None
-    if source.quant is not None and weights.quant is not None:
-        factor = np.float32(source.quant.scale)
-        scales = tuple(float(factor * np.float32(scale)) for scale in weights.quant.scales)
-        quant = Quantization(scales, (0,) * len(scales))
-    zeros = np.zeros(weights.shape[0], np.int64 if source.dtype is DType.INT16 else np.int32)
-    return low.add(op, "bias", zeros, quant)
 
 
 def write_transpose_convolution(low: Lowering, op: Op) -> FileOp:

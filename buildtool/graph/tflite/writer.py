@@ -1,7 +1,5 @@
 """Writes a graph as a .tflite flatbuffer. The same graph gives the same bytes."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 from collections.abc import Iterator, Sequence
