@@ -10,8 +10,7 @@ from ctypes import byref, c_void_p
 
 import numpy as np
 import pytest
-from ckernels import View, call, packed
-from hostcalls import run_plain
+from ckernels import View, call, packed, run_plain
 from hostfamily import on_host
 from kernelcases import Axis, quant, unary
 from litert import run_graph
