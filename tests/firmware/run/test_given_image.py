@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 
 import pytest
-from needs import needs_tool
 
 from buildtool.api import handle
 from buildtool.base.errors import PlanError, ToolError, UsageError
@@ -35,25 +34,10 @@ class Subject:
     def ask(self, kind: str = "profile", **more: object) -> dict:
         return handle({"kind": kind, **self.request, **more})
 
-    def replace(self, old: bytes, new: bytes) -> None:
-        data = self.elf.read_bytes()
-        assert old in data and len(old) == len(new)
-        self.elf.write_bytes(data.replace(old, new))
-
 
 @pytest.fixture
 def subject(tmp_path: Path) -> Subject:
     return Subject(tmp_path, build(NET), NET, "host")
-
-
-def no_compilers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *programs: str) -> None:
-    """A PATH on which there are these programs alone."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for program in programs:
-        (folder / program).symlink_to(needs_tool(program))
-    monkeypatch.setenv("PATH", str(folder))
-    monkeypatch.delenv("BUILDTOOL_CLANG", raising=False)
 
 
 @pytest.mark.slow
@@ -70,7 +54,8 @@ def test_nothing_is_compiled_and_the_image_is_left_as_it_is(
 ) -> None:
     os.utime(subject.elf, ns=(1, 1))
     before = subject.elf.read_bytes()
-    no_compilers(monkeypatch, tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("BUILDTOOL_CLANG", raising=False)
     assert subject.ask(kind)["exact"]
     assert (subject.elf.read_bytes(), subject.elf.stat().st_mtime_ns) == (before, 1)
     with pytest.raises(ToolError, match="no C compiler"):
@@ -88,18 +73,13 @@ def test_it_is_this_file_that_runs(subject: Subject) -> None:
         subject.ask()
 
 
-def test_the_image_of_another_network_is_refused(subject: Subject) -> None:
-    subject.elf.write_bytes(build(OTHER)[".elf"])
-    with pytest.raises(ToolError, match=r"not built from this plan: expected plan [0-9a-f]{32}") as caught:
-        subject.ask()
-    assert f"found '{OTHER}' (plan " in caught.value.text
-    assert caught.value.path == str(subject.elf)
-
-
-def test_the_image_of_another_plan_is_refused(subject: Subject) -> None:
-    subject.elf.write_bytes(build(NET, in_place="none")[".elf"])
-    with pytest.raises(ToolError, match="not built from this plan"):
-        subject.ask("validate")
+def test_the_image_of_another_network_or_plan_is_refused(subject: Subject) -> None:
+    for files, name in ((build(OTHER), OTHER), (build(NET, in_place="none"), NET)):
+        subject.elf.write_bytes(files[".elf"])
+        words = rf"not built from this plan: expected plan [0-9a-f]{{32}}.*found '{name}' \(plan "
+        with pytest.raises(ToolError, match=words) as caught:
+            subject.ask("validate")
+        assert caught.value.path == str(subject.elf)
 
 
 def test_an_image_with_the_weights_of_another_training_is_refused(tmp_path: Path) -> None:
@@ -114,35 +94,23 @@ def test_an_image_with_the_weights_of_another_training_is_refused(tmp_path: Path
         other.ask()
 
 
-def test_an_image_with_damaged_weights_is_refused(subject: Subject) -> None:
-    weights = build(NET)["_weights.bin"]
-    subject.replace(weights, weights[:-40] + bytes([weights[-40] ^ 1]) + weights[-39:])
-    with pytest.raises(ToolError, match="weights are damaged"):
-        subject.ask()
-
-
-def test_an_image_without_weights_or_without_a_network_is_refused(subject: Subject) -> None:
-    weights = build(NET)["_weights.bin"]
-    subject.replace(weights, bytes(len(weights)))
-    with pytest.raises(ToolError, match="no weights of this network"):
-        subject.ask()
-    subject.replace(b"buildtool network", b"something network")
-    with pytest.raises(ToolError, match="no network of buildtool's"):
-        subject.ask()
-
-
-def test_an_application_is_not_run_as_a_test_firmware(subject: Subject) -> None:
-    subject.replace(b"buildtool test firmware 1", b"buildtool test firmware 2")
-    with pytest.raises(ToolError, match="not a test firmware"):
-        subject.ask()
-
-
-@pytest.mark.parametrize("data", [b"", b"no ELF", b"\x7fELF"])
-def test_other_files_are_no_image(subject: Subject, data: bytes) -> None:
-    subject.elf.write_bytes(data)
-    with pytest.raises(ToolError, match="not an ELF image") as caught:
-        subject.ask()
-    assert caught.value.path == str(subject.elf)
+def test_an_image_with_other_contents_is_refused(subject: Subject) -> None:
+    good, weights = subject.elf.read_bytes(), build(NET)["_weights.bin"]
+    damaged = weights[:-40] + bytes([weights[-40] ^ 1]) + weights[-39:]
+    for old, new, words in (
+        (weights, damaged, "weights are damaged"),
+        (weights, bytes(len(weights)), "no weights of this network"),
+        (b"buildtool network", b"something network", "no network of buildtool's"),
+        (b"buildtool test firmware 1", b"buildtool test firmware 2", "not a test firmware"),  # an application
+        (good, b"", "not an ELF image"),
+        (good, b"no ELF", "not an ELF image"),
+        (good, b"\x7fELF", "not an ELF image"),
+    ):
+        assert old in good
+        subject.elf.write_bytes(good.replace(old, new))
+        with pytest.raises(ToolError, match=words) as caught:
+            subject.ask()
+        assert caught.value.path == str(subject.elf)
 
 
 def test_a_plan_of_another_network_or_board_and_other_files_are_refused(subject: Subject) -> None:
@@ -170,12 +138,13 @@ def test_what_has_no_effect_is_refused(subject: Subject) -> None:
     request = {key: value for key, value in subject.request.items() if key != "plan"}
     with pytest.raises(UsageError, match="'elf' needs 'plan'"):
         handle({"kind": "profile", **request})
-    with pytest.raises(UsageError, match="in_place: it has no effect"):
-        subject.ask(options={"in_place": "none"})
-    with pytest.raises(UsageError, match="toolchain: it has no effect"):
-        subject.ask(toolchain="gcc")
-    with pytest.raises(UsageError, match="sanitize: it has no effect"):
-        subject.ask("validate", sanitize=True)
+    for name, more in (
+        ("in_place", {"options": {"in_place": "none"}}),
+        ("toolchain", {"toolchain": "gcc"}),
+        ("sanitize", {"sanitize": True}),
+    ):
+        with pytest.raises(UsageError, match=f"{name}: it has no effect"):
+            subject.ask("validate", **more)
 
 
 @pytest.mark.slow
