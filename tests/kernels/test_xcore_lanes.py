@@ -8,8 +8,7 @@ import kernelcases
 import numpy as np
 import pytest
 from boardcalls import collect
-from guarded import before_nothing
-from hostfamily import Family, library, on_host
+from hostfamily import Family, before_nothing, library, on_host
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from largecases import grouped

@@ -10,8 +10,10 @@ that the catalogue's formula gives, with guards around it. Operators that fall t
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import dataclasses
 import functools
+import mmap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from ctypes import CDLL, c_void_p
@@ -93,3 +95,15 @@ def on_host(board: str, family: str, threads: int = 1, target: Target | None = N
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placement, "compute", chosen.compute)
         yield chosen
+
+
+def before_nothing(array: np.ndarray) -> np.ndarray:
+    """A copy whose last byte is the last one before a page that nobody may read."""
+    pages = -(-array.nbytes // mmap.PAGESIZE)
+    room = mmap.mmap(-1, (pages + 1) * mmap.PAGESIZE)
+    start = pages * mmap.PAGESIZE
+    address = ctypes.addressof(ctypes.c_char.from_buffer(room)) + start
+    assert ctypes.CDLL(None, use_errno=True).mprotect(ctypes.c_void_p(address), mmap.PAGESIZE, 0) == 0
+    copy = np.frombuffer(room, np.int8, array.nbytes, start - array.nbytes).reshape(array.shape)
+    copy[...] = array
+    return copy
