@@ -53,12 +53,8 @@ def test_a_locked_plan_is_built_as_if_it_had_just_been_made() -> None:
     found = by_plan(lock())
     assert found["files"] == answered("emit")["files"]
     assert by_plan(lock(), "plan")["locked"] == lock()
-
-
-def test_other_options_would_make_another_plan() -> None:
-    """Else the test above would show nothing."""
-    other = handle({"kind": "emit", "model": NET, "board": BOARD})
-    assert other["files"]["ds_cnn.c"] != answered("emit")["files"]["ds_cnn.c"]
+    other = handle({"kind": "emit", "model": NET, "board": BOARD})  # by its default options
+    assert other["files"]["ds_cnn.c"] != found["files"]["ds_cnn.c"]
 
 
 def test_a_plan_serves_the_network_when_it_is_trained_again() -> None:
@@ -81,16 +77,11 @@ def test_what_a_field_did_not_say_is_its_default() -> None:
 # ---- other boards and versions -----------------------------------------------------------------------
 
 
-def test_a_board_of_other_figures_builds_the_same(tmp_path: Path) -> None:
-    mine = own_board(tmp_path, "stack_bytes = 3072")
-    found = by_plan(lock(), board=mine)["files"]
+def test_a_board_of_other_figures_builds_the_same_and_one_of_less_memory_refuses(tmp_path: Path) -> None:
+    found = by_plan(lock(), board=own_board(tmp_path, "stack_bytes = 3072"))["files"]
     assert found["ds_cnn.c"] == answered("emit")["files"]["ds_cnn.c"]
-
-
-def test_a_board_of_less_memory_refuses(tmp_path: Path) -> None:
-    mine = own_board(tmp_path, "reserved_bytes = 8380000")
     with pytest.raises(PlanError, match="the arena requires"):
-        by_plan(lock(), board=mine)
+        by_plan(lock(), board=own_board(tmp_path, "reserved_bytes = 8380000", name="small"))
 
 
 def test_a_board_without_a_kernel_refuses() -> None:
@@ -152,15 +143,17 @@ def test_limits_that_are_kept_change_nothing() -> None:
     assert by_plan(lock(), options=kept)["files"] == answered("emit")["files"]
 
 
-@pytest.mark.parametrize("option", ["objective", "strategy", "order", "in_place", "hand_off"])
-def test_options_that_would_make_a_plan_are_refused(option: str) -> None:
-    value = {
-        "objective": "ram",
-        "strategy": "best",
-        "order": "best",
-        "in_place": "none",
-        "hand_off": "row",
-    }[option]
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("objective", "ram"),
+        ("strategy", "best"),
+        ("order", "best"),
+        ("in_place", "none"),
+        ("hand_off", "row"),
+    ],
+)
+def test_options_that_would_make_a_plan_are_refused(option: str, value: str) -> None:
     with pytest.raises(UsageError, match="it has no effect, because the plan is given") as caught:
         by_plan(lock(), options={option: value})
     assert caught.value.option == option
