@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from buildtool.base.errors import ToolError
-from buildtool.base.scratch import scratch
+from buildtool.base.locks import scratch
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit
 from buildtool.firmware import needs

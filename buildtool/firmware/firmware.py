@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from buildtool.base.errors import ToolError
+from buildtool.base.locks import scratch
 from buildtool.base.outfiles import write_whole
-from buildtool.base.scratch import scratch
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, kernel_sources
 from buildtool.firmware.linkmap import MAP_FLAG, explain_link_failure

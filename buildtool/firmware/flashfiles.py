@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from buildtool.base.errors import ToolError, UsageError, suggest
+from buildtool.base.locks import scratch
 from buildtool.base.modes import FlashPart, Format
-from buildtool.base.scratch import scratch
 from buildtool.firmware.sizes import open_elf, placed_sections
 from buildtool.target.hardware import MemoryKind
 from buildtool.target.partitions import regions, weights_before_code

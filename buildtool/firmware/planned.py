@@ -34,8 +34,7 @@ from buildtool.options.values import Lock, PlanOptions, TargetChoice
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.choose import choice as chosen
 from buildtool.plan.choose.limits import Limits, cost_limit, shown_cost
-from buildtool.plan.choose.prepare import own_firmware, problem
-from buildtool.plan.choose.problem import Prepared
+from buildtool.plan.choose.problem import Prepared, own_firmware, prepare_problem
 from buildtool.plan.codec import from_bytes
 from buildtool.plan.locked import Locked, from_text, is_text, operators
 from buildtool.plan.models import Model, Network, load_network
@@ -74,7 +73,7 @@ class Planned:
 
 def prepare(network: Network, target: Target, options: PlanOptions, session: Session) -> Prepared:
     """The planning problem of a network on a target; UsageError for an option that has no effect there."""
-    return problem(network.graph, target, options, session, firmware, path=network.model.path)
+    return prepare_problem(network.graph, target, options, session, firmware, path=network.model.path)
 
 
 def planned(

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from buildtool.base.durations import duration
 from buildtool.base.errors import ToolError, UsageError, suggest
 from buildtool.base.modes import Level
+from buildtool.base.plain import duration
 from buildtool.emit.ctext import shape
 from buildtool.firmware.datasets.opened import chosen, opened
 from buildtool.firmware.run.accuracy import accuracy, check_labels, prediction, scores

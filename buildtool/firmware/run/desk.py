@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from buildtool.base.errors import Hint, ToolError, UsageError, suggest
-from buildtool.base.scratch import scratch
+from buildtool.base.locks import scratch
 from buildtool.firmware.flashfiles import flash_files
 from buildtool.target.choice import wire_of
 from buildtool.target.registry import plugin

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from buildtool.base.errors import Hint, ToolError, UsageError, suggest
-from buildtool.base.scratch import scratch
+from buildtool.base.locks import scratch
 from buildtool.emit.sources import Sources, emit
 from buildtool.firmware.firmware import Firmware, build_firmware
 from buildtool.firmware.planned import Planned, given_plan, planned_or_given, refuse_unless_fits

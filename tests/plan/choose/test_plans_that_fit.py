@@ -9,7 +9,7 @@ import pytest
 
 from buildtool import zoo
 from buildtool.api import handle
-from buildtool.api.answers.fitting import fitted
+from buildtool.api.answers.cures import fitted
 from buildtool.base.errors import PlanError, ToolError
 from buildtool.base.session import Session
 from buildtool.firmware import counting
