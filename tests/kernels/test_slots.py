@@ -4,8 +4,6 @@ The flash is modelled: an erase empties a block, a program clears bits of an emp
 operation before, after or in the middle; each bit that was being written is then old or new.
 """
 
-from __future__ import annotations
-
 import ctypes
 import dataclasses
 import random
@@ -37,7 +35,7 @@ class Kind(ctypes.Structure):
     ]
 
     @classmethod
-    def of(cls, layout: bytes) -> Kind:
+    def of(cls, layout):
         """The kind of the images that `image` makes."""
         return cls((ctypes.c_uint8 * 16)(*layout), PAYLOAD, 1, 1)
 
@@ -57,7 +55,7 @@ class Slots(ctypes.Structure):
     ]
 
 
-def image(seed: int, sequence: int = 0, layout: bytes = MINE) -> bytes:
+def image(seed, sequence=0, layout=MINE):
     """An image as docs/images.md describes it."""
     payload = random.Random(seed).randbytes(PAYLOAD)
     numbers = (2, 64, PAYLOAD, zlib.crc32(payload), 1, 1, sequence)
@@ -65,7 +63,7 @@ def image(seed: int, sequence: int = 0, layout: bytes = MINE) -> bytes:
     return head + struct.pack("<I", zlib.crc32(head)) + payload
 
 
-def resealed(data: bytes, place: int, change: int) -> bytes:
+def resealed(data, place, change):
     """An image with one word of its header changed, and a right CRC."""
     head = bytearray(data[:60])
     struct.pack_into("<I", head, place, struct.unpack_from("<I", head, place)[0] ^ change)
@@ -87,7 +85,7 @@ class Chip:
 class Flash:
     """A flash and the functions on it; after `left` operations the power is cut."""
 
-    def __init__(self, chip: Chip, library: ctypes.CDLL, content: bytes = b"") -> None:
+    def __init__(self, chip, library, content=b""):
         self.chip, self.library = chip, library
         size = chip.slots * chip.slot
         self.cells = (ctypes.c_uint8 * (size + 16))()
@@ -106,10 +104,10 @@ class Flash:
             chip.memory,
         )
 
-    def content(self) -> bytes:
+    def content(self):
         return ctypes.string_at(self.start, self.chip.slots * self.chip.slot)
 
-    def _spend(self, at: int, wanted: bytes) -> int:
+    def _spend(self, at, wanted):
         """One operation, whole or torn; none without power."""
         if self.left <= 0:
             return 1
@@ -123,11 +121,11 @@ class Flash:
         ctypes.memmove(self.start + at, wanted, len(wanted))
         return 0
 
-    def _erase(self, _context, at: int) -> int:
+    def _erase(self, _context, at):
         assert at % self.chip.erase == 0
         return self._spend(at, b"\xff" * self.chip.erase)
 
-    def _program(self, _context, at: int, data: int) -> int:
+    def _program(self, _context, at, data):
         unit = self.chip.program
         assert at % unit == 0
         empty = ctypes.string_at(self.start + at, unit) == b"\xff" * unit
@@ -137,22 +135,22 @@ class Flash:
             wanted = wanted[: self.stuck - at] + b"\xff" + wanted[self.stuck - at + 1 :]
         return self._spend(at, wanted)
 
-    def _read(self, _context, at: int, to: int, count: int) -> int:
+    def _read(self, _context, at, to, count):
         ctypes.memmove(to, self.start + at, count)
         return 0
 
-    def picked(self, layout: bytes = MINE) -> tuple[int, bytes]:
+    def picked(self, layout=MINE):
         """Status, and the payload that is run."""
         slot = c_uint32(99)
         status = self.library.nn_slots_pick(byref(self.description), byref(Kind.of(layout)), byref(slot))
         start = slot.value * self.chip.slot + 64
         return status, self.content()[start : start + PAYLOAD] if status == OK else b""
 
-    def runs(self, seed: int) -> bool:
+    def runs(self, seed):
         """Whether `image(seed)` is the one that is run."""
         return self.picked() == (OK, image(seed)[64:])
 
-    def update(self, data: bytes, pieces: int = 100, layout: bytes = MINE) -> int:
+    def update(self, data, pieces=100, layout=MINE):
         """An update as an application does it, to the first error."""
         state, wanted = (ctypes.c_uint8 * 128)(), Kind.of(layout)
         status = self.library.nn_slots_begin(state, byref(self.description), byref(wanted))

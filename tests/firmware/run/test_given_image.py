@@ -1,10 +1,7 @@
 """Profile and validate run the image that a build made, and refuse every other one."""
 
-from __future__ import annotations
-
 import functools
 import os
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +12,7 @@ NET, OTHER = "ds_cnn", "resnet8"
 
 
 @functools.cache
-def build(model: str, board: str = "host", **options: str) -> dict[str, bytes]:
+def build(model, board="host", **options):
     """The files of a build by their suffix: ".elf", ".plan", ..."""
     answer = handle({"kind": "build", "model": model, "board": board, "options": options})
     return {name.removeprefix(answer["net"]): data for name, data in answer["files"].items()}
@@ -24,24 +21,24 @@ def build(model: str, board: str = "host", **options: str) -> dict[str, bytes]:
 class Subject:
     """A request over the files of a build."""
 
-    def __init__(self, folder: Path, files: dict[str, bytes], model: str, board: str) -> None:
+    def __init__(self, folder, files, model, board):
         self.elf, self.plan = folder / "net.elf", folder / "net.plan"
         self.elf.write_bytes(files[".elf"])
         self.elf.chmod(0o755)
         self.plan.write_bytes(files[".plan"])
         self.request = {"model": model, "board": board, "elf": str(self.elf), "plan": str(self.plan)}
 
-    def ask(self, kind: str = "profile", **more: object) -> dict:
+    def ask(self, kind="profile", **more):
         return handle({"kind": kind, **self.request, **more})
 
 
 @pytest.fixture
-def subject(tmp_path: Path) -> Subject:
+def subject(tmp_path):
     return Subject(tmp_path, build(NET), NET, "host")
 
 
 @pytest.mark.slow
-def test_the_answers_are_those_of_an_image_built_here(subject: Subject) -> None:
+def test_the_answers_are_those_of_an_image_built_here(subject):
     plain = {"model": NET, "board": "host"}
     assert subject.ask() == handle({"kind": "profile", **plain})
     more = {"inputs": 2, "seed": 3, "tensors": True}
@@ -49,9 +46,7 @@ def test_the_answers_are_those_of_an_image_built_here(subject: Subject) -> None:
 
 
 @pytest.mark.parametrize("kind", ["profile", "validate"])
-def test_nothing_is_compiled_and_the_image_is_left_as_it_is(
-    subject: Subject, kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_nothing_is_compiled_and_the_image_is_left_as_it_is(subject, kind, monkeypatch, tmp_path):
     os.utime(subject.elf, ns=(1, 1))
     before = subject.elf.read_bytes()
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -62,7 +57,7 @@ def test_nothing_is_compiled_and_the_image_is_left_as_it_is(
         handle({"kind": kind, "model": NET, "board": "host"})
 
 
-def test_it_is_this_file_that_runs(subject: Subject) -> None:
+def test_it_is_this_file_that_runs(subject):
     """The layout that the code compares the weights with is spoilt, in the image alone."""
     layout = build(NET)["_weights.bin"][32:48]
     data = subject.elf.read_bytes()
@@ -73,7 +68,7 @@ def test_it_is_this_file_that_runs(subject: Subject) -> None:
         subject.ask()
 
 
-def test_the_image_of_another_network_or_plan_is_refused(subject: Subject) -> None:
+def test_the_image_of_another_network_or_plan_is_refused(subject):
     for files, name in ((build(OTHER), OTHER), (build(NET, in_place="none"), NET)):
         subject.elf.write_bytes(files[".elf"])
         words = rf"not built from this plan: expected plan [0-9a-f]{{32}}.*found '{name}' \(plan "
@@ -82,7 +77,7 @@ def test_the_image_of_another_network_or_plan_is_refused(subject: Subject) -> No
         assert caught.value.path == str(subject.elf)
 
 
-def test_an_image_with_the_weights_of_another_training_is_refused(tmp_path: Path) -> None:
+def test_an_image_with_the_weights_of_another_training_is_refused(tmp_path):
     files = build(f"{NET}:seed=1")
     other = Subject(tmp_path, files, NET, "host")
     assert files[".plan"] == build(NET)[".plan"]  # training changes no plan
@@ -94,7 +89,7 @@ def test_an_image_with_the_weights_of_another_training_is_refused(tmp_path: Path
         other.ask()
 
 
-def test_an_image_with_other_contents_is_refused(subject: Subject) -> None:
+def test_an_image_with_other_contents_is_refused(subject):
     good, weights = subject.elf.read_bytes(), build(NET)["_weights.bin"]
     damaged = weights[:-40] + bytes([weights[-40] ^ 1]) + weights[-39:]
     for old, new, words in (
@@ -113,7 +108,7 @@ def test_an_image_with_other_contents_is_refused(subject: Subject) -> None:
         assert caught.value.path == str(subject.elf)
 
 
-def test_a_plan_of_another_network_or_board_and_other_files_are_refused(subject: Subject) -> None:
+def test_a_plan_of_another_network_or_board_and_other_files_are_refused(subject):
     for data, words in (
         (build(OTHER)[".plan"], "another network"),
         (handle({"kind": "plan", "model": NET, "board": "cortex-m4"})["plan"], "does not hold on board"),
@@ -126,7 +121,7 @@ def test_a_plan_of_another_network_or_board_and_other_files_are_refused(subject:
         assert caught.value.path == str(subject.plan)
 
 
-def test_files_that_are_not_there_are_errors(subject: Subject) -> None:
+def test_files_that_are_not_there_are_errors(subject):
     for name in ("elf", "plan"):
         missing = str(subject.elf.with_name("none"))
         with pytest.raises(UsageError, match="there is no such file") as caught:
@@ -134,7 +129,7 @@ def test_files_that_are_not_there_are_errors(subject: Subject) -> None:
         assert caught.value.path == missing
 
 
-def test_what_has_no_effect_is_refused(subject: Subject) -> None:
+def test_what_has_no_effect_is_refused(subject):
     request = {key: value for key, value in subject.request.items() if key != "plan"}
     with pytest.raises(UsageError, match="'elf' needs 'plan'"):
         handle({"kind": "profile", **request})
@@ -149,7 +144,7 @@ def test_what_has_no_effect_is_refused(subject: Subject) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("board", ["cortex-m4", "cortex-m55", "qemu-virt-rv32"])
-def test_the_normal_image_is_counted(board: str, tmp_path: Path) -> None:
+def test_the_normal_image_is_counted(board, tmp_path):
     plain = handle({"kind": "profile", "model": NET, "board": board})
     found = Subject(tmp_path, build(NET, board), NET, board).ask()
     assert found == plain
