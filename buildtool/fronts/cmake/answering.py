@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 
 from buildtool.client import BuildtoolError, UsageError, hashing_always, options_of
 from buildtool.client import options as table
-from buildtool.fronts.cmake import cores, inputs, requests
+from buildtool.fronts.cmake import describing, inputs, requests
 from buildtool.fronts.cmake.describing import depends, describe, group, is_native, located
-from buildtool.fronts.cmake.folder import write_whole
-from buildtool.fronts.cmake.quoting import path, quoted, set_lines, set_list, shell
+from buildtool.fronts.cmake.quoting import path, quoted, set_lines, set_list, shell, write_whole
 from buildtool.fronts.cmake.requests import Context
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def network(context: Context) -> Iterator[str]:
     """What makes the library of a network: its rule, its sources, and the kernels of its board."""
     wanted = requests.wanted(context)
     answer = describe(context, wanted.described)
-    note = cores.check(context, answer, is_native(answer))
+    note = describing.check(context, answer, is_native(answer))
     made = answer["network"]
     assert made is not None  # it was asked for with a model
     emitted = path(context["emitted"])

@@ -17,8 +17,7 @@ from buildtool.fronts.changes.figures import DATA_ID
 from buildtool.fronts.texts.boards import board_lines
 from buildtool.fronts.texts.html import arena, front, network, wording
 from buildtool.fronts.texts.html.verdicts import cards, counted_words, cures, linked, look, sentence
-from buildtool.fronts.texts.regions import SCHEMES, runs
-from buildtool.fronts.texts.words import short_names
+from buildtool.fronts.texts.regions import SCHEMES, runs, short_names
 
 if TYPE_CHECKING:
     from buildtool.schema.reports import ReportAnswer, ReportPoint
@@ -94,7 +93,7 @@ def _context(answer: ReportAnswer, spelling: Spelling) -> dict[str, object]:
         "sentence": sentence(answer),
         "cures": cures(answer, spelling),
         "cards": cards(answer, room),
-        "notes": board_lines(answer),
+        "notes": list(board_lines(answer)),
         "counted": counted_words(answer),
         "room": room,
         "limited": limit is not None and limit <= available,
