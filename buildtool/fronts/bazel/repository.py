@@ -396,23 +396,17 @@ def _boards(question: dict[str, Any]) -> None:
         found.add(board["asked"], board["path"], question["toolchain"])
     for name in _RULES:
         Path(name).symlink_to(RULES / name)
-    _write("BUILD.bazel", _top(question))
+    code = f"@{question['code']}//"
+    top = [
+        load(":tool.bzl", "buildtool_tool", "worker_flag"),
+        'exports_files(glob(["**"]))\n',
+        call("worker_flag", name="worker", build_setting_default=False),
+        call("buildtool_tool", name="tool", python=question["python"], code=f"{code}:code"),
+    ]
+    _write("BUILD.bazel", _PUBLIC + "".join(top))
     _write("options.bzl", found.options())
     _write("boards/BUILD.bazel", _PUBLIC + found.build())
     _write("toolchains/BUILD.bazel", _PUBLIC + found.toolchains())
-
-
-def _top(question: dict[str, Any]) -> str:
-    code = f"@{question['code']}//"
-    return "".join(
-        [
-            _PUBLIC,
-            load(":tool.bzl", "buildtool_tool", "worker_flag"),
-            'exports_files(glob(["**"]))\n',
-            call("worker_flag", name="worker", build_setting_default=False),
-            call("buildtool_tool", name="tool", python=question["python"], code=f"{code}:code"),
-        ]
-    )
 
 
 def _write(name: str, text: str) -> None:

@@ -84,16 +84,12 @@ def _made(name: str, given: Mapping[str, object]) -> bytes:
         "count": "{:,}".format,
         "define": "-D{}".format,
         "here": "${{CMAKE_CURRENT_SOURCE_DIR}}/{}".format,
-        "library": _library,
+        # A network's target for CMake has its name, unless CMake has one of that name.
+        "library": lambda net: f"{net}_network" if net in _TAKEN else net,
         "lines": _lines,
         "quoted": json.dumps,
     }
     return environment.get_template(name).render(given).encode()
-
-
-def _library(net: str) -> str:
-    """The name of a network's target for CMake: its own, unless CMake has one of that name."""
-    return f"{net}_network" if net in _TAKEN else net
 
 
 def _lines(names: list[str]) -> str:
@@ -134,17 +130,13 @@ def put(answer: BundleAnswer, out: Path) -> tuple[list[str], list[str]]:
         _refuse_another_core(answer, others, out)
         _refuse_other_kernels(answer, others, out)
         networks = {**others, answer["net"]: answer["network"]}
-        files = {**texts(networks), **_own(answer)}
+        image = answer["files"][answer["network"]["weights"]]
+        own = {**answer["files"], answer["network"]["array"]: array(answer["net"], image)}
+        files = {**texts(networks), **own}
         _refuse_foreign(files, known, out)
         changed = write_changed(files, out)
         gone = _listed(known) - _listed(networks)
         return changed, [name for name in sorted(gone) if _remove(out, name)]
-
-
-def _own(answer: BundleAnswer) -> dict[str, bytes]:
-    network = answer["network"]
-    image = answer["files"][network["weights"]]
-    return {**answer["files"], network["array"]: array(answer["net"], image)}
 
 
 # ---- what is there -----------------------------------------------------------------------------------
@@ -203,17 +195,13 @@ def _refuse_another_core(answer: BundleAnswer, others: Mapping[str, BundledNetwo
     """UsageError where the flags of the networks differ: a program is compiled for one core."""
     new = answer["network"]
     for net, network in others.items():
-        if _core(network) != _core(new):
+        if any(network[key] != new[key] for key in ("core", "defines", "exact")):
             raise UsageError(
                 f"the folder has the network '{net}' for the core of '{network['board']}', "
                 f"and '{answer['net']}' is for that of '{new['board']}'",
                 path=str(out),
                 hint="give each core a folder of its own",
             )
-
-
-def _core(network: BundledNetwork) -> tuple[list[str], ...]:
-    return network["core"], network["defines"], network["exact"]
 
 
 def _refuse_other_kernels(answer: BundleAnswer, others: Mapping[str, BundledNetwork], out: Path) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
@@ -92,16 +92,9 @@ def changes(before: Figures, after: Figures) -> Changes:
     if before.rows_of != after.rows_of:
         return Changes(before, after, totals, (), (), sizes)
     pairs = [(before.layers, after.layers), (before.regions, after.regions)]
-    if before.units.get(COST) != after.units.get(COST):
-        pairs = [(_without_cost(old), _without_cost(new)) for old, new in pairs]
-    layers, regions = (tuple(_rows(old, new)) for old, new in pairs)
+    but = COST if before.units.get(COST) != after.units.get(COST) else ""
+    layers, regions = (tuple(_rows(old, new, but)) for old, new in pairs)
     return Changes(before, after, totals, layers, regions, sizes)
-
-
-def _without_cost(rows: Sequence[Row]) -> tuple[Row, ...]:
-    return tuple(
-        replace(row, numbers={name: n for name, n in row.numbers.items() if name != COST}) for row in rows
-    )
 
 
 def _totals(before: Figures, after: Figures) -> Iterator[Change]:
@@ -119,61 +112,39 @@ def _totals(before: Figures, after: Figures) -> Iterator[Change]:
             yield Change(name, old, new, unit or was)
 
 
-def _rows(before: Sequence[Row], after: Sequence[Row]) -> Iterator[RowChange]:
-    """Rows that differ, matched by their names in the order that they have."""
-    matcher = SequenceMatcher(None, *_keys(before, after), autojunk=False)
-    for tag, a0, a1, b0, b1 in matcher.get_opcodes():
-        if tag == "equal":
-            pairs = zip(before[a0:a1], after[b0:b1], strict=True)
-            yield from (found for old, new in pairs if (found := _row(old, new)) is not None)
-            continue
-        yield from (_alone(row, "removed") for row in before[a0:a1])
-        yield from (_alone(row, "added") for row in after[b0:b1])
+def _rows(before: Sequence[Row], after: Sequence[Row], but: str) -> Iterator[RowChange]:
+    """Rows that differ in a number (other than `but`) or a word, matched by names and order.
 
-
-def _keys(before: Sequence[Row], after: Sequence[Row]) -> tuple[Sequence[object], Sequence[object]]:
-    """What rows are matched by: their names. Thousands of equal ones are numbered, because matching each
-    with each takes minutes.
+    Thousands of equal names are numbered, because matching each with each takes minutes.
     """
-    old, new = ([row.name for row in rows] for rows in (before, after))
-    if len(old) * len(new) < MANY:
-        return old, new
-    return _numbered(old), _numbered(new)
-
-
-def _numbered(names: Sequence[str]) -> list[tuple[str, int]]:
-    times: Counter[str] = Counter()
-    found = []
-    for name in names:
-        found.append((name, times[name]))
-        times[name] += 1
-    return found
-
-
-def _row(old: Row, new: Row) -> RowChange | None:
-    numbers = tuple(
-        Change(name, old.numbers.get(name), new.numbers.get(name))
-        for name in _names(old.numbers, new.numbers)
-        if old.numbers.get(name) != new.numbers.get(name)
-    )
-    words = tuple(
-        f"{old.words.get(name, 'none')} -> {new.words.get(name, 'none')}"
-        for name in _names(old.words, new.words)
-        if old.words.get(name) != new.words.get(name)
-    )
-    return RowChange(new.name, "changed", numbers, words) if numbers or words else None
-
-
-def _alone(row: Row, how: str) -> RowChange:
-    numbers = tuple(
-        Change(name, value, None) if how == "removed" else Change(name, None, value)
-        for name, value in row.numbers.items()
-    )
-    return RowChange(row.name, how, numbers, tuple(row.words.values()))
-
-
-def _names(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:
-    return list(dict.fromkeys([*old, *new]))
+    old_keys, new_keys = ([(row.name, 0) for row in rows] for rows in (before, after))
+    if len(before) * len(after) >= MANY:
+        for names in (old_keys, new_keys):
+            times: Counter[str] = Counter()
+            for at, (name, _) in enumerate(names):
+                names[at] = name, times[name]
+                times[name] += 1
+    for tag, a0, a1, b0, b1 in SequenceMatcher(None, old_keys, new_keys, autojunk=False).get_opcodes():
+        if tag == "equal":
+            pairs = [(old, new, "changed") for old, new in zip(before[a0:a1], after[b0:b1], strict=True)]
+        else:
+            pairs = [(row, Row(row.name, {}, {}), "removed") for row in before[a0:a1]]
+            pairs += [(Row(row.name, {}, {}), row, "added") for row in after[b0:b1]]
+        for old, new, how in pairs:
+            numbers = tuple(
+                Change(name, old.numbers.get(name), new.numbers.get(name))
+                for name in dict.fromkeys([*old.numbers, *new.numbers])
+                if old.numbers.get(name) != new.numbers.get(name) and name != but
+            )
+            words = [*{**old.words, **new.words}.values()]
+            if how == "changed":
+                words = [
+                    f"{old.words.get(name, 'none')} -> {new.words.get(name, 'none')}"
+                    for name in dict.fromkeys([*old.words, *new.words])
+                    if old.words.get(name) != new.words.get(name)
+                ]
+            if numbers or words or how != "changed":
+                yield RowChange(new.name, how, numbers, tuple(words))
 
 
 _RULE = re.compile(r"([A-Za-z][\w.-]*)\+([0-9]+(?:\.[0-9]+)?)(%|[KM]?)")

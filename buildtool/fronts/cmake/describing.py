@@ -59,11 +59,8 @@ def _as_own(context: Context, request: Mapping[str, object]) -> answers.Describe
 def _asked(request: Mapping[str, object]) -> answers.DescribeAnswer:
     folder = str(Path.cwd())
     seen = Digests(f"files of the CMake project in {folder}")
-    client = Client(folder)
-    try:
+    with Client(folder) as client:
         answer = described({"kind": "describe", **request}, folder, code_digest(), seen, client.request)
-    finally:
-        client.close()
     seen.save()
     return cast("answers.DescribeAnswer", answer)
 
@@ -99,37 +96,39 @@ def check(context: Context, answer: answers.DescribeAnswer, native: bool) -> str
     Gives a note where the flags select none: a project may add them to its targets later. `native`: the board
     is this machine.
     """
-    board, tools = answer["board"], answer["tools"]
+    board, tools, compiler = answer["board"], answer["tools"], " ".join(context.compiler)
     if native:
         if context["crosscompiling"]:
             raise UsageError(
                 f"the board '{board}' is this machine, and CMake compiles for another one "
-                f"({context['system']}, {_where(context)})",
+                f"({context['system']}, {compiler})",
                 hint="name the board that the program runs on: 'buildtool boards' lists them",
             )
         return ""
     if not tools["core"]:
         return ""
-    core = " ".join(tools["core"])
-    theirs = context.flags
+    core, theirs = " ".join(tools["core"]), [*context.compiler, *context.flags]
     try:
-        wanted = _macros([*context.compiler, *theirs, *tools["core"]])
+        wanted = _macros([*theirs, *tools["core"]])
     except _RefusedError as error:
+        toolchain = "buildtoolBoard.cmake -DBUILDTOOL_BOARD=..."
+        if Path(__file__).with_name("boards").joinpath(f"{board}.cmake").is_file():
+            toolchain = f"boards/{board}.cmake"
+        named = f"-DCMAKE_TOOLCHAIN_FILE=$(buildtool --cmake-dir)/{toolchain}"
         raise UsageError(
             f"the compiler cannot compile for the core of board '{board}': it refuses {core} "
-            f"({_where(context)}: {error})",
-            hint=f"choose a compiler for this core: a toolchain file of yours, or {_toolchain(board)}",
+            f"({compiler}: {error})",
+            hint=f"choose a compiler for this core: a toolchain file of yours, or {named}",
         ) from None
-    missing = sorted(
-        name for name in wanted - _macros([*context.compiler, *theirs]) if not _FLOATS.search(name)
-    )
+    macros = _macros(theirs)
+    missing = sorted(line for line in wanted - macros if not _FLOATS.search(line))
     if not missing:
         return ""
     named = ", ".join(line.removeprefix("#define ").partition(" ")[0] for line in missing[:3])
     text = f"do not select the core of board '{board}' (they lack {named}); it is selected by: {core}"
-    if wanted != _macros(context.compiler) != _macros([*context.compiler, *theirs]):
+    if wanted != _macros(context.compiler) != macros:
         raise UsageError(
-            f"the flags of the compiler {text} ({_where(context)})",
+            f"the flags of the compiler {text} ({compiler})",
             hint="correct CMAKE_C_FLAGS or the toolchain file, or name the board that the program runs on",
         )
     return f"the flags that are known here {text}. The target needs them"
@@ -156,15 +155,3 @@ def _macros(command: Sequence[str]) -> set[str]:
         lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
         raise _RefusedError(lines[0] if lines else f"exit status {done.returncode}")
     return set(done.stdout.splitlines())
-
-
-def _where(context: Context) -> str:
-    return " ".join(context.compiler)
-
-
-def _toolchain(board: str) -> str:
-    """What names the toolchain file of a board."""
-    folder = "-DCMAKE_TOOLCHAIN_FILE=$(buildtool --cmake-dir)"
-    if Path(__file__).with_name("boards").joinpath(f"{board}.cmake").is_file():
-        return f"{folder}/boards/{board}.cmake"
-    return f"{folder}/buildtoolBoard.cmake -DBUILDTOOL_BOARD=..."

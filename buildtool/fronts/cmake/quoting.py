@@ -1,4 +1,4 @@
-"""Text as CMake reads it, and the names of files that CMake cannot take."""
+"""Text and names of files as CMake reads them, and the folder for `-Dbuildtool_DIR=...`."""
 
 from __future__ import annotations
 
@@ -70,6 +70,8 @@ def shell(words: Iterable[str]) -> str:
     """Words as one item of a list of options: kept together, in this order, none of them left out."""
     return "SHELL:" + shlex.join(words).replace("$<", "'$'<")
 
+
+# ---- the folder, which leads to this very installation, run by this very interpreter ----------------------
 
 PACKAGE = Path(__file__).resolve().parent
 _INSTALLED = re.compile(r"(.*)/lib[^/]*/(python[0-9.]+)/site-packages/buildtool/fronts/cmake")

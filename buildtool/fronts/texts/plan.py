@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from buildtool.fronts.texts import regions
 from buildtool.fronts.texts.boards import board_lines
-from buildtool.fronts.texts.front import by_ratio, cost_titles, in_ms, milliseconds
+from buildtool.fronts.texts.front import milliseconds
 from buildtool.fronts.texts.regions import layer_of, owner
-from buildtool.fronts.texts.table import Cell, count, layer, listing, table, width
+from buildtool.fronts.texts.table import WIDTH, Cell, count, layer, listing, table, width
 
 if TYPE_CHECKING:
     from buildtool.schema.plans import AloneView, OtherPlan, PlanAnswer, RegionView, TraceAnswer
@@ -29,7 +30,7 @@ def text(answer: PlanAnswer, *, buffers: bool = False) -> str:
     streamed = any(region["streamed"] for region in answer["regions"])
     parts = ["\n".join([*_figures(answer, streamed), *board_lines(answer)]), two_memories(answer)]
     if streamed:
-        parts += regions.tables(answer)
+        parts += [regions.structure(answer), regions.memory(answer), regions.peak_table(answer)]
     parts.append(arena_map(answer))
     if streamed and not buffers:
         parts.append(regions.largest(answer))
@@ -56,13 +57,18 @@ def _figures(answer: PlanAnswer, streamed: bool) -> Iterator[str]:
     if answer["state_bytes"]:
         yield f"state    {count(answer['state_bytes'], 'byte')} that live between invokes, beside the arena"
     yield f"weights  {count(answer['flash_bytes'], 'byte')} of flash"
+    ms = answer["estimated_ms"]
     yield (
         f"work     {count(answer['macs'], 'multiply-accumulate')}, F {answer['f']:.3f}; "
-        f"estimated cost {answer['cost']:,.0f} {answer['cost_unit']}{in_ms(answer)}"
+        f"estimated cost {answer['cost']:,.0f} {answer['cost_unit']}"
+        + ("" if ms is None else f", about {ms:,.1f} ms")
     )
     if answer["wait_cycles"]:
         yield f"         and about {answer['wait_cycles']:,.0f} cycles that the arena's memory is waited for"
-    yield from by_ratio(answer)
+    if names := answer["cost_by_ratio"]:  # cycles of these kernels are instructions times a mean
+        said = "their" if len(names) > 1 else "its"
+        text = f"{', '.join(names)}: no formula in cycles, {said} instructions at the mean of cycles"
+        yield from wrap(text, WIDTH, initial_indent="         - ", subsequent_indent="           ")
     if answer["search_factor"] > 1:
         yield f"search   its budget ended it: at most {answer['search_factor']:.2f} times the least there is"
     if answer["placing_ended"]:
@@ -76,7 +82,7 @@ def _figures(answer: PlanAnswer, streamed: bool) -> Iterator[str]:
 def _beside(answer: PlanAnswer) -> str:
     """Other strategies, with this plan on top."""
     titles = ["strategy", "limit", "image", "arena bytes", "times this", "F"]
-    titles += cost_titles(answer["cost_unit"], answer["estimated_ms"])
+    titles += [answer["cost_unit"], *(["est. ms"] if answer["estimated_ms"] is not None else [])]
 
     def prices(row: OtherPlan | PlanAnswer) -> list[Cell]:
         return [f"{row['f']:.3f}", f"{row['cost']:,.0f}", *milliseconds(row)]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from buildtool.fronts.texts.table import Cell, count, layer, shorten, table
 
 if TYPE_CHECKING:
-    from buildtool.schema.plans import BufferView, LiveBufferView, Peak, PlanAnswer, RegionView, WorkView
+    from buildtool.schema.plans import BufferView, Peak, PlanAnswer, RegionView, WorkView
     from buildtool.schema.reports import PointRegion
 
 
@@ -61,11 +61,6 @@ def _positions(names: tuple[str, ...]) -> dict[str, int]:
     return {name: index for index, name in enumerate(names)}
 
 
-def form(answer: PlanAnswer, position: int) -> str:
-    """The operator at a position in a few letters."""
-    return answer["operators"][position]["form"]
-
-
 def span(answer: PlanAnswer, ops: Sequence[int]) -> str:
     """From layer to layer: what both names begin with is said once, what both end with not at all.
 
@@ -98,7 +93,7 @@ def _without_ends(first: str, last: str) -> tuple[str, str]:
 
 def forms(answer: PlanAnswer, ops: Sequence[int]) -> str:
     """The operators in short; of many the first ones."""
-    names = [form(answer, position) for position in ops]
+    names = [answer["operators"][position]["form"] for position in ops]
     text = ", ".join(names)
     while len(text) > FORMS_WIDTH and len(names) > 1:
         names.pop()
@@ -181,13 +176,14 @@ def peak_lines(answer: PlanAnswer) -> Iterator[str]:
         rows = "row {}".format(peak["rows"][0])
         if peak["rows"][1] - peak["rows"][0] > 1:
             rows = "rows {}-{}".format(peak["rows"][0], peak["rows"][1] - 1)
-        name, short = layer_of(answer, peak["operator"], BUFFER_WIDTH), form(answer, peak["operator"])
+        name = layer_of(answer, peak["operator"], BUFFER_WIDTH)
+        short = answer["operators"][peak["operator"]]["form"]
         where = f"at {name} ({short}), {rows}"
     yield (
         f"         fullest in region {peak['region']}, step {peak['step']:,}, {where}: "
         f"{peak['live_bytes']:,} live"
     )
-    made_of = ", ".join(f"{use} {size:,}" for use, size in _parts(peak))
+    made_of = ", ".join(f"{use} {peak['parts'][use]:,}" for use in USES if use in peak["parts"])
     yield f"         = {made_of}" + (
         f", less {peak['shared_bytes']:,} shared" if peak["shared_bytes"] else ""
     )
@@ -214,20 +210,14 @@ def work_lines(answer: PlanAnswer) -> Iterator[str]:
         yield f"         {sum(n for n, _ in more):,} repeated: {places}{rest}"
     passes = answer["second_passes"]
     if passes:
-        at = ", ".join(str(_region_of(answer, one["reader"])) for one in passes[:8])
+        region_of = {op: i for i, region in enumerate(answer["regions"]) for op in region["operators"]}
+        at = ", ".join(str(region_of[one["reader"]]) for one in passes[:8])
         rest = ", ..." if len(passes) > 8 else ""
         yield (
             f"         {sum(one['macs'] for one in passes):,} in second passes, which spare "
             f"{count(len(passes), 'whole tensor')} before gates: region {at}{rest}"
         )
-    yield from _views(answer)
-    fewer = -sum(n for n, _ in again if n < 0)
-    if fewer:
-        yield f"         {fewer:,} left out: rows that nothing reads"
-
-
-def _views(answer: PlanAnswer) -> Iterator[str]:
-    """What of the channels is not copied, as it lies in the pixels of wider tensors."""
+    # Channels that are not copied, because they lie in the pixels of wider tensors.
     read = {one["operator"] for one in answer["views"] if not one["written"]}
     joined = {one["operator"] for one in answer["views"] if one["written"]}
     said = [
@@ -236,22 +226,16 @@ def _views(answer: PlanAnswer) -> Iterator[str]:
     ]
     if said:
         yield f"         channels not copied: {', '.join(said)}"
-
-
-def _region_of(answer: PlanAnswer, op: int) -> int:
-    """The region that an operator runs in."""
-    return next(i for i, region in enumerate(answer["regions"]) if op in region["operators"])
+    fewer = -sum(n for n, _ in again if n < 0)
+    if fewer:
+        yield f"         {fewer:,} left out: rows that nothing reads"
 
 
 # ---- tables ----------------------------------------------------------------------------------------
 
 
-def tables(answer: PlanAnswer) -> list[str]:
-    """How the regions run, and what is live in each."""
-    return [_structure(answer), _memory(answer), _peak_table(answer)]
-
-
-def _structure(answer: PlanAnswer) -> str:
+def structure(answer: PlanAnswer) -> str:
+    """How the regions run: a line for each group of a streamed one, one for neighbours that are not."""
     titles = ["region", "layers", "operators", "runs", "step", "calls", "repeated", "F", "cost"]
     rows: list[list[Cell]] = []
     total = sum(region["cost"] for region in answer["regions"]) or 1.0
@@ -294,7 +278,7 @@ def _figures(works: Sequence[WorkView], total: float) -> list[Cell]:
     ]
 
 
-def _memory(answer: PlanAnswer) -> str:
+def memory(answer: PlanAnswer) -> str:
     """Bytes at each run's fullest step."""
     chosen = []
     for run in runs(answer["regions"]):
@@ -323,7 +307,7 @@ def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f} %" if whole else ""
 
 
-def _peak_table(answer: PlanAnswer) -> str:
+def peak_table(answer: PlanAnswer) -> str:
     """The largest buffers of the fullest step."""
     peak = _peak(answer)
     held = peak["buffers"]
@@ -337,7 +321,9 @@ def _peak_table(answer: PlanAnswer) -> str:
     lines = [f"Largest buffers in the fullest step ({peak['step']:,}, region {peak['region']}):"]
     lines.append(table(titles, rows))
     if len(held) > len(rows):
-        lines.append(_rest(answer, held[len(rows) :]))
+        rest = held[len(rows) :]
+        size = sum(answer["buffers"][entry["buffer"]]["size"] for entry in rest)
+        lines.append(f"and {len(rest)} smaller: {count(size, 'byte')}")
     return "\n".join(lines)
 
 
@@ -367,17 +353,8 @@ def largest(answer: PlanAnswer) -> str:
     return "\n".join([head, table(titles, rows)])
 
 
-def _rest(answer: PlanAnswer, more: Sequence[LiveBufferView]) -> str:
-    size = sum(answer["buffers"][entry["buffer"]]["size"] for entry in more)
-    return f"and {len(more)} smaller: {count(size, 'byte')}"
-
-
 def _peak(answer: PlanAnswer) -> Peak:
     """The fullest step: every streamed plan has one."""
     found = answer["peak"]
     assert found is not None
     return found
-
-
-def _parts(peak: Peak) -> list[tuple[str, int]]:
-    return [(use, peak["parts"][use]) for use in USES if use in peak["parts"]]

@@ -13,7 +13,7 @@ from buildtool.fronts.texts.table import Cell, count, headline, layer, listing, 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from buildtool.schema.datasets import Accuracy, DatasetAnswer, Share
+    from buildtool.schema.datasets import Accuracy, DatasetAnswer, ThroughFirmware
     from buildtool.schema.runs import OperatorBound, ReferenceAnswer, Run, ValidationAnswer
 
 
@@ -67,15 +67,12 @@ def bounds_verdict(answer: Run) -> str:
 
 def text(answer: ValidationAnswer) -> str:
     """The verdict, the first difference if there is one, and the memory really used."""
-    stack = answer["stack_high_water"]
     lines = [
         headline(answer),
         f"compared: {count(answer['tensors_compared'], 'tensor')}, {count(answer['inputs'], 'input')}"
         + (f" with {count(answer['resets'], 'reset')} of the state, " if answer["state_bytes"] else ", ")
         + f"{count(answer['output_values'], 'different output value')}",
-        f"arena: {count(answer['arena_bytes'], 'byte')}, {answer['arena_high_water']:,} touched"
-        + of_state(answer["state_bytes"])
-        + ("" if stack is None else f"; stack: {count(stack, 'byte')}"),
+        _memory(answer),
         *board_lines(answer),
         *bound_lines(answer["bounds"]),
         verdict(answer),
@@ -86,16 +83,16 @@ def text(answer: ValidationAnswer) -> str:
 def verdict(answer: ValidationAnswer) -> str:
     """One line: EQUAL, or how different, and where first; or that every operator was within its bound."""
     if answer["requantise"] != Requantise.EXACT:
-        return f"{bounds_verdict(answer)}; {_whole(answer)}"
+        what = "tensors" if answer["tensors_compared"] > 1 else "the output"
+        return (  # the operators' differences add up to those of the whole
+            f"{bounds_verdict(answer)}; end to end {what} within {count(answer['max_abs_diff'], 'step')} of "
+            f"{answer['reference']['text']} as seen, "
+            f"{count(answer['elements_different'], 'value')} different: "
+            f"{count(answer['inputs'], 'input')}, {answer['inputs_equal']:,} equal"
+        )
     if answer["exact"]:
         return f"EQUAL to {judged(answer['reference'])}"
-    inputs, equal = answer["inputs"], answer["inputs_equal"]
-    wrong = inputs - equal
-    line = (
-        f"DIFFERENT from {answer['reference']['text']} by up to {answer['max_abs_diff']}: "
-        f"{count(inputs, 'input')}, {equal} equal, "
-        f"{wrong} {'differs' if wrong == 1 else 'differ'} in {count(answer['elements_different'], 'value')}"
-    )
+    line = _different(answer["reference"], answer)
     first = answer["first_difference"]
     if first is None:
         return line
@@ -105,14 +102,23 @@ def verdict(answer: ValidationAnswer) -> str:
     )
 
 
-def _whole(answer: ValidationAnswer) -> str:
-    """How the network as a whole differs, where its operators' differences add up."""
-    inputs, equal = answer["inputs"], answer["inputs_equal"]
-    what = "tensors" if answer["tensors_compared"] > 1 else "the output"
+def _memory(run: ValidationAnswer | ThroughFirmware) -> str:
+    """The arena and the stack as a run used them."""
+    stack = run["stack_high_water"]
     return (
-        f"end to end {what} within {count(answer['max_abs_diff'], 'step')} of "
-        f"{answer['reference']['text']} as seen, "
-        f"{count(answer['elements_different'], 'value')} different: {count(inputs, 'input')}, {equal} equal"
+        f"arena: {count(run['arena_bytes'], 'byte')}, {run['arena_high_water']:,} touched"
+        + of_state(run["state_bytes"])
+        + ("" if stack is None else f"; stack: {count(stack, 'byte')}")
+    )
+
+
+def _different(reference: ReferenceAnswer, run: ValidationAnswer | ThroughFirmware) -> str:
+    """By how much a run differs from the reference, and in how many inputs and values."""
+    wrong = run["inputs"] - run["inputs_equal"]
+    return (
+        f"DIFFERENT from {reference['text']} by up to {run['max_abs_diff']}: "
+        f"{count(run['inputs'], 'input')}, {run['inputs_equal']:,} equal, "
+        f"{wrong:,} {'differs' if wrong == 1 else 'differ'} in {count(run['elements_different'], 'value')}"
     )
 
 
@@ -130,7 +136,13 @@ def dataset_text(answer: DatasetAnswer, exceeded: Sequence[str] = ()) -> str:
         blocks[0] += f"\ntop-1: none, because {plain(answer['no_accuracy'])}"
     else:
         blocks += [_classes(found), _confusion(found)]
-        blocks.append("\n".join(_top1(found)))
+        blocks.append(
+            "\n".join(
+                f"top-1 of the {name}: {100 * top1['top1']:.2f} % ({top1['correct']:,} of {top1['inputs']:,})"
+                for name, top1 in (("firmware", found["firmware"]), ("reference", found["reference"]))
+                if top1 is not None
+            )
+        )
     lines = [*bound_lines(answer["bounds"]), *map(plain, _verdict(answer))]
     lines += [f"LIMIT exceeded: {limit}" for limit in exceeded]
     blocks.append("\n".join(lines))
@@ -149,44 +161,21 @@ def _head(answer: DatasetAnswer) -> Iterator[str]:
         yield f"input {fed['name']} {fed['shape']}: {fed['how']}"
     why = "" if run else answer["reference"]["why"]  # else the verdict says it
     yield f"reference: {answer['reference']['text']}" + (f" ({why})" if why else "")
-    yield from _share(answer)
-    if run:
-        stack = run["stack_high_water"]
-        yield (
-            f"arena: {count(run['arena_bytes'], 'byte')}, {run['arena_high_water']:,} touched"
-            + of_state(run["state_bytes"])
-            + ("" if stack is None else f"; stack: {count(stack, 'byte')}")
-        )
-    yield from note_lines(answer["note"])
-
-
-def _share(answer: DatasetAnswer) -> Iterator[str]:
-    """How many inputs went which way, and why not all went through the firmware."""
-    run, share = answer["firmware"], answer["share"]
-    through = run["inputs"] if run else 0
+    share, through = answer["share"], run["inputs"] if run else 0
     rest = answer["inputs"] - through
     yield f"through the firmware: {count(through, 'input')}; through the reference alone: {rest:,}"
     if share["by"] == "estimate" and rest and share["seconds"] is not None:
+        basis = ""
+        if share["instructions"] is not None and share["per_second"] is not None:
+            how = "counted" if share["counted"] else "estimated"
+            basis = f" ({share['instructions']:,} instructions each, {how}, {share['per_second']:,} a second)"
         yield (
-            f"all of them would take about {duration(share['seconds'])} in the emulator{_by(share)}: "
+            f"all of them would take about {duration(share['seconds'])} in the emulator{basis}: "
             "--through-firmware all runs them"
         )
-
-
-def _by(share: Share) -> str:
-    """What an estimate goes by."""
-    if share["instructions"] is None or share["per_second"] is None:
-        return ""
-    how = "counted" if share["counted"] else "estimated"
-    return f" ({share['instructions']:,} instructions each, {how}, {share['per_second']:,} a second)"
-
-
-def _top1(found: Accuracy) -> Iterator[str]:
-    both = (("firmware", found["firmware"]), ("reference", found["reference"]))
-    for name, top1 in both:
-        if top1 is not None:
-            share = f"{100 * top1['top1']:.2f} % ({top1['correct']:,} of {top1['inputs']:,})"
-            yield f"top-1 of the {name}: {share}"
+    if run:
+        yield _memory(run)
+    yield from note_lines(answer["note"])
 
 
 def _classes(found: Accuracy) -> str:
@@ -207,14 +196,10 @@ def _classes(found: Accuracy) -> str:
             "inputs": lambda one: one["inputs"],
             "predicted": lambda one: one["predicted"],
             "correct": lambda one: one["correct"],
-            "precision %": lambda one: _percent(one["precision"]),
-            "recall %": lambda one: _percent(one["recall"]),
+            "precision %": lambda one: None if one["precision"] is None else 100 * one["precision"],
+            "recall %": lambda one: None if one["recall"] is None else 100 * one["recall"],
         },
     )
-
-
-def _percent(share: float | None) -> float | None:
-    return None if share is None else 100 * share
 
 
 def _confusion(found: Accuracy) -> str:
@@ -223,13 +208,14 @@ def _confusion(found: Accuracy) -> str:
     classes = found["classes"]
     if len(classes) <= MOST_CLASSES:
         titles = ["label", *(str(c["label"]) for c in classes)]
-        rows: list[list[Cell]] = [
-            [_short(one["name"]), *(cells.get((one["label"], other["label"]), 0) for other in classes)]
-            for one in classes
-        ]
-        made = table(titles, rows)
-        if max(map(len, made.splitlines())) <= width.get():
-            return f"confusion (rows: labels, columns: predictions):\n{made}"
+        rows: list[list[Cell]] = []
+        for one in classes:
+            name = plain(one["name"])
+            short = name if len(name) <= NAME else f"{name[: NAME - 3]}..."
+            rows.append([short, *(cells.get((one["label"], other["label"]), 0) for other in classes)])
+        matrix = table(titles, rows)
+        if max(map(len, matrix.splitlines())) <= width.get():
+            return f"confusion (rows: labels, columns: predictions):\n{matrix}"
     names = {c["label"]: plain(c["name"]) for c in found["classes"]}
     wrong = sorted(
         ((n, label, predicted) for (label, predicted), n in cells.items() if label != predicted),
@@ -239,11 +225,6 @@ def _confusion(found: Accuracy) -> str:
         return ""
     pairs: list[list[Cell]] = [[names[label], names[at], n] for n, label, at in wrong[:MOST_PAIRS]]
     return f"confused most often:\n{table(['label', 'predicted', 'inputs'], pairs)}"
-
-
-def _short(name: str) -> str:
-    name = plain(name)
-    return name if len(name) <= NAME else f"{name[: NAME - 3]}..."
 
 
 def _verdict(answer: DatasetAnswer) -> Iterator[str]:
@@ -262,12 +243,7 @@ def _verdict(answer: DatasetAnswer) -> Iterator[str]:
     if not differing:
         yield f"EQUAL to {judged(answer['reference'])}: {count(inputs, 'input')}"
         return
-    wrong = inputs - equal
-    yield (
-        f"DIFFERENT from {answer['reference']['text']} by up to {run['max_abs_diff']}: "
-        f"{count(inputs, 'input')}, {equal:,} equal, "
-        f"{wrong:,} {'differs' if wrong == 1 else 'differ'} in {count(run['elements_different'], 'value')}"
-    )
+    yield _different(answer["reference"], run)
     for one in differing[:MOST_DIFFERING]:
         yield (
             f"  input {one['name']} at {one['operator']}, tensor '{one['tensor']}': "
