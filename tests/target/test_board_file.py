@@ -6,8 +6,7 @@ from loaded import own_board
 
 from buildtool.base.errors import TargetError
 from buildtool.base.plain import parse_size, show_size
-from buildtool.base.toml import read_toml
-from buildtool.base.toml_places import place
+from buildtool.base.toml import place, read_toml
 from buildtool.target.board_file import merge
 from buildtool.target.registry import load_board
 

@@ -60,9 +60,9 @@ def _selected_types(graph: Graph, op: Op) -> None:
 def _sums_scales(graph: Graph, op: Op) -> None:
     """ADD, SUB: TFLite scales both operands to twice the larger scale, times 2^-20; factors below 1."""
     (a, b, *_), out = quants(graph, op)
-    made = graph.tensors[op.outputs[0]]
-    steps = 1 << (15 if made.dtype is DType.INT16 else 20)
-    ratio(2.0 * max(a.scale, b.scale) / (steps * out.scale), made, 1.0)
+    total = graph.tensors[op.outputs[0]]
+    steps = 1 << (15 if total.dtype is DType.INT16 else 20)
+    ratio(2.0 * max(a.scale, b.scale) / (steps * out.scale), total, 1.0)
 
 
 def _difference_scales(graph: Graph, op: Op) -> None:

@@ -103,7 +103,7 @@ class LlvmMca:
     def _cycles(
         self, texts: Sequence[Sequence[str]], iterations: int, dropped: set[str]
     ) -> tuple[dict[int, int], set[str]]:
-        """Cycles of the iterations by block, for blocks with a known instruction; and the skipped instructions.
+        """Cycles of the iterations by block, for blocks with a known instruction; and skipped instructions.
 
         `dropped`: instructions withheld from a version that cannot skip them; more may be added.
         """
