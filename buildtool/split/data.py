@@ -7,10 +7,10 @@ import hashlib
 import io
 import tarfile
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ Pixels = npt.NDArray[np.uint8]
 Labels = npt.NDArray[np.int64]
 Labelled = tuple[Pixels, Labels]
 Part = Literal["", "train", "test"]  # "": the data set has no parts
+ImageFile = tuple[PurePosixPath, Part, str, bytes]  # name, its archive's part, name in messages, content
 
 TEST_SHARE = 1 / 6  # of the images of a class, where the data set has no test part
 ARCHIVES = (".tar", ".tar.xz", ".tar.gz", ".tgz", ".tar.bz2")
@@ -211,18 +212,22 @@ def _of_images(path: Path, seed: int, size: tuple[int, int, int] | None) -> Data
     found: dict[Part, list[tuple[Pixels, str]]] = {"": [], "train": [], "test": []}
     count, budget = 0, _free_bytes()
     first: tuple[int, ...] = ()
-    for one in _read(path):
-        image = _decoded(one.data, size, one.name)
+    for name, of_archive, shown, content in _read(path):
+        folders = name.parent.parts
+        if not folders:
+            raise UsageError("the image lies in no folder of a class", path=shown, hint=_LAYOUT)
+        part = next((_PARTS[one.lower()] for one in folders[:-1] if one.lower() in _PARTS), of_archive)
+        image = _decoded(content, size, shown)
         first = first or image.shape
         if image.shape != first:
             height, width, channels = image.shape
             text = f"the image is {width} x {height} with {channels} channels, the first one "
             text += f"{first[1]} x {first[0]} with {first[2]}"
-            raise UsageError(text, path=one.name, hint="bring all images to one size")
+            raise UsageError(text, path=shown, hint="bring all images to one size")
         count += 1
         if 2 * count * image.nbytes > budget:  # lists and the arrays made of them
             raise _too_large(2 * count * image.nbytes, path)
-        found[one.part].append((image, one.label))
+        found[part].append((image, folders[-1]))
     if count == 0:
         raise _unusable("there is no image", path, "give DIR/CLASS/IMAGE files")
     train, test = found[""] + found["train"], found["test"]
@@ -235,8 +240,8 @@ def _of_images(path: Path, seed: int, size: tuple[int, int, int] | None) -> Data
         return _complete(*_parted(*stacked(train + test), seed), classes, path)
     trained = {name for _, name in train}
     if different := sorted(trained ^ {name for _, name in test}):
-        part = "test" if different[0] in trained else "train"
-        text = f"the class '{different[0]}' has no image to {part} with"
+        lacking = "test" if different[0] in trained else "train"
+        text = f"the class '{different[0]}' has no image to {lacking} with"
         raise _unusable(text, path, "both parts need a folder for each class")
     return _complete(stacked(train), stacked(test), classes, path)
 
@@ -273,16 +278,7 @@ def _free_bytes() -> float:
 # ---- files of images -------------------------------------------------------------------------------
 
 
-class _ImageFile(NamedTuple):
-    """An image's name in messages, its class, its part of the data set, and its bytes."""
-
-    name: str
-    label: str
-    part: Part
-    data: bytes
-
-
-def _read(path: Path) -> Iterator[_ImageFile]:
+def _read(path: Path) -> Iterator[ImageFile]:
     """The images of a folder or an archive, sorted by name; UsageError for another layout.
 
     A folder may hold two archives instead of class folders: one with "train" in its name, one with "test".
@@ -311,11 +307,10 @@ def _read(path: Path) -> Iterator[_ImageFile]:
         return
     for file in below:
         if file.is_file():
-            name = PurePosixPath(file.relative_to(path).as_posix())
-            yield _image(name, "", str(file), file.read_bytes)
+            yield PurePosixPath(file.relative_to(path).as_posix()), "", str(file), file.read_bytes()
 
 
-def _of_archive(path: Path, part: Part) -> Iterator[_ImageFile]:
+def _of_archive(path: Path, part: Part) -> Iterator[ImageFile]:
     """The images of an archive, in its order; nothing is unpacked onto the disk."""
     try:
         with tarfile.open(path) as archive:
@@ -324,21 +319,12 @@ def _of_archive(path: Path, part: Part) -> Iterator[_ImageFile]:
                 if member.isfile() and not _is_hidden(name):
                     stream = archive.extractfile(member)
                     assert stream is not None  # it is a regular file
-                    yield _image(name, part, f"{path}:{member.name}", stream.read)
+                    yield name, part, f"{path}:{member.name}", stream.read()
     except (tarfile.TarError, EOFError, OSError) as error:
         if isinstance(error, FileNotFoundError | PermissionError):
             raise
         text = f"the archive cannot be read: {str(error).splitlines()[0].rstrip(':')}"
         raise UsageError(text, path=str(path), hint="it may have been cut short: copy it again") from None
-
-
-def _image(name: PurePosixPath, part: Part, shown: str, read: Callable[[], bytes]) -> _ImageFile:
-    """An image by its name within the data set; UsageError where no folder says its class."""
-    folders = name.parent.parts
-    if not folders:
-        raise UsageError("the image lies in no folder of a class", path=shown, hint=_LAYOUT)
-    found = next((_PARTS[one.lower()] for one in folders[:-1] if one.lower() in _PARTS), part)
-    return _ImageFile(shown, folders[-1], found, read())
 
 
 def _is_hidden(name: PurePosixPath | Path) -> bool:
