@@ -52,10 +52,9 @@ def find_in(steps: Sequence[Step]) -> tuple[Block, ...]:
     """The blocks of a network's records in order; UnsupportedError where no block can be split."""
     groups = _cut(_trunk(segments(steps)))
     if not groups:
-        raise UnsupportedError(
-            "the network has no convolution that splitting could divide",
-            hint="a network of convolutions, poolings and dense layers, such as vgg16",
-        )
+        text = "the network has no convolution that splitting could divide"
+        hint = "a network of convolutions, poolings and dense layers, such as vgg16"
+        raise UnsupportedError(text, hint=hint)
     whole = []
     for index, group in enumerate(groups):
         layers = [step for part in group for step in part]

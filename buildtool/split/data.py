@@ -297,11 +297,9 @@ def _read(path: Path) -> Iterator[ImageFile]:
         test = [one for one in archives if "test" in one.name]
         if len(train) != 1 or len(test) != 1:
             names = ", ".join(one.name for one in archives)
-            raise UsageError(
-                f"the folder holds the archives {names}: which one is for training is not clear",
-                path=str(path),
-                hint="have one archive with 'train' in its name and one with 'test', or name one archive",
-            )
+            what = f"the folder holds the archives {names}: which one is for training is not clear"
+            hint = "have one archive with 'train' in its name and one with 'test', or name one archive"
+            raise UsageError(what, path=str(path), hint=hint)
         yield from _of_archive(train[0], "train")
         yield from _of_archive(test[0], "test")
         return

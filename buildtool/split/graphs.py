@@ -105,10 +105,8 @@ def _graph(model: Any) -> Any:
             raise UnsupportedError(f"the Sequential model '{model.name}' has no input shape", hint=hint)
         return model._functional
     if not hasattr(model, "operations"):
-        raise UnsupportedError(
-            f"the layers' graph of a {type(model).__name__} ('{model.name}') is not known",
-            hint="a functional or Sequential model",
-        )
+        text = f"the layers' graph of a {type(model).__name__} ('{model.name}') is not known"
+        raise UnsupportedError(text, hint="a functional or Sequential model")
     return model
 
 

@@ -94,10 +94,8 @@ def _check_apart(memories: Iterable[Memory], keys: Mapping[str, str]) -> None:
     for low, high in pairwise(sorted(memories, key=lambda memory: memory.base)):
         if low.base + low.size > high.base:
             end = low.base + low.size
-            raise Mismatch(
-                f"begins at {high.base:#x}, inside memory '{low.name}' which ends at {end:#x}",
-                keys.get(high.name) or keys.get(low.name, "memory"),
-            )
+            what = f"begins at {high.base:#x}, inside memory '{low.name}' which ends at {end:#x}"
+            raise Mismatch(what, keys.get(high.name) or keys.get(low.name, "memory"))
 
 
 def _check_roles(board: Board) -> None:
@@ -106,9 +104,8 @@ def _check_roles(board: Board) -> None:
     for role in ("code", "data", "arena", "weights"):
         memory = getattr(board, role)
         if memory not in kinds:
-            raise Mismatch(
-                f"there is no memory {shown(memory)}", f"roles.{role}", did_you_mean(memory, kinds)
-            )
+            what = f"there is no memory {shown(memory)}"
+            raise Mismatch(what, f"roles.{role}", did_you_mean(memory, kinds))
         if role in ("data", "arena") and kinds[memory] is not MemoryKind.RAM:
             raise Mismatch(f"memory '{memory}' is {kinds[memory]}; it must be ram", f"roles.{role}")
 

@@ -132,19 +132,14 @@ def select(target: Target, graph: Graph, op: Op) -> KernelVariant:
         if variant.when == "True" or evaluate(variant.when, known):
             return called(variant, op)
     if not candidates:
-        kinds = sorted({variant.op for variant in target.kernels})
-        raise UnsupportedError(
-            f"board '{target.board.name}' has no kernel for {op.kind}",
-            operator=op.place,
-            hint="kernels exist for " + ", ".join(kinds),
-        )
+        hint = "kernels exist for " + ", ".join(sorted({variant.op for variant in target.kernels}))
+        text = f"board '{target.board.name}' has no kernel for {op.kind}"
+        raise UnsupportedError(text, operator=op.place, hint=hint)
     if all(variant.types != types for variant in candidates):
         served = sorted({" to ".join(dict.fromkeys(variant.types)) for variant in candidates})
-        raise UnsupportedError(
-            f"board '{target.board.name}' has no kernel for {op.kind} of {' to '.join(dict.fromkeys(types))}",
-            operator=op.place,
-            hint="kernels take " + "; ".join(served),
-        )
+        of = " to ".join(dict.fromkeys(types))
+        text = f"board '{target.board.name}' has no kernel for {op.kind} of {of}"
+        raise UnsupportedError(text, operator=op.place, hint="kernels take " + "; ".join(served))
     alike = [variant for variant in candidates if variant.types == types and variant.form == form(op)]
     shape = " ".join(f"{name}={value}" for name, value in sorted(known.items()))
     raise UnsupportedError(
@@ -274,11 +269,9 @@ def channel_bytes(variant: KernelVariant, graph: Graph, op: Op) -> ChannelBytes 
     step, unit = max(known["step"], 1), max(known["unit"], 1)
     group = max(known["group"], unit)
     if group % unit:
-        raise TargetError(
-            f"kernel '{variant.name}' has factors of {group} channels together, but units of {unit}",
-            operator=op.place,
-            hint="channel_group has to be a multiple of channel_unit",
-        )
+        text = f"kernel '{variant.name}' has factors of {group} channels together, but units of {unit}"
+        hint = "channel_group has to be a multiple of channel_unit"
+        raise TargetError(text, operator=op.place, hint=hint)
     return ChannelBytes(**{**known, "step": step, "unit": unit, "group": group})
 
 

@@ -127,26 +127,22 @@ def resolved(catalogue: Catalogue, others: Sequence[Catalogue] = ()) -> tuple[Ke
     known: dict[str, Layout] = {}
     for each in (catalogue, *others):
         known = {**each.packings, **known}
-    path = str(catalogue.family.folder / CATALOGUE)
-    return tuple(_with_layout(variant, known, path) for variant in catalogue.kernels)
-
-
-def _with_layout(variant: KernelVariant, known: Mapping[str, Layout], path: str) -> KernelVariant:
-    if variant.packing == NO_PACKING:
-        return variant
-    layout = known.get(variant.packing)
-    if layout is None:
-        hint = did_you_mean(variant.packing, known)
-        what = f"packing '{variant.packing}' is unknown"
-        raise TargetError(what, path=path, operator=variant.name, hint=hint)
-    if variant.slices != "False" and layout.channel_factors == "0":
-        raise TargetError(
-            f"packing '{variant.packing}' cannot be cut into channels, as 'slices' wants",
-            path=path,
-            operator=variant.name,
-            hint=f"write channel_factors and channel_weights into [packing.{variant.packing}]",
-        )
-    return dataclasses.replace(variant, **vars(layout))
+    path, kernels = str(catalogue.family.folder / CATALOGUE), []
+    for variant in catalogue.kernels:
+        name, layout = variant.packing, known.get(variant.packing)
+        if name == NO_PACKING:
+            kernels.append(variant)
+            continue
+        what = hint = ""
+        if layout is None:
+            what, hint = f"packing '{name}' is unknown", did_you_mean(name, known)
+        elif variant.slices != "False" and layout.channel_factors == "0":
+            what = f"packing '{name}' cannot be cut into channels, as 'slices' wants"
+            hint = f"write channel_factors and channel_weights into [packing.{name}]"
+        if layout is None or what:
+            raise TargetError(what, path=path, operator=variant.name, hint=hint)
+        kernels.append(dataclasses.replace(variant, **vars(layout)))
+    return tuple(kernels)
 
 
 @contextlib.contextmanager

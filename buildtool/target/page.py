@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import is_dataclass
 from typing import get_args
 
-from buildtool.base.plain import BESIDE, Key, Kind, Slot, Word, has_names, slots, words_of
+from buildtool.base.plain import BESIDE, Key, Kind, Slot, has_names, slots, words_of
 from buildtool.target.board_file import EXTENDS
 from buildtool.target.cycle_costs import FOLDER, CycleCosts
 from buildtool.target.family import LET, Catalogue
@@ -107,16 +107,13 @@ def catalogue_tables() -> list[Table]:
 
 def page() -> str:
     """The page as Markdown."""
-    return "\n".join([_HEAD.format(interface=INTERFACE), *_boards(), *_catalogues()]).rstrip() + "\n"
+    return "\n".join([_HEAD.format(interface=INTERFACE), *_sections()]).rstrip() + "\n"
 
 
-def _boards() -> Iterator[str]:
+def _sections() -> Iterator[str]:
     yield "## Keys of a board file\n"
     for table in board_tables():
         yield from _keys(*table)
-
-
-def _catalogues() -> Iterator[str]:
     yield "## Keys of a kernel catalogue\n"
     for table in catalogue_tables():
         yield from _keys(*table)
@@ -133,18 +130,11 @@ def _catalogues() -> Iterator[str]:
         f"`when`, `scratch` and `cost` of kernels also see `{THREADS}`: how many threads "
         "share a call ([threads.md](threads.md)).\n"
     )
-    yield "## Arguments of a call\n"
-    yield from _words("argument", _meanings(Argument))
-    yield "## Contracts of overlap\n"
-    yield from _words("contract", _meanings(Contract))
-    yield "## Windows\n"
-    yield from _words("windows", _meanings(Windows))
-    yield "## Roles of routines\n"
-    yield from _words("role", _meanings(Role))
-
-
-def _meanings(words: type[Word]) -> dict[str, str]:
-    return {word: word.meaning for word in words}
+    kinds = {"Arguments of a call": Argument, "Contracts of overlap": Contract}
+    for title, kind in {**kinds, "Windows": Windows, "Roles of routines": Role}.items():
+        yield f"## {title}\n"
+        head = "windows" if kind is Windows else kind.__name__.lower()
+        yield from _words(head, {word: word.meaning for word in kind})
 
 
 def _keys(written: str, about: str, keys: Iterable[Slot]) -> Iterator[str]:

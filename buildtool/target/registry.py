@@ -200,11 +200,8 @@ def _library(board: Board, name: str, path: str) -> Library:
     family = plugin(board)
     known = getattr(family, "libraries", ())
     if name not in known:
-        raise UsageError(
-            f"board '{board.name}' can use no library '{name}'",
-            option=name,
-            hint=did_you_mean(name, known) if known else suggest(**{name: None}),
-        )
+        hint = did_you_mean(name, known) if known else suggest(**{name: None})
+        raise UsageError(f"board '{board.name}' can use no library '{name}'", option=name, hint=hint)
     made: Library = family.library(board, name, path)  # type: ignore[attr-defined]
     return made
 
@@ -216,10 +213,9 @@ def _answered(kernel: KernelVariant, family: str, libraries: Sequence[Library]) 
     for library in libraries:
         if library.ask is not None and family in library.families:
             return dataclasses.replace(kernel, ask=functools.partial(library.ask, kernel.asks))
-    raise TargetError(
-        f"kernel '{kernel.name}' asks for '{kernel.asks}', and the board uses no library that answers",
-        hint="'scratch' in the catalogue is a formula, for kernels that belong to no library",
-    )
+    text = f"kernel '{kernel.name}' asks for '{kernel.asks}', and the board uses no library that answers"
+    hint = "'scratch' in the catalogue is a formula, for kernels that belong to no library"
+    raise TargetError(text, hint=hint)
 
 
 def toolchain(target: Target, name: str) -> Toolchain:
@@ -231,13 +227,9 @@ def toolchain(target: Target, name: str) -> Toolchain:
     tools: Toolchain = asked(
         board.family, "toolchain", lambda: plugin(board).toolchain(board, name), Toolchain
     )
-    for library in target.libraries:
-        tools = dataclasses.replace(
-            tools,
-            cflags=(*tools.cflags, *library.cflags),
-            objects=(*tools.objects, *library.sources),
-        )
-    return tools
+    cflags = (flag for library in target.libraries for flag in library.cflags)
+    sources = (source for library in target.libraries for source in library.sources)
+    return dataclasses.replace(tools, cflags=(*tools.cflags, *cflags), objects=(*tools.objects, *sources))
 
 
 def _catalogues(wanted: list[str], offered: Mapping[str, KernelFolder], board: Board) -> dict[str, Catalogue]:
@@ -280,15 +272,12 @@ def _folders(plugins: Iterable[TargetPlugin]) -> dict[str, KernelFolder]:
         name = getattr(plugin_, "name", "")
         for folder in asked(name, "kernel_families", plugin_.kernel_families, list | tuple):
             if not isinstance(folder, KernelFolder):
-                raise TargetError(
-                    f"the target plugin '{name}': kernel_families gives {folder!r}, no KernelFolder"
-                )
+                text = f"the target plugin '{name}': kernel_families gives {folder!r}, no KernelFolder"
+                raise TargetError(text)
             other = found.setdefault(folder.path.name, folder)
             if other.path != folder.path:
-                raise TargetError(
-                    f"two plugins have kernels '{folder.path.name}': {other.path} and {folder.path}",
-                    hint="rename the folder of one of them",
-                )
+                text = f"two plugins have kernels '{folder.path.name}': {other.path} and {folder.path}"
+                raise TargetError(text, hint="rename the folder of one of them")
     return found
 
 
@@ -345,10 +334,9 @@ def _other_plugins() -> dict[str, TargetPlugin]:
         try:
             loaded = entry.load()
         except Exception as error:  # somebody else's module may raise anything
-            raise TargetError(
-                f"the target plugin '{entry.name}' ({entry.value}) cannot be loaded: {error}",
-                hint="update or uninstall the package that has it",
-            ) from error
+            text = f"the target plugin '{entry.name}' ({entry.value}) cannot be loaded: {error}"
+            hint = "update or uninstall the package that has it"
+            raise TargetError(text, hint=hint) from error
         plugin = _checked(loaded, entry.value)
         if plugin.name in found or plugin.name in _own_plugins():
             raise TargetError(f"two target plugins are called '{plugin.name}'; one is {entry.value}")
@@ -382,8 +370,7 @@ def _checked(candidate: object, where: str) -> TargetPlugin:
     version = getattr(plugin, "interface", None)
     if version != INTERFACE:
         said = "does not say its interface" if version is None else f"is written for interface {version!r}"
-        raise TargetError(
-            f"the target plugin {where} {said}, and this is buildtool with interface {INTERFACE}",
-            hint=f"update buildtool or the plugin; docs/new-boards.md has what interface {INTERFACE} is",
-        )
+        text = f"the target plugin {where} {said}, and this is buildtool with interface {INTERFACE}"
+        hint = f"update buildtool or the plugin; docs/new-boards.md has what interface {INTERFACE} is"
+        raise TargetError(text, hint=hint)
     return plugin

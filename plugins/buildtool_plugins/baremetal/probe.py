@@ -28,10 +28,8 @@ def flashing(board: Board, image: Path, tool: str = "") -> Flashing:
     """
     tools = board.probe.tools if board.probe is not None else ()
     if not tools:
-        raise UsageError(
-            f"the file of board '{board.name}' names no tool that flashes it",
-            hint=f"a .toml file that extends it, with\n    {_LINES}",
-        )
+        what = f"the file of board '{board.name}' names no tool that flashes it"
+        raise UsageError(what, hint=f"a .toml file that extends it, with\n    {_LINES}")
     names = [one.name for one in tools]
     if tool and tool not in names:
         text = f"the file of board '{board.name}' does not say how '{tool}' reaches it"
@@ -66,10 +64,8 @@ def debug_server(board: Board, port: int, debuggers: tuple[str, ...]) -> DebugSe
         words = (*line, "-S", "-gdb", f"tcp:{HERE}:{port}", kernel, "")
         return DebugServer(words, len(words) - 1, debuggers)
     if board.probe is None:
-        raise TargetError(
-            f"board '{board.name}' has no emulator, and its file names no probe",
-            hint=f"a .toml file that extends it, with\n    {_PROBE}",
-        )
+        text = f"board '{board.name}' has no emulator, and its file names no probe"
+        raise TargetError(text, hint=f"a .toml file that extends it, with\n    {_PROBE}")
     serving = [tool for tool in board.probe.tools if tool.name in SERVERS]
     if not serving:
         hint = f"in the board's file:\n    {_PROBE}"

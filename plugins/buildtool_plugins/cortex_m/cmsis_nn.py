@@ -49,11 +49,8 @@ def cmsis_nn(board: Board, path: str) -> Library:
     sources = [path for path, name in names if _INT8.search(name) and not _NOT.search(name)]
     if missing or not sources:
         what = f"has no {missing[0]}" if missing else "has no sources in Source/"
-        raise UsageError(
-            f"this is no checkout of CMSIS-NN: it {what}",
-            path=path,
-            hint="the folder that has Include/ and Source/ in it",
-        )
+        text = f"this is no checkout of CMSIS-NN: it {what}"
+        raise UsageError(text, path=path, hint="the folder that has Include/ and Source/ in it")
     includes = (root.resolve() / "Include", root.resolve() / "Include" / "Internal")
     folders = tuple(folder for folder in includes if folder.is_dir())
     flags = tuple(word for folder in folders for word in ("-isystem", str(folder)))
@@ -93,11 +90,8 @@ def sizes(root: Path, includes: tuple[Path, ...], mve: bool) -> Sizes:
     sources = sorted(path for name in _FOLDERS for path in (root / "Source" / name).glob(_SIZES))
     headers = sorted((root / "Include").rglob("*.h"))
     if not sources:
-        raise UsageError(
-            f"this CMSIS-NN has no functions for its scratch: no {_SIZES} in Source/{_FOLDERS[0]}",
-            path=str(root),
-            hint="version 5.0.0 or later has them",
-        )
+        text = f"this CMSIS-NN has no functions for its scratch: no {_SIZES} in Source/{_FOLDERS[0]}"
+        raise UsageError(text, path=str(root), hint="version 5.0.0 or later has them")
     digest = hashlib.sha256()
     for path in (*sources, *headers):
         name = path.relative_to(root).as_posix().encode()
@@ -129,8 +123,6 @@ def _answer(asked: Sizes, question: str, values: tuple[int, ...]) -> int:
     if done.returncode or not done.stdout.strip().isdecimal():
         shape = " ".join(f"{name}={value}" for name, value in zip(VALUES, values, strict=True))
         answer = done.stdout.strip() or f"nothing (exit status {done.returncode})"
-        raise ToolError(
-            f"CMSIS-NN was asked for the scratch of {question} {shape}, and answered {answer}",
-            path=str(asked.root),
-        )
+        text = f"CMSIS-NN was asked for the scratch of {question} {shape}, and answered {answer}"
+        raise ToolError(text, path=str(asked.root))
     return int(done.stdout)

@@ -57,10 +57,9 @@ def parse_counts(text: bytes) -> tuple[dict[int, int], int]:
         else:
             found[key] = int(number)
     if not found["invokes"]:
-        raise ToolError(
-            "no invoke was counted",
-            hint="the image holds no network of buildtool's, or it ended before the first invoke",
-        )
+        what = "no invoke was counted"
+        hint = "the image holds no network of buildtool's, or it ended before the first invoke"
+        raise ToolError(what, hint=hint)
     return counts, found["total"]
 
 

@@ -176,10 +176,9 @@ class Link:
         if frame.session != self._session:
             return False
         if frame.kind == "e":
-            raise ToolError(
-                f"{self._what} does not understand the request '{kind}'",
-                hint="flash the test firmware anew: this one is of another version of buildtool",
-            )
+            what = f"{self._what} does not understand the request '{kind}'"
+            hint = "flash the test firmware anew: this one is of another version of buildtool"
+            raise ToolError(what, hint=hint)
         return True
 
     def _was_reset(self) -> ToolError:

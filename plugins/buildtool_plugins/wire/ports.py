@@ -44,10 +44,9 @@ def only_port() -> str:
     """The one port that there is; ToolError where there is none, or a choice."""
     found = serial_ports()
     if not found:
-        raise ToolError(
-            "no serial port of a board was found",
-            hint=[Hint("connect the board by USB"), suggest("name the port", wire="serial:/dev/ttyUSB0")],
-        )
+        text = "no serial port of a board was found"
+        hint = [Hint("connect the board by USB"), suggest("name the port", wire="serial:/dev/ttyUSB0")]
+        raise ToolError(text, hint=hint)
     if len(found) > 1:
         hints = [suggest(wire=f"serial:{name}") for name in found]
         raise ToolError(f"there are {len(found)} serial ports: {', '.join(found)}", hint=hints)
@@ -107,10 +106,8 @@ class Socket:
         try:
             self._socket = socket.create_connection((host, int(port)), timeout=WRITE_SECONDS)
         except (OSError, ValueError, OverflowError) as error:
-            raise ToolError(
-                f"cannot connect to the RTT server at {name}: {error}",
-                hint=RTT_SERVER,
-            ) from None
+            text = f"cannot connect to the RTT server at {name}: {error}"
+            raise ToolError(text, hint=RTT_SERVER) from None
 
     def read(self, seconds: float) -> bytes:
         """See link.Transport."""

@@ -69,10 +69,8 @@ def said_hello(data: bytes, what: str) -> Firmware:
     """The firmware's description of itself; ToolError for one of another version."""
     protocol = int.from_bytes(data[:4], "little")
     if protocol != PROTOCOL or len(data) < _HELLO.size:
-        raise ToolError(
-            f"{what} speaks version {protocol} of the test firmware's protocol, this is version {PROTOCOL}",
-            hint="flash the test firmware anew: buildtool flash",
-        )
+        text = f"{what} speaks version {protocol} of the test firmware's protocol, this is version {PROTOCOL}"
+        raise ToolError(text, hint="flash the test firmware anew: buildtool flash")
     values = _HELLO.unpack_from(data)
     no_cycles = reason(values[7])
     plan = data[_HELLO.size :].decode("ascii", "replace")
@@ -229,11 +227,8 @@ def identity(image: Path, read_only: Callable[[int], bool]) -> Identity:
         raise ToolError(f"cannot read the image: {error}", path=str(image)) from None
     words = text.replace(b"\0", b" ").decode("ascii", "replace").split()
     if "plan" not in words or "wire" not in words:
-        raise ToolError(
-            "the image does not answer over a wire",
-            path=str(image),
-            hint="build it with --wire serial (scons on=board does)",
-        )
+        what = "the image does not answer over a wire"
+        raise ToolError(what, path=str(image), hint="build it with --wire serial (scons on=board does)")
     plan, layout = (words[words.index(name) + 1] for name in ("plan", "layout"))
     return Identity(plan, layout, tuple(one for one in stored if read_only(one[0])))
 
