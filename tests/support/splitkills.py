@@ -44,9 +44,8 @@ def ends(owner, name, count=1, later=0.0):
 
 def moments():
     """Where the process ends, by what it is doing there."""
-    from buildtool.split import backend, training
+    from buildtool.split import backend, pricing, training
     from buildtool.split import run as splitting
-    from buildtool.split.pricing import Pricer
     from buildtool.split.records import Records
     from buildtool.split.training import Batches
 
@@ -54,7 +53,7 @@ def moments():
         return lambda number: at_write(name, number)
 
     return {
-        "pricing": ends(Pricer, "_plan"),
+        "pricing": ends(pricing, "price_of"),
         "training the base": ends(Batches, "__getitem__", 6),  # in its second epoch
         "keeping an epoch": ends(training, "keep", 2),
         "training a candidate": ends(Batches, "__getitem__", 3),
