@@ -5,12 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 from ckernels import catalogue
-from extremecases import extreme_sums, squares, unchanging_channels, weighted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelcases import windowed
 from loaded import load_target
-from riscvcases import depthwise_rows
+from vectorcases import depthwise_rows, extreme_sums, squares, unchanging_channels, weighted
 
 from buildtool.base.errors import TargetError, UnsupportedError
 from buildtool.emit.packing import pack

@@ -10,14 +10,13 @@ from ctypes import byref, c_void_p
 
 import numpy as np
 import pytest
-from ckernels import View, call, packed
-from hostcalls import run_plain
+from ckernels import View, call, packed, run_plain
 from hostfamily import on_host
 from kernelcases import case, quant
 from litert import run_graph
 from loaded import load_target
 from placement import run_whole
-from widecases import _weighted, conv, dense, depthwise, extreme
+from widecases import conv, dense, depthwise, extreme, layer
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.consistency import check_op
@@ -43,7 +42,7 @@ NUMPY = {INT8: np.int8, INT16: np.int16}
 
 def transposed(channels):
     attrs = ConvAttrs((1, 1), (1, 1), Pad(), Activation.NONE)
-    return _weighted(OpKind.TRANSPOSE_CONV, attrs, (1, 1, 2, channels), (2, 1, 1, channels), 0, (1, 1, 2, 2))
+    return layer(OpKind.TRANSPOSE_CONV, attrs, (1, 1, 2, channels), (2, 1, 1, channels), (1, 1, 2, 2))
 
 
 def from_zero_point(made, zero_point):

@@ -6,16 +6,23 @@ import functools
 import numpy as np
 import pytest
 from boardcalls import collect, record, recording
-from extremecases import windowed as extreme
-from groupcases import depthwise_of, grouped, spread_depthwise
 from hypothesis import strategies as st
 from kernelcases import convolutions, dense, depthwise, elementwise, means, pairs, pools, seeds, tables
 from kernelcases import windowed as small
 from loaded import load_target
 from needs import needs_tool
 from paths import TESTS
-from riscvcases import deep_convolutions, depthwise_3x3, depthwise_rows, wide
-from vectorcases import large_factors
+from vectorcases import (
+    deep_convolutions,
+    depthwise_3x3,
+    depthwise_of,
+    depthwise_rows,
+    extreme,
+    grouped,
+    large_factors,
+    spread_depthwise,
+    wide,
+)
 from vectorcases import windowed as large
 from wholecalls import whole_call
 

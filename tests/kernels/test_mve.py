@@ -1,26 +1,115 @@
 """What the Helium kernels do in their own way: roundings, factors of any size, sums by one line."""
 
+import dataclasses
 import functools
 import itertools
 import struct
 
 import ckernels
 import kernelcases
+import kernelcases as small
 import numpy as np
 import placement
 import pytest
 from boardcalls import recording
 from ckernels import packed, six
 from kernelboard import Call, Memory
+from kernelcases import Case
 from placement import run_whole
-from ties import expected as fixed_point
-from ties import layer
 
 from buildtool.emit.blocks import channel_factors
 from buildtool.firmware.sizes import open_elf
 from buildtool.firmware.stack.need import Stacks
-from buildtool.graph.types import Activation, DepthwiseAttrs, OpKind, Pad, SoftmaxAttrs
+from buildtool.graph.fixedpoint import (
+    INT32_MAX,
+    INT32_MIN,
+    multiply_by_quantized_multiplier,
+    saturating_rounding_doubling_high_mul,
+)
+from buildtool.graph.types import (
+    Activation,
+    ConvAttrs,
+    DepthwiseAttrs,
+    FullyConnectedAttrs,
+    OpKind,
+    Pad,
+    Quantization,
+    SoftmaxAttrs,
+)
 from buildtool.target.catalogue import select
+
+CHANNELS = 240
+ZERO_POINT = 3  # of the output
+SCALE = 1 / 3  # of the input: so that factors need all their bits
+
+
+def _layer(kind: OpKind, scales: np.ndarray, bias: np.ndarray, activation: Activation) -> Case:
+    shape = (1, 1, 1, CHANNELS if kind is OpKind.DEPTHWISE_CONV_2D else 1)
+    filters = {
+        OpKind.CONV_2D: (CHANNELS, 1, 1, 1),
+        OpKind.DEPTHWISE_CONV_2D: (1, 1, 1, CHANNELS),
+        OpKind.FULLY_CONNECTED: (CHANNELS, 1),
+    }[kind]
+    axis = filters.index(CHANNELS)
+    attrs = {
+        OpKind.CONV_2D: ConvAttrs((1, 1), (1, 1), Pad(), activation),
+        OpKind.DEPTHWISE_CONV_2D: DepthwiseAttrs((1, 1), (1, 1), Pad(), activation, 1),
+        OpKind.FULLY_CONNECTED: FullyConnectedAttrs(activation),
+    }[kind]
+    out: tuple[int, ...] = (1, 1, 1, CHANNELS)
+    if kind is OpKind.FULLY_CONNECTED:
+        shape, out = (1, 1), (1, CHANNELS)
+    numbers = tuple(float(s) for s in scales)
+    weights = small.constant("w", np.zeros(filters, np.int8), Quantization(numbers, (0,) * CHANNELS, axis))
+    x = small.activation_tensor("x", shape, SCALE, 0)
+    y = small.activation_tensor("y", out, 1.0, ZERO_POINT)
+    biases = small.constant("b", bias.astype(np.int32), None)
+    return small.case(kind, attrs, [x], [weights, biases], y, [np.zeros(shape, np.int8)])
+
+
+def layer(
+    kind: OpKind,
+    seed: int,
+    exponents: tuple[float, float],
+    activation: Activation,
+    greatest: int = INT32_MAX,
+) -> tuple[Case, int]:
+    """A layer with factors of 2^exponents, and how many of its sums a VRSHL alone would round wrongly.
+
+    Half of the sums are the least that make a quotient end in a half, or one beside; the other half are
+    anything, up to the greatest.
+    """
+    rng = np.random.default_rng(seed)
+    scales = (2.0 ** rng.uniform(*exponents, CHANNELS)).astype(np.float32)
+    plain = _layer(kind, scales, np.zeros(CHANNELS), activation)
+    factors = np.array(channel_factors(plain.graph, plain.op), np.int64)
+    multipliers, right = factors[:, 0], np.maximum(-factors[:, 1], 0)
+    halves = (2 * rng.integers(-128, 128, CHANNELS) + 1) << np.maximum(right - 1, 0)
+    bias = -(-((halves << 31) - (1 << 30)) // np.maximum(multipliers, 1))
+    bias = np.clip(bias + rng.choice([0, 0, -1, 1], CHANNELS), INT32_MIN, INT32_MAX)
+    anything = rng.integers(INT32_MIN, INT32_MAX, CHANNELS, endpoint=True) >> rng.integers(0, 32, CHANNELS)
+    bias = np.clip(np.where(rng.random(CHANNELS) < 0.5, bias, anything), ~greatest, greatest)
+    made = _layer(kind, scales, bias, activation)
+    wrong = 0
+    if kind is not OpKind.FULLY_CONNECTED:
+        high = saturating_rounding_doubling_high_mul(bias << np.maximum(factors[:, 1], 0), multipliers)
+        up = (high + ((np.int64(1) << right) >> 1)) >> right
+        wanted = multiply_by_quantized_multiplier(bias, multipliers, factors[:, 1])
+        wrong = int(np.sum((up != wanted) & (np.abs(wanted) < 120)))
+    return dataclasses.replace(made), wrong
+
+
+def fixed_point(case: Case) -> np.ndarray:
+    """What fixed-point arithmetic says, without any kernel; for convolutions."""
+    graph, op = case.graph, case.op
+    factors = np.array(channel_factors(graph, op), np.int64)
+    bias = graph.tensors[op.inputs[2]].data
+    assert bias is not None
+    scaled = multiply_by_quantized_multiplier(bias.astype(np.int64), factors[:, 0], factors[:, 1])
+    assert isinstance(op.attrs, ConvAttrs)
+    low = ZERO_POINT if op.attrs.activation is Activation.RELU else -128
+    return np.clip(scaled + ZERO_POINT, low, 127).astype(np.int8)
+
 
 BOARD, FAMILY = "cortex-m55", "cortex_m_mve"
 slow = pytest.mark.slow

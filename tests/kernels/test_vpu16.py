@@ -9,13 +9,13 @@ import functools
 import numpy as np
 import pytest
 from buildtool_plugins.xcore.vpu16 import LANES, Sums, chosen
-from extremecases import windowed as extreme
 from hostfamily import on_host
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from kernelcases import activation_tensor, case, constant, quant
 from kernelcases import windowed as small
 from placement import WAYS, run_placed
+from vectorcases import extreme
 from vectorcases import windowed as large
 from vpu16_twin import expected, output, rounded_sums
 

@@ -1,9 +1,9 @@
 """Issues of convolutions and dense layers, counted in the model of the vector unit."""
 
-import kernelcases as small
 import numpy as np
 import pytest
 from hostfamily import on_host
+from kernelcases import weighted_case
 from vpucounts import BOARD, FAMILY, counts
 
 from buildtool.base.expression import evaluate
@@ -16,28 +16,29 @@ LIMIT = 32  # multiply-accumulates an issue
 READY = 13 + 11  # issues before the pixels of a call: constants of sums with lower bits, without signs
 
 
+def _layer(kind, attrs, shape, filter_shape, points, seed):
+    rng = np.random.default_rng(seed)
+    return weighted_case(rng, kind, attrs, shape, filter_shape, points=points, per_channel=False)
+
+
 def convolution(size, inputs, outputs, kernel, stride=1, zero_point=-128, activation=Activation.RELU):
     pad = (kernel - 1) // 2
-    after = (size + 2 * pad - kernel) // stride + 1
     attrs = ConvAttrs((stride, stride), (1, 1), Pad(pad, pad, pad, pad), activation)
-    shapes = (1, size, size, inputs), (outputs, kernel, kernel, inputs), 0, (1, after, after, outputs)
-    rng = np.random.default_rng(inputs + outputs)
-    return small._weighted(rng, (-128, zero_point), False, True, *shapes, OpKind.CONV_2D, attrs)
+    shapes = (1, size, size, inputs), (outputs, kernel, kernel, inputs)
+    return _layer(OpKind.CONV_2D, attrs, *shapes, (-128, zero_point), inputs + outputs)
 
 
 def depthwise(size, channels, kernel):
     pad = (kernel - 1) // 2
     attrs = DepthwiseAttrs((1, 1), (1, 1), Pad(pad, pad, pad, pad), Activation.RELU, 1)
-    shapes = (1, size, size, channels), (1, kernel, kernel, channels), 3, (1, size, size, channels)
-    rng = np.random.default_rng(channels)
-    return small._weighted(rng, (-128, -128), False, True, *shapes, OpKind.DEPTHWISE_CONV_2D, attrs)
+    shapes = (1, size, size, channels), (1, kernel, kernel, channels)
+    return _layer(OpKind.DEPTHWISE_CONV_2D, attrs, *shapes, (-128, -128), channels)
 
 
 def dense(inputs, outputs):
-    shapes = (1, inputs), (outputs, inputs), 0, (1, outputs)
+    shapes = (1, inputs), (outputs, inputs)
     attrs = FullyConnectedAttrs(Activation.NONE)
-    rng = np.random.default_rng(inputs)
-    return small._weighted(rng, (3, 3), False, True, *shapes, OpKind.FULLY_CONNECTED, attrs)
+    return _layer(OpKind.FULLY_CONNECTED, attrs, *shapes, (3, 3), inputs)
 
 
 def macs(case):

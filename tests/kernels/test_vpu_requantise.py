@@ -1,13 +1,10 @@
 """Requantisation on the vector unit: equal at every sum where an output steps, rarely left to scalar code."""
 
-import dataclasses
-
-import kernelcases as small
 import numpy as np
 import pytest
 from ckernels import packed
-from extremecases import _with
 from hostfamily import on_host
+from kernelcases import quant, weighted_case, with_constants
 from placement import run_whole
 from vpucounts import BOARD, FAMILY
 
@@ -40,18 +37,17 @@ def layer(form, factors, seed, pixels):
     kind, activation, zero_point = FORMS[form]
     rng = np.random.default_rng(seed)
     dense = kind is OpKind.FULLY_CONNECTED
-    shape, filter_shape, out = (pixels, TAPS), (CHANNELS, TAPS), (pixels, CHANNELS)
+    shape, filter_shape = (pixels, TAPS), (CHANNELS, TAPS)
     attrs = FullyConnectedAttrs(activation)
     if not dense:
-        shape, out = (1, 1, *shape), (1, 1, *out)
-        filter_shape, attrs = (CHANNELS, 1, 1, TAPS), ConvAttrs((1, 1), (1, 1), Pad(), activation)
-    case = small._weighted(rng, (5, zero_point), True, True, shape, filter_shape, 0, out, kind, attrs)
+        shape, filter_shape = (1, 1, *shape), (CHANNELS, 1, 1, TAPS)
+        attrs = ConvAttrs((1, 1), (1, 1), Pad(), activation)
+    case = weighted_case(rng, kind, attrs, shape, filter_shape, points=(5, zero_point))
     weights = np.full((CHANNELS, TAPS), 127, np.int8)
     weights[:, 0] = 1
-    x, y = (case.graph.tensors[t].quant.scale for t in (case.op.inputs[0], case.op.outputs[0]))
-    scales = 2.0 ** rng.uniform(*FACTORS[factors], CHANNELS) * y / x
+    scales = 2.0 ** rng.uniform(*FACTORS[factors], CHANNELS) * case.scale("y") / case.scale("x")
     bias = rng.integers(-9999, 9999, CHANNELS)
-    return _with(case, weights.reshape(filter_shape), bias, scales)
+    return with_constants(case, weights.reshape(filter_shape), bias, scales)
 
 
 def outputs(row, sums):
@@ -110,7 +106,7 @@ def test_outputs_are_equal_at_every_step(case):
         wanted.append(inputs(np.concatenate((at, at - 1)), int(row[0])))
     values = np.unique(np.concatenate(wanted), axis=0)
     case = layer(form, factors, seed, len(values))
-    case = small.Case(case.graph, (values.reshape(case.inputs[0].shape),))
+    case = case.changed(values.reshape(case.inputs[0].shape))
     expected = run_whole(case)
     assert len(values) > 1000 or factors == "coarse"
     with on_host(BOARD, FAMILY) as family:
@@ -130,13 +126,12 @@ def test_outputs_are_equal_at_the_ends_of_the_sums():
     """With one weight of 1 all sums are met; the least and the greatest are on a step or between two."""
     rng = np.random.default_rng(0)
     count, values = 960, np.arange(-128, 128, dtype=np.int8)
-    shape, filter_shape, out = (1, 1, 256, 1), (count, 1, 1, 1), (1, 1, 256, count)
+    shape, filter_shape = (1, 1, 256, 1), (count, 1, 1, 1)
     attrs = ConvAttrs((1, 1), (1, 1), Pad(), Activation.NONE)
-    case = small._weighted(rng, (5, 11), True, True, shape, filter_shape, 0, out, OpKind.CONV_2D, attrs)
-    x, y = (case.graph.tensors[t].quant.scale for t in (case.op.inputs[0], case.op.outputs[0]))
+    case = weighted_case(rng, OpKind.CONV_2D, attrs, shape, filter_shape, points=(5, 11))
     bias = rng.integers(-200, 200, count)
-    case = _with(case, np.ones(filter_shape, np.int8), bias, 2.0 ** rng.uniform(-6, 0, count) * y / x)
-    case = small.Case(case.graph, (values.reshape(shape),))
+    scales = 2.0 ** rng.uniform(-6, 0, count) * case.scale("y") / case.scale("x")
+    case = with_constants(case, np.ones(filter_shape, np.int8), bias, scales).changed(values.reshape(shape))
     expected = run_whole(case)
     with on_host(BOARD, FAMILY) as family:
         found = run_whole(case)
@@ -152,20 +147,16 @@ def face_layer():
     """
     seen = np.arange(-2932, 38790)  # what the inputs can make, to the last step
     rng = np.random.default_rng(0)
-    shape, filter_shape, out = (1, 1, len(seen), TAPS), (CHANNELS, 1, 1, TAPS), (1, 1, len(seen), CHANNELS)
+    shape, filter_shape = (1, 1, len(seen), TAPS), (CHANNELS, 1, 1, TAPS)
     attrs = ConvAttrs((1, 1), (1, 1), Pad(), Activation.NONE)
-    made = small._weighted(rng, (0, 0), True, True, shape, filter_shape, 0, out, OpKind.CONV_2D, attrs)
+    made = weighted_case(rng, OpKind.CONV_2D, attrs, shape, filter_shape, points=(0, 0))
     weights = np.full((CHANNELS, TAPS), 127, np.int8)
     weights[:, 0] = 1
     bias = 128 * int(weights[0].sum()) - 3060
     scales = np.full(CHANNELS, FACE_SCALES[1])
-    made = _with(made, weights.reshape(filter_shape), np.full(CHANNELS, bias), scales)
-    x, y = made.op.inputs[0], made.op.outputs[0]
-    tensors = list(made.graph.tensors)
-    tensors[x] = dataclasses.replace(tensors[x], quant=small.quant(FACE_SCALES[0]))
-    tensors[y] = dataclasses.replace(tensors[y], quant=small.quant(FACE_SCALES[2]))
-    graph = dataclasses.replace(made.graph, tensors=tuple(tensors))
-    return small.Case(graph, (inputs(seen, bias).reshape(shape),)), seen
+    made = with_constants(made, weights.reshape(filter_shape), np.full(CHANNELS, bias), scales)
+    quants = {name: {"quant": quant(FACE_SCALES[i])} for name, i in (("x", 0), ("y", 2))}
+    return made.changed(inputs(seen, bias).reshape(shape), **quants), seen
 
 
 @pytest.mark.slow

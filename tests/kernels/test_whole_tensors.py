@@ -4,7 +4,7 @@ import ctypes
 from ctypes import byref, c_int32, c_void_p
 
 import numpy as np
-from ckernels import View, call, catalogue, constants, mean_fields, numbers, six
+from ckernels import View, call, catalogue, constants, geometry, numbers, six
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelcases import means, mirror_pads
@@ -29,13 +29,13 @@ def room_for(shape):
 @EXAMPLES
 @given(case=means())
 def test_a_mean_over_any_axes(case):
-    geometry = numbers(*mean_fields(case.graph, case.op))
+    shape = geometry(case.graph, case.op)
     block = constants(pack(case.graph, case.op, catalogue()["MEAN"]))
     x = np.ascontiguousarray(case.inputs[0])
     room = room_for(case.out_shape)
     call(
         "nn_mean_s8",
-        byref(geometry),
+        byref(shape),
         c_void_p(block.ctypes.data),
         c_void_p(x.ctypes.data),
         c_void_p(room.middle.ctypes.data),
@@ -48,7 +48,7 @@ def test_a_mean_over_any_axes(case):
 @given(case=mirror_pads())
 def test_mirrored_padding(case):
     x, attrs = np.ascontiguousarray(case.inputs[0]), case.op.attrs
-    geometry = numbers(
+    shape = numbers(
         x.ndim,
         *six(x.shape),
         *six([p[0] for p in attrs.paddings]),
@@ -56,7 +56,7 @@ def test_mirrored_padding(case):
         int(attrs.mode is PadMode.SYMMETRIC),
     )
     room = room_for(case.out_shape)
-    call("nn_mirror_pad_s8", byref(geometry), c_void_p(x.ctypes.data), c_void_p(room.middle.ctypes.data))
+    call("nn_mirror_pad_s8", byref(shape), c_void_p(x.ctypes.data), c_void_p(room.middle.ctypes.data))
     room.check_guards()
     np.testing.assert_array_equal(room.middle.reshape(case.out_shape), expected(case))
 
@@ -92,11 +92,11 @@ def test_a_box_copied_between_any_two_layouts(box):
         step *= wanted.shape[d]
     view = source[slices]
     offset = view.ctypes.data - source.ctypes.data
-    geometry = numbers(len(shape), *six(view.shape), *six(view.strides), *six(strides))
+    shape = numbers(len(shape), *six(view.shape), *six(view.strides), *six(strides))
     room = room_for(wanted.shape)
     call(
         "nn_copy_s8",
-        byref(geometry),
+        byref(shape),
         c_void_p(source.ctypes.data + offset),
         c_void_p(room.middle.ctypes.data),
     )

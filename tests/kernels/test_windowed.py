@@ -5,12 +5,12 @@ from collections import Counter
 import numpy as np
 import pytest
 from ckernels import catalogue
-from groupcases import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelcases import windowed
 from litert import run_graph
 from placement import WAYS, check_placements, run_over, run_whole
+from vectorcases import grouped
 
 from buildtool.plan.schedule.overlap import distance
 from buildtool.target.types import Contract

@@ -8,14 +8,13 @@ import kernelcases
 import numpy as np
 import pytest
 from boardcalls import collect
-from groupcases import grouped
-from guarded import before_nothing
 from hostfamily import Family, library, on_host
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loaded import load_target
 from placement import WAYS, Room, run_placed, run_whole
 from test_pool_paths import clamped, pooled, sums
+from vectorcases import grouped
 from vectorcases import windowed as large
 from widecases import conv, elementwise, pool
 
@@ -115,7 +114,7 @@ def test_means_over_any_axes():
         case = mean(rng, (1, rows, columns, int(rng.choice([16, 20, 32, 100]))), axes)
         variant = family.select(case.graph, case.op)
         block = ckernels.constants(pack(case.graph, case.op, variant))
-        geometry = ckernels.numbers(*ckernels.mean_fields(case.graph, case.op))
+        geometry = ckernels.geometry(case.graph, case.op)
         x = np.ascontiguousarray(case.inputs[0])
         room = Room(rng, int(np.prod(case.out_shape)))
         function = getattr(library(FAMILY, THREADS), variant.symbol)
@@ -136,7 +135,9 @@ def test_nothing_is_read_behind_an_input():
 
     def check(case):
         expected = run_whole(case)
-        guarded = kernelcases.Case(case.graph, tuple(before_nothing(values) for values in case.inputs))
+        guarded = kernelcases.Case(
+            case.graph, tuple(ckernels.before_nothing(values) for values in case.inputs)
+        )
         with on_host(BOARD, FAMILY) as family:
             np.testing.assert_array_equal(run_whole(guarded), expected)
         used.update(family.used)

@@ -22,19 +22,17 @@ from typing import Any
 import ckernels
 import numpy as np
 import placement
-from accesses import image_of, strange, traced, unseen
 from ckernels import View, of_an_operator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelboard import Address, Call, Done, Firmware, Memory
 from loaded import load_target
 
-from buildtool.graph.types import Graph, Op, OpKind
+from buildtool.graph.types import Graph, Op
 from buildtool.target.catalogue import scratch_bytes, select
 from buildtool.target.kernels import kernels_root
-from buildtool.target.types import BYTES, KernelVariant, Target
+from buildtool.target.types import BYTES, Argument, KernelVariant, Target
 
-TAKES_SCRATCH = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
 TWIN = "_scratch_bytes"
 _FIELDS = [name for name, _ in View._fields_ if name != "data"]
 _GEOMETRY_WORDS = 16
@@ -86,7 +84,7 @@ class Recorder:
         arguments = self._arguments(graph, op, variant, memory, [*inputs, out], places, window)
         size = _scratch_bytes(variant, graph, op, window[3] - window[2])
         scratch = memory.room(size)
-        if op.kind in TAKES_SCRATCH:
+        if Argument.SCRATCH in variant.call:
             arguments.append(scratch)
         ckernels.compute(graph, op, inputs, out, window)
         self.kernels[variant.name] += 1
@@ -139,21 +137,6 @@ class Recorder:
         root = kernels_root()
         return Firmware(board or self.board, toolchain, tuple(root / name for name in files), symbols)
 
-    def check_accesses(self, toolchain: str) -> None:
-        """Runs all calls with every load and store seen; AssertionError if one is where nothing was put."""
-        firmware = self.firmware(toolchain)
-        calls = [r.call for r in self.recorded]
-        done, seen = traced(firmware, calls)
-        image = image_of(firmware.image())
-        wrong = []
-        for r, left, touched in zip(self.recorded, done, seen, strict=True):
-            written = (r.place.offset, r.place.offset + len(r.wanted))
-            words = [_trouble(r, left)] if _trouble(r, left) else []
-            words += strange(touched, r.call.memory.pieces, (written, r.scratch), image)
-            words += ["stores that nobody saw"] if unseen(touched, left) else []
-            wrong += [f"{r.note}: {', '.join(words[:4])}"] if words else []
-        assert not wrong, f"{len(wrong)} of {len(calls)} calls:\n" + "\n".join(wrong[:8])
-
     def check(self, toolchain: str, board: str = "") -> None:
         """Runs all calls on the board; raises AssertionError naming the first that differ.
 
@@ -167,7 +150,7 @@ class Recorder:
         wrong = [
             f"{r.note}: {trouble}"
             for r, d in zip(self.recorded, done, strict=False)
-            if (trouble := _trouble(r, d))
+            if (trouble := trouble_of(r, d))
         ]
         assert not wrong, f"{len(wrong)} of {len(self.recorded)} calls:\n" + "\n".join(wrong[:5])
         for r, d in zip(twins, done[len(self.recorded) :], strict=True):
@@ -181,7 +164,7 @@ def _symbols(target: Target) -> list[tuple[str, str]]:
 
 def _has_twin(variant: KernelVariant) -> bool:
     """Whether a function beside the kernel says what scratch it takes: of those of int8 with weights."""
-    return variant.scratch != "0" and variant.op in TAKES_SCRATCH and variant.types == BYTES
+    return variant.scratch != "0" and Argument.SCRATCH in variant.call and variant.types == BYTES
 
 
 def _twin(variant: KernelVariant, arguments: Sequence[int | Address], memory: Memory) -> Call:
@@ -200,7 +183,7 @@ def _blocks(views: Sequence[View]) -> list[tuple[int, int]]:
     return merged
 
 
-def _trouble(recorded: Recorded, done: Done) -> str:
+def trouble_of(recorded: Recorded, done: Done) -> str:
     """What is wrong with the memory that the call left; "" if nothing is."""
     first, size = recorded.place.offset, len(recorded.wanted)
     got = np.frombuffer(done.memory, np.int8, size, first)

@@ -3,6 +3,8 @@
     view = whole(array)                       # int8, rows x columns x channels, contiguous
     compute(graph, op, [view], out_view, (y0, y1, x0, x1))
 
+    result = run_plain(graph, value)          # an operator with one input and no state, on whole tensors
+
 Undefined behaviour traps: the process dies with SIGILL, and pytest's fault handler says in which test.
 """
 
@@ -11,6 +13,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import functools
+import mmap
 import shutil
 import subprocess
 import tempfile
@@ -20,14 +23,27 @@ from pathlib import Path
 
 import numpy as np
 from buildtool_plugins.tools.find import find_host_compiler
+from loaded import load_target
+from needs import needs_tool
 from paths import KERNELS
 
 from buildtool.emit.packing import pack
 from buildtool.firmware.objects import Compiler, Unit, compile_all
 from buildtool.graph.strided import reduction
-from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, Graph, Op, OpKind, PoolAttrs, ResizeAttrs
+from buildtool.graph.types import (
+    ConvAttrs,
+    DepthwiseAttrs,
+    Graph,
+    MeanAttrs,
+    Op,
+    OpKind,
+    PoolAttrs,
+    ResizeAttrs,
+    Tensor,
+)
+from buildtool.target.catalogue import select
 from buildtool.target.family import load_family, resolved
-from buildtool.target.types import BYTES, KernelVariant
+from buildtool.target.types import BYTES, Argument, KernelVariant
 
 WARNINGS = (
     "-std=c99",
@@ -72,12 +88,12 @@ def sources() -> list[Path]:
     return sorted((KERNELS / "reference").glob("*.c"))
 
 
-def compile_library(files: Sequence[Path], more: Sequence[str] = ()) -> ctypes.CDLL:
+def compile_library(files: Sequence[Path], more: Sequence[str] = (), tool: str = "") -> ctypes.CDLL:
     """C sources as a shared library for this machine, with undefined behaviour trapped.
 
-    `more`: flags, and libraries that the sources call.
+    `more`: flags, and libraries that the sources call; `tool`: gcc or clang.
     """
-    program = find_host_compiler()
+    program = needs_tool(tool) if tool else find_host_compiler()
     folder = Path(tempfile.mkdtemp(prefix="ckernels"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     flags = ("-O1", "-fPIC", "-ffp-contract=off", *WARNINGS, *_SANITIZE, *more)
@@ -99,6 +115,18 @@ def library() -> ctypes.CDLL:
     return compile_library(sources())
 
 
+RUNTIME = ("nn_image.c", "nn_crc32.c", "nn_slots.c")
+
+
+@functools.cache
+def runtime(tool: str) -> ctypes.CDLL:
+    """The runtime's C files, compiled by gcc or clang: nn_crc32, nn_image_check..., nn_slots_..."""
+    made = compile_library([KERNELS / "runtime" / name for name in RUNTIME], ("-O2",), tool)
+    made.nn_crc32.restype = ctypes.c_uint32
+    made.nn_crc32.argtypes = [ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p]
+    return made
+
+
 @functools.cache
 def catalogue() -> dict[str, KernelVariant]:
     """The plain kernel of every operator kind, of bytes and of int8's arithmetic."""
@@ -116,11 +144,10 @@ def six(values: Sequence[int]) -> list[int]:
     return [*values, *([0] * (6 - len(values)))]
 
 
-def mean_fields(graph: Graph, op: Op) -> list[int]:
-    """The fields of a mean's geometry."""
+def _mean_geometry(graph: Graph, op: Op) -> Geometry:
     walk = reduction(graph, op)
     lists = [[pair[i] for pair in box] for box in (walk.outer, walk.inner) for i in (0, 1)]
-    return [len(walk.outer), len(walk.inner), *(n for values in lists for n in six(values))]
+    return numbers(len(walk.outer), len(walk.inner), *(n for values in lists for n in six(values)))
 
 
 def constants(block: bytes) -> np.ndarray:
@@ -158,10 +185,7 @@ def geometry(graph: Graph, op: Op) -> Geometry | None:
         return numbers(*attrs.kernel, *attrs.stride, attrs.pad.top, attrs.pad.left)
     if isinstance(attrs, ResizeAttrs):
         return numbers(int(attrs.align_corners), int(attrs.half_pixel_centers))
-    return None
-
-
-_SCRATCH = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
+    return _mean_geometry(graph, op) if isinstance(attrs, MeanAttrs) else None
 
 
 def compute(
@@ -175,7 +199,7 @@ def compute(
     if len(block):
         arguments.append(c_void_p(block.ctypes.data))
     arguments += [byref(view) for view in (*inputs, out)] + [byref(area)]
-    if op.kind in _SCRATCH:
+    if Argument.SCRATCH in variant.call:
         arguments.append(None)
     call(variant.symbol, *arguments)
 
@@ -185,3 +209,39 @@ def call(symbol: str, *arguments: object) -> None:
     function = getattr(library(), symbol)
     function.restype = None
     function(*arguments)
+
+
+def run_plain(graph: Graph, value: np.ndarray) -> np.ndarray:
+    """The plain kernel's output; for what `placement` does not know: int16, means, rows of softmax."""
+    op = graph.ops[0]
+    kernel = select(load_target("host"), graph, op)
+    taken, made = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
+    x, out = np.ascontiguousarray(value), np.zeros(made.shape, made.dtype.value)
+    structs = {
+        Argument.IN: _tensor_view(x, taken),
+        Argument.OUT: _tensor_view(out, made),
+        Argument.WINDOW: (c_int32 * 4)(0, made.nhwc[1], 0, made.nhwc[2]),
+        Argument.GEOMETRY: geometry(graph, op),
+    }
+    arrays = {Argument.IN_DATA: x, Argument.OUT_DATA: out, Argument.CONSTANTS: packed(graph, op, kernel)}
+    arguments = (c_void_p(arrays[a].ctypes.data) if a in arrays else byref(structs[a]) for a in kernel.call)
+    call(kernel.symbol, *arguments)
+    return out
+
+
+def _tensor_view(array: np.ndarray, tensor: Tensor) -> View:
+    _, rows, columns, channels = tensor.nhwc
+    pixel = channels * array.itemsize
+    return View(array.ctypes.data, columns * pixel, pixel, rows, columns, 0, rows, columns, channels)
+
+
+def before_nothing(array: np.ndarray) -> np.ndarray:
+    """A copy that ends where a page begins that nobody may read: what is read behind it kills the program."""
+    pages = -(-array.nbytes // mmap.PAGESIZE)
+    room = mmap.mmap(-1, (pages + 1) * mmap.PAGESIZE)
+    start = pages * mmap.PAGESIZE
+    address = ctypes.addressof(ctypes.c_char.from_buffer(room)) + start
+    assert ctypes.CDLL(None, use_errno=True).mprotect(c_void_p(address), mmap.PAGESIZE, 0) == 0
+    copy = np.frombuffer(room, np.int8, array.nbytes, start - array.nbytes).reshape(array.shape)
+    copy[...] = array
+    return copy

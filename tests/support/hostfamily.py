@@ -22,12 +22,11 @@ import placement
 from ckernels import KERNELS, View, of_an_operator
 from loaded import load_target
 
-from buildtool.graph.types import Graph, Op, OpKind
+from buildtool.graph.types import Graph, Op
 from buildtool.target.catalogue import scratch_bytes, select
 from buildtool.target.registry import load_board, make_target
 from buildtool.target.types import Argument, Board, Target
 
-TAKES_SCRATCH = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
 ALIGNMENT = 16
 _scratch_bytes = of_an_operator(scratch_bytes)
 
@@ -74,7 +73,7 @@ class Family:
         start = -room.middle.ctypes.data % ALIGNMENT
         scratch, rest = room.middle[start : start + size], room.middle[start + size :]
         behind = rest.copy()
-        if op.kind in TAKES_SCRATCH:
+        if Argument.SCRATCH in variant.call:
             arguments.append(c_void_p(scratch.ctypes.data))
         if Argument.CHANNEL in variant.call:
             arguments.append(0)

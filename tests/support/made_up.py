@@ -33,4 +33,5 @@ def reference(model: str, given: np.ndarray) -> str:
     engine.set_tensor(engine.get_input_details()[0]["index"], given)
     engine.invoke()
     found = engine.get_tensor(engine.get_output_details()[0]["index"]).reshape(-1).tolist()
+    assert len(set(found)) > 4  # outputs that are all alike would prove nothing
     return " ".join(map(str, found))

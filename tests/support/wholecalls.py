@@ -18,7 +18,7 @@ from kernelboard import Address, Call, Done, Memory
 
 from buildtool.emit.packing import pack
 from buildtool.graph.reference import execute, initially, next_held
-from buildtool.graph.types import Graph, MeanAttrs, Op, OpKind, Tensor
+from buildtool.graph.types import Graph, Op, OpKind, Tensor
 from buildtool.target.catalogue import features, scratch_bytes, select
 from buildtool.target.types import Argument, KernelVariant, Target
 
@@ -96,11 +96,9 @@ def _view(memory: Memory, place: Address, op: Op, tensor: Tensor) -> Address:
 
 
 def _geometry(memory: Memory, graph: Graph, op: Op) -> Address:
-    if isinstance(op.attrs, MeanAttrs):
-        return memory.words(*ckernels.mean_fields(graph, op))
     if op.kind in RECURRENT:
         known = features(graph, op) | {"major": int(getattr(op.attrs, "time_major", False))}
         return memory.words(*(known[name] for name in RECURRENT[op.kind]))
     shape = ckernels.geometry(graph, op)
     assert shape is not None
-    return memory.words(*list(shape.values)[:16])
+    return memory.words(*shape.values)

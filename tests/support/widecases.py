@@ -5,37 +5,24 @@ All values of some are extreme, so that a sum that does not fit its type shows.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 
-import kernelcases as small
 import numpy as np
-from kernelcases import Case
+from kernelcases import Case, activation_tensor, case, random_int8, weighted_case, with_constants
 
-from buildtool.graph.types import (
-    Activation,
-    ConvAttrs,
-    DepthwiseAttrs,
-    ElementwiseAttrs,
-    FullyConnectedAttrs,
-    OpKind,
-    Pad,
-    PoolAttrs,
-    SoftmaxAttrs,
-)
+from buildtool.graph import types as g
+from buildtool.graph.types import OpKind, Pad
 
-NONE = Activation.NONE
 Pair = tuple[int, int]
 
 
-def _weighted(kind: OpKind, attrs: object, x: tuple, filter_: tuple, axis: int, out: tuple) -> Case:
-    rng = np.random.default_rng(sum(filter_))
-    per_channel = kind is not OpKind.FULLY_CONNECTED  # whose factors take long to find
-    return small._weighted(rng, (3, -5), per_channel, True, x, filter_, axis, out, kind, attrs)  # type: ignore[arg-type]
-
-
-def _size(n: int, pads: Pair, kernel: int, stride: int, dilation: int) -> int:
-    return (n + sum(pads) - (kernel - 1) * dilation - 1) // stride + 1
+def layer(kind: OpKind, attrs: g.Attrs, shape: tuple, filter_shape: tuple, out: tuple = ()) -> Case:
+    """A layer with weights, with one scale where factors would take long to find."""
+    rng = np.random.default_rng(sum(filter_shape))
+    per_channel = kind is not OpKind.FULLY_CONNECTED
+    return weighted_case(
+        rng, kind, attrs, shape, filter_shape, points=(3, -5), per_channel=per_channel, out=out
+    )
 
 
 def conv(
@@ -51,80 +38,61 @@ def conv(
 ) -> Case:
     """CONV_2D without padding but `right`, and `around` above and below, left and right."""
     rows, columns = around
-    pads = ((rows, rows), (columns, columns + right))
-    out = [_size(n, *rest) for n, *rest in zip(image, pads, kernel, stride, dilation, strict=True)]
-    attrs = ConvAttrs(stride, dilation, Pad(rows, rows, columns, columns + right), NONE)
-    filter_ = (cout, *kernel, cin // groups)
-    return _weighted(OpKind.CONV_2D, attrs, (1, *image, cin), filter_, 0, (1, *out, cout))
+    attrs = g.ConvAttrs(stride, dilation, Pad(rows, rows, columns, columns + right))
+    return layer(OpKind.CONV_2D, attrs, (1, *image, cin), (cout, *kernel, cin // groups))
 
 
 def depthwise(
     image: Pair, channels: int, kernel: Pair, stride: Pair = (1, 1), dilation: Pair = (1, 1), pad: int = 0
 ) -> Case:
     """DEPTHWISE_CONV_2D with as much padding on the left as on the right."""
-    pads = ((0, 0), (pad, pad))
-    out = [_size(n, *rest) for n, *rest in zip(image, pads, kernel, stride, dilation, strict=True)]
-    attrs = DepthwiseAttrs(stride, dilation, Pad(0, 0, pad, pad), NONE, 1)
-    shape = (1, *image, channels)
-    return _weighted(OpKind.DEPTHWISE_CONV_2D, attrs, shape, (1, *kernel, channels), 3, (1, *out, channels))
+    attrs = g.DepthwiseAttrs(stride, dilation, Pad(0, 0, pad, pad))
+    return layer(OpKind.DEPTHWISE_CONV_2D, attrs, (1, *image, channels), (1, *kernel, channels))
 
 
 def dense(inputs: int, outputs: int) -> Case:
     """FULLY_CONNECTED of one row."""
-    attrs = FullyConnectedAttrs(NONE)
-    return _weighted(OpKind.FULLY_CONNECTED, attrs, (1, inputs), (outputs, inputs), 0, (1, outputs))
+    return layer(OpKind.FULLY_CONNECTED, g.FullyConnectedAttrs(), (1, inputs), (outputs, inputs))
 
 
 def pool(kind: OpKind, image: Pair, channels: int, value: int | None = None) -> Case:
     """A pooling of the whole image, which holds `value` everywhere."""
-    rng = np.random.default_rng(channels)
-    x = small.activation_tensor("x", (1, *image, channels), 0.5, 7)
-    y = small.activation_tensor("y", (1, 1, 1, channels), 0.5, 7)
-    values = small.random_int8(rng, x.shape)
+    x = activation_tensor("x", (1, *image, channels), 0.5, 7)
+    y = activation_tensor("y", (1, 1, 1, channels), 0.5, 7)
+    values = random_int8(np.random.default_rng(channels), x.shape)
     if value is not None:
         values = np.full(x.shape, value, np.int8)
-    return small.case(kind, PoolAttrs(image, (1, 1), Pad(), NONE), [x], [], y, [values])
+    return case(kind, g.PoolAttrs(image, (1, 1)), [x], [], y, [values])
 
 
 def elementwise(kind: OpKind, image: Pair, channels: int, second: int) -> Case:
     """ADD or MUL; the second operand has `second` channels: as many, or 1."""
     rng = np.random.default_rng(channels)
-    a = small.activation_tensor("a", (1, *image, channels), 0.5, 7)
-    b = small.activation_tensor("b", (1, *image, second), 0.25, -9)
-    y = small.activation_tensor("y", a.shape, 0.5 if kind is OpKind.ADD else 9.0, 1)
-    values = [small.random_int8(rng, t.shape) for t in (a, b)]
-    return small.case(kind, ElementwiseAttrs(NONE), [a, b], [], y, values)
+    a = activation_tensor("a", (1, *image, channels), 0.5, 7)
+    b = activation_tensor("b", (1, *image, second), 0.25, -9)
+    y = activation_tensor("y", a.shape, 0.5 if kind is OpKind.ADD else 9.0, 1)
+    return case(kind, g.ElementwiseAttrs(), [a, b], [], y, [random_int8(rng, t.shape) for t in (a, b)])
 
 
 def softmax(image: Pair, classes: int, scale: float = 0.1) -> Case:
     """SOFTMAX; a small scale makes probabilities even."""
     shape = (1, *image, classes)
-    x = small.activation_tensor("x", shape, scale, 7)
-    y = small.activation_tensor("y", shape, 1 / 256, -128)
-    values = [small.random_int8(np.random.default_rng(classes), shape)]
-    return small.case(OpKind.SOFTMAX, SoftmaxAttrs(1.0), [x], [], y, values)
+    x, y = activation_tensor("x", shape, scale, 7), activation_tensor("y", shape, 1 / 256, -128)
+    values = random_int8(np.random.default_rng(classes), shape)
+    return case(OpKind.SOFTMAX, g.SoftmaxAttrs(1.0), [x], [], y, [values])
 
 
-def extreme(case: Case, weight: int, value: int) -> Case:
-    """A weighted operator with all weights and all inputs the same, without a bias."""
-    op = case.op
-    tensors = list(case.graph.tensors)
-    weights = tensors[op.inputs[1]]
-    data = np.full(weights.shape, weight, np.int8)
-    tensors[op.inputs[1]] = dataclasses.replace(weights, data=data)
-    bias = np.zeros(tensors[op.inputs[2]].shape, np.int32)
-    tensors[op.inputs[2]] = dataclasses.replace(tensors[op.inputs[2]], data=bias)
-    # Outputs of about -100, 50, 127: neither all saturated nor all zero.
-    quant = tensors[op.outputs[0]].quant
-    taps = weights.elements // weights.shape[3 if op.kind is OpKind.DEPTHWISE_CONV_2D else 0]
-    x_quant, w_quant = tensors[op.inputs[0]].quant, weights.quant
-    assert quant is not None and x_quant is not None and w_quant is not None
-    scale = float(np.float32(x_quant.scale * max(w_quant.scales) * taps * 200.0))
-    tensors[op.outputs[0]] = dataclasses.replace(
-        tensors[op.outputs[0]], quant=dataclasses.replace(quant, scales=(scale,))
-    )
-    inputs = (np.full(case.inputs[0].shape, value, np.int8),)
-    return Case(dataclasses.replace(case.graph, tensors=tuple(tensors)), inputs)
+def extreme(made: Case, weight: int, value: int) -> Case:
+    """A layer with all weights and all inputs the same, without a bias.
+
+    Its outputs are about -100, 50, 127: neither all saturated nor all zero.
+    """
+    _, weights, bias, y = made.graph.tensors
+    taps = weights.elements // weights.shape[3 if made.op.kind is OpKind.DEPTHWISE_CONV_2D else 0]
+    scale = float(np.float32(made.scale("x") * made.scale("filter") * taps * 200.0))
+    same = with_constants(made, np.full(weights.shape, weight, np.int8), np.zeros(bias.shape))
+    values = np.full(made.inputs[0].shape, value, np.int8)
+    return same.changed(values, y={"quant": g.Quantization((scale,), y.quant.zero_points)})
 
 
 WIDE: dict[str, Callable[[], Case]] = {

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plainxcore import plain_xcore
+from loaded import plain_xcore
 from planmutants import with_buffer
 
 from buildtool.base.errors import PlanError
