@@ -11,16 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import upsampling
-from branchnets import branching_networks
-from gatednets import gated_networks
+from drawnnets import branching_networks, gated_networks, sliced_networks
 from graphs import KIND_GROUPS, graphs_of_one_of, one_operator_graphs, small_networks
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from namednets import enlarging_networks
 from nativebatch import BATCHES, Change, Job, assert_exact, front_point, prepare, streamed_kinds
 from spread import spread
-from topologies import TOPOLOGIES, drawn
-from viewnets import sliced_networks
 
 from buildtool.base.errors import UsageError
 from buildtool.graph import types as g
@@ -94,7 +91,7 @@ def test_many_branching_networks(drawn_ones, tmp_path_factory):
 
 @slow
 @BATCHES
-@given(drawn_ones=lists(st.tuples(upsampling.networks(), points), 10))
+@given(drawn_ones=lists(st.tuples(enlarging_networks(), points), 10))
 def test_networks_that_enlarge(drawn_ones, tmp_path_factory):
     """U-Nets, pyramids, decoders and others, with odd sizes and every way of resizing."""
     jobs = jobs_at_points(drawn_ones)
@@ -119,17 +116,6 @@ def test_networks_with_second_passes(drawn_ones, tmp_path_factory):
     jobs = [at_point(f"n{i}", graph, *point, twice(point[0])) for i, (graph, point) in enumerate(drawn_ones)]
     assert sum(len(job.plan.second_passes) for job in jobs) > 3
     assert_exact(jobs, tmp_path_factory.mktemp("batch"))
-
-
-@slow
-def test_every_topology_that_users_bring(tmp_path) -> None:
-    """`python benchmarks/topologies.py` prints their arenas beside their bounds."""
-    choices = [(image, "rows", part) for image in IMAGES for part in (0.0, 1.0, 0.5)]
-    jobs = [
-        at_point(f"{name}{i}", drawn(name, i), *choices[(4 * i) % len(choices)])
-        for i, name in enumerate(TOPOLOGIES)
-    ]
-    assert_exact(jobs, tmp_path)
 
 
 # Slices of channels as views: of a front's points, or layer by layer.

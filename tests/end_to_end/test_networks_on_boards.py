@@ -9,15 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-import upsampling
 from boardruns import Run, exact, file_of, validated
-from channelnets import channel_moves
-from fusednets import split_network
-from gatednets import efficient_net
+from namednets import (
+    blazeface,
+    channel_moves,
+    efficient_net,
+    every_view,
+    gated_halves,
+    pyramid,
+    split_network,
+    u_net,
+)
 from nativebatch import streamed_kinds
 from needs import needs_shared, needs_tool
-from topologies import TOPOLOGIES, drawn
-from viewnets import every_view, gated_halves
 
 from buildtool.api import handle
 from buildtool.api.requests import parse
@@ -139,26 +143,18 @@ ENLARGING = {OpKind.RESIZE_BILINEAR, OpKind.RESIZE_NEAREST_NEIGHBOR, OpKind.TRAN
 @pytest.mark.parametrize(
     ("board", "image", "graph", "streamed"),
     [
-        ("cortex-m4", "overwritable", upsampling.u_net(24, 4, 2, "nearest"), ENLARGING),
-        ("cortex-m55", "stream", upsampling.u_net(17, 4, 2, "half", rows=30), ENLARGING),
-        ("cortex-m4", "stream", upsampling.u_net(16, 6, 1, "transpose", rows=32), ENLARGING),
-        ("cortex-m55", "overwritable", upsampling.pyramid(32, 4, "bilinear"), ENLARGING),
+        ("cortex-m4", "overwritable", u_net(24, 4, 2, "nearest"), ENLARGING),
+        ("cortex-m55", "stream", u_net(17, 4, 2, "half", rows=30), ENLARGING),
+        ("cortex-m4", "stream", u_net(16, 6, 1, "transpose", rows=32), ENLARGING),
+        ("cortex-m55", "overwritable", pyramid(32, 4, "bilinear"), ENLARGING),
         ("cortex-m4", "overwritable", channel_moves(), set(OpKind)),
         ("cortex-m55", "stream", channel_moves(), set(OpKind)),
+        ("cortex-m55", "resident", blazeface(48), set(OpKind)),
     ],
 )
 def test_networks_that_enlarge_or_move_channels_in_the_least_memory(board, image, graph, streamed, tmp_path):
     run = exact(file_of(graph, tmp_path), board, {"objective": "ram", "image": image})
     assert streamed & streamed_kinds([run.made])
-
-
-@slow
-@pytest.mark.parametrize("name", TOPOLOGIES)
-def test_the_topologies_that_users_bring_in_the_least_memory(name, tmp_path):
-    place = sorted(TOPOLOGIES).index(name)
-    model = file_of(drawn(name, 40 + place), tmp_path, name)
-    image = ("overwritable", "resident", "stream")[place % 2]
-    assert exact(model, EMULATED[place % 2], {"objective": "ram", "image": image}).plan.regions
 
 
 @slow

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_nets import graphs, make_target, residual_net
-from wired import wired_net
-from zeronet import Net
+from zeronet import Net, wired_net
 
 from buildtool.graph import order
 from buildtool.graph.flow import Flow, FlowOp, Value, flow_of, lives, peak, reordered

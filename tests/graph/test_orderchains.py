@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from wired import wired_net
+from zeronet import wired_net
 
 from buildtool.graph.flow import flow_of, lives, peak, reordered
 from buildtool.graph.order import chains, in_order, is_order, least_peak_of_chains

@@ -1,11 +1,11 @@
 """Moves of channels become what runs row by row, or is not made at all, and no byte changes."""
 
 import pytest
-from branchnets import shuffled
 from graphs import inputs_for, patterns, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from litert import rewritten
+from namednets import shuffled
 
 from buildtool.graph.types import (
     Activation,

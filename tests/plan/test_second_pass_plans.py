@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from gatednets import efficient_net
 from loaded import load_target
+from namednets import efficient_net
 
 from buildtool.base.errors import PlanError
 from buildtool.graph.rewrite import rewrite

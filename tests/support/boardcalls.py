@@ -164,7 +164,11 @@ def _symbols(target: Target) -> list[tuple[str, str]]:
 
 def _has_twin(variant: KernelVariant) -> bool:
     """Whether a function beside the kernel says what scratch it takes: of those of int8 with weights."""
-    return variant.scratch != "0" and Argument.SCRATCH in variant.call and variant.types == BYTES
+    return (
+        variant.scratch != "0"
+        and {Argument.SCRATCH, Argument.IN} <= set(variant.call)
+        and variant.types == BYTES
+    )
 
 
 def _twin(variant: KernelVariant, arguments: Sequence[int | Address], memory: Memory) -> Call:

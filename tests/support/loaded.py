@@ -58,7 +58,7 @@ def own_board(folder: Path, text: str, base: str = "cortex-m4", name: str = "min
 
 @functools.cache
 def plain_xcore() -> str:
-    """The path of board xcore with the plain kernels, whose constants take 12 bytes a channel and are not padded."""
+    """The path of board xcore with the plain kernels, whose constants are 12 bytes a channel, unpadded."""
     text = (ROOT / "plugins/buildtool_plugins/xcore/boards/xcore.toml").read_text()
     text, changes = re.subn(r"(?m)^families = .*$", 'families = ["reference"]', text)
     assert changes == 1

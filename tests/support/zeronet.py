@@ -6,6 +6,8 @@ graph = net.graph(net.dense(net.mean(net.conv(net.inputs[0], 8, (3, 3))), 10))
 
 from __future__ import annotations
 
+import functools
+import random
 from collections.abc import Sequence
 
 import numpy as np
@@ -146,3 +148,38 @@ def small(channels: int = 8) -> bytes:
     """A convolution of so many channels, a mean and a dense layer, as a file."""
     net = Net((1, 8, 8, 3))
     return write_model(net.graph(net.dense(net.mean(net.conv(net.inputs[0], channels, (3, 3))), 4)))
+
+
+def watts_strogatz(nodes: int, neighbours: int, probability: float, seed: int) -> list[tuple[int, int]]:
+    """Edges (low, high) of a small world: a ring of `neighbours` each, rewired with `probability`."""
+    draw = random.Random(seed)
+    linked = {frozenset((i, (i + d) % nodes)) for d in range(1, neighbours // 2 + 1) for i in range(nodes)}
+    for d in range(1, neighbours // 2 + 1):
+        for i in range(nodes):
+            old = frozenset((i, (i + d) % nodes))
+            free = [j for j in range(nodes) if j != i and frozenset((i, j)) not in linked]
+            if draw.random() < probability and old in linked and free:
+                linked.remove(old)
+                linked.add(frozenset((i, draw.choice(free))))
+    return sorted((min(edge), max(edge)) for edge in linked)
+
+
+def wired_stage(net: Net, x: int, channels: int, edges: Sequence[tuple[int, int]], nodes: int) -> int:
+    """Each node adds what comes in, then ReLU, a 3x3 depthwise and a 1x1 convolution; sinks are added."""
+    sources = {i: [a for a, b in edges if b == i] for i in range(nodes)}
+    made: dict[int, int] = {}
+    for i in range(nodes):
+        total = functools.reduce(net.add, [made[a] for a in sources[i]] or [x])
+        stride = (1, 1) if sources[i] else (2, 2)
+        made[i] = net.conv(net.depthwise(net.relu(total), stride=stride), channels)
+    return functools.reduce(net.add, [made[i] for i in range(nodes) if all(a != i for a, _ in edges)])
+
+
+def wired_net(seed: int, nodes: int = 32, stages: int = 2, channels: int = 16, side: int = 33) -> Graph:
+    """RandWire: a strided convolution, stages of WS(nodes, 4, 0.75), channels doubling, a dense layer."""
+    net = Net((1, side, side, 3))
+    x = net.conv(net.inputs[0], channels, (3, 3), (2, 2), NO_PAD)
+    for stage in range(stages):
+        channels *= 2
+        x = wired_stage(net, x, channels, watts_strogatz(nodes, 4, 0.75, seed * 100 + stage), nodes)
+    return net.graph(net.dense(net.mean(x), 10))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import plan_nets
 import pytest
-from branchnets import branching_networks
+from drawnnets import branching_networks
 from groupnets import residual_nets
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from upsampling import networks
+from namednets import enlarging_networks
 
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.ops import ALIAS_KINDS
@@ -18,7 +18,7 @@ from buildtool.plan.schedule.receptive import accumulates, axes, row_inputs, str
 
 @pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=200, suppress_health_check=list(HealthCheck))
-@given(st.data(), st.one_of(residual_nets(), plan_nets.graphs(), branching_networks(), networks()))
+@given(st.data(), st.one_of(residual_nets(), plan_nets.graphs(), branching_networks(), enlarging_networks()))
 def test_checker_and_planner_agree_on_every_window(data, graph):
     assert alias_groups(graph) == alias_roots(graph)
     for op in graph.ops:

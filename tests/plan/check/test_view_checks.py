@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 from loaded import load_target
+from namednets import taken
 from planmutants import with_buffer
-from viewnets import taken
 
 from buildtool.base.errors import PlanError
 from buildtool.graph.liveness import alias_roots

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 from branch_twin import BranchTwin
-from branchnets import branching_networks, shuffled
+from drawnnets import branching_networks
 from front_twin import Space, hold_front
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from namednets import WAYS, enlarged, shuffled
 from plan_nets import make_target
-from upsampling import WAYS, enlarged
 
 from buildtool.base.errors import PlanError
 from buildtool.graph.rewrite import rewrite

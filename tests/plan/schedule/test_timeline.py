@@ -5,7 +5,7 @@ from __future__ import annotations
 import plan_nets
 import pytest
 import schedule_twin
-from branchnets import branching_networks
+from drawnnets import branching_networks
 from groupnets import any_groups, assembled, residual_nets
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
