@@ -10,7 +10,7 @@ import pytest
 from buildtool import zoo
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph
-from buildtool.zoo.topologies import calibration_input
+from buildtool.zoo.networks import calibration_input, feed
 
 SMALL = (
     "autoencoder",
@@ -45,5 +45,4 @@ def file(name: str) -> bytes:
 
 def fresh_inputs(name: str) -> list[np.ndarray]:
     """A picture and plain noise, other than those the network was calibrated on; batch 1."""
-    feed = zoo.choose(name).table.feed
-    return [x[None] for x in calibration_input(feed, f"test/{name}")[:2]]
+    return [x[None] for x in calibration_input(feed(zoo.choose(name)), f"test/{name}")[:2]]
