@@ -52,17 +52,21 @@ class Window:
     pad: Pad = NO_PAD
 
 
+# The dimension of a filter that has a scale each; FULLY_CONNECTED has one scale for all.
+_CHANNEL_AXES = {OpKind.CONV_2D: 0, OpKind.DEPTHWISE_CONV_2D: 3}
+
+
 @dataclass(frozen=True)
 class _Layer:
-    """An operator with weights; `axis` of `filters` is the channels, None: one scale for all."""
+    """An operator with weights, and the real values that it makes of the calibration input."""
 
+    name: str
+    x: int
     kind: OpKind
-    attrs: ConvAttrs | FullyConnectedAttrs
-    activation: Activation
+    attrs: Attrs
     filters: Int8s
-    axis: int | None
-    accumulators: Floats
-    spread: Spread
+    affine: calibrate.Affine
+    values: Floats
 
 
 class Builder(GraphBuilder):
@@ -97,50 +101,40 @@ class Builder(GraphBuilder):
         like: int | None = None,
     ) -> int:
         """CONV_2D; `spread`: what its outputs should look like; `like`: the tensor that has their scale."""
-        layer = self._conv_layer(x, channels, window, activation, name, spread)
-        quant = None if like is None else self._quant(like)
-        return self._weighted(x, layer, name, quant)
+        layer = self._convolution(x, channels, window, activation, name, spread)
+        return self._add(layer, None if like is None else self._quant(like))
 
     def convs(
         self, x: int, channels: int, branches: Sequence[tuple[Window, str]], activation: Activation
     ) -> list[int]:
         """CONV_2D side by side, one a window and name, all outputs with one quantisation."""
-        layers = [self._conv_layer(x, channels, window, activation, name, None) for window, name in branches]
-        made = [self._affine(x, layer, name)[1] for layer, (_, name) in zip(layers, branches, strict=True)]
-        quant = calibrate.quantization(np.concatenate([values.ravel() for values in made]))
-        return [
-            self._weighted(x, layer, name, quant) for layer, (_, name) in zip(layers, branches, strict=True)
-        ]
+        layers = [self._convolution(x, channels, window, activation, name, None) for window, name in branches]
+        quant = calibrate.quantization(np.concatenate([layer.values.ravel() for layer in layers]))
+        return [self._add(layer, quant) for layer in layers]
 
-    def _conv_layer(
+    def _convolution(
         self, x: int, channels: int, window: Window, activation: Activation, name: str, spread: Spread | None
     ) -> _Layer:
         filters = self._weights(name, (channels, *window.kernel, self.shape(x)[3]))
         attrs = ConvAttrs(stride=window.stride, pad=window.pad, activation=activation)
-        accumulators = calibrate.convolution(self._values[x], self._quant(x).zero_point, filters, attrs)
-        spread = spread or calibrate.spread_for(activation)
-        return _Layer(OpKind.CONV_2D, attrs, activation, filters, 0, accumulators, spread)
+        sums = calibrate.convolution(self._values[x], self._quant(x).zero_point, filters, attrs)
+        return self._layer(name, x, OpKind.CONV_2D, attrs, filters, sums, spread)
 
     def depthwise(self, x: int, window: Window, activation: Activation, name: str) -> int:
         """DEPTHWISE_CONV_2D with depth multiplier 1."""
-        channels = self.shape(x)[3]
-        filters = self._weights(name, (1, *window.kernel, channels))
+        filters = self._weights(name, (1, *window.kernel, self.shape(x)[3]))
         attrs = DepthwiseAttrs(stride=window.stride, pad=window.pad, activation=activation)
-        accumulators = calibrate.depthwise(self._values[x], self._quant(x).zero_point, filters, attrs)
-        spread = calibrate.spread_for(activation)
-        layer = _Layer(OpKind.DEPTHWISE_CONV_2D, attrs, activation, filters, 3, accumulators, spread)
-        return self._weighted(x, layer, name)
+        sums = calibrate.depthwise(self._values[x], self._quant(x).zero_point, filters, attrs)
+        return self._add(self._layer(name, x, OpKind.DEPTHWISE_CONV_2D, attrs, filters, sums))
 
     def dense(
         self, x: int, outputs: int, activation: Activation, name: str, *, spread: Spread | None = None
     ) -> int:
         """FULLY_CONNECTED; one weight scale for all outputs, as most converters make it."""
         filters = self._weights(name, (outputs, self.shape(x)[1]))
-        accumulators = calibrate.dense(self._values[x], self._quant(x).zero_point, filters)
-        spread = spread or calibrate.spread_for(activation)
-        attrs = FullyConnectedAttrs(activation)
-        layer = _Layer(OpKind.FULLY_CONNECTED, attrs, activation, filters, None, accumulators, spread)
-        return self._weighted(x, layer, name)
+        sums = calibrate.dense(self._values[x], self._quant(x).zero_point, filters)
+        kind, attrs = OpKind.FULLY_CONNECTED, FullyConnectedAttrs(activation)
+        return self._add(self._layer(name, x, kind, attrs, filters, sums, spread))
 
     def add(self, a: int, b: int, activation: Activation, name: str) -> int:
         """ADD of two tensors of one shape."""
@@ -224,30 +218,41 @@ class Builder(GraphBuilder):
     def _real(self, tensor: int) -> Floats:
         return calibrate.real(self._values[tensor], self._quant(tensor))
 
-    def _affine(self, x: int, layer: _Layer, name: str) -> tuple[calibrate.Affine, Floats]:
-        """Scales and biases of a layer, and the real values that it then makes of the calibration input."""
-        channels = layer.accumulators.shape[-1]
-        offsets = seeded.uniform(f"{self._seed}/{name}/offset", channels, *layer.spread.offset)
-        deviations = seeded.uniform(f"{self._seed}/{name}/deviation", channels, *layer.spread.deviation)
+    def _layer(
+        self,
+        name: str,
+        x: int,
+        kind: OpKind,
+        attrs: ConvAttrs | FullyConnectedAttrs,
+        filters: Int8s,
+        sums: Floats,
+        spread: Spread | None = None,
+    ) -> _Layer:
+        """A layer with scales and biases such that its `sums` (accumulators) become as `spread` says."""
+        spread = spread or calibrate.spread_for(attrs.activation)
+        offsets = seeded.uniform(f"{self._seed}/{name}/offset", sums.shape[-1], *spread.offset)
+        deviations = seeded.uniform(f"{self._seed}/{name}/deviation", sums.shape[-1], *spread.deviation)
         scale = self._quant(x).scale
-        per_channel = layer.axis is not None
-        affine = calibrate.affine(layer.accumulators, scale, offsets, deviations, per_channel)
+        affine = calibrate.affine(sums, scale, offsets, deviations, kind in _CHANNEL_AXES)
         scales = np.array([calibrate.float32(scale * s) for s in affine.weight_scales])
-        values = (layer.accumulators + affine.biases) * scales
-        return affine, calibrate.activated(values, layer.activation)
+        values = calibrate.activated((sums + affine.biases) * scales, attrs.activation)
+        return _Layer(name, x, kind, attrs, filters, affine, values)
 
-    def _weighted(self, x: int, layer: _Layer, name: str, quant: Quantization | None = None) -> int:
-        """Adds an operator with a filter and a bias; `quant`: its output's, else from what it makes."""
-        affine, values = self._affine(x, layer, name)
-        bias_scales = tuple(calibrate.float32(self._quant(x).scale * s) for s in affine.weight_scales)
-        quant = quant or _quantization(values)
-        zeros = (0,) * len(bias_scales)
-        weight_quant = Quantization(affine.weight_scales, zeros, layer.axis or 0)
+    def _add(self, layer: _Layer, quant: Quantization | None = None) -> int:
+        """Adds the operator with its filter and bias; `quant`: its output's, else from what it makes."""
+        scales = layer.affine.weight_scales
+        bias_scales = tuple(calibrate.float32(self._quant(layer.x).scale * s) for s in scales)
+        zeros = (0,) * len(scales)
         weights = (
-            self._constant(f"{name}/filter", layer.filters, weight_quant),
-            self._constant(f"{name}/bias", affine.biases, Quantization(bias_scales, zeros)),
+            self._constant(
+                f"{layer.name}/filter",
+                layer.filters,
+                Quantization(scales, zeros, _CHANNEL_AXES.get(layer.kind, 0)),
+            ),
+            self._constant(f"{layer.name}/bias", layer.affine.biases, Quantization(bias_scales, zeros)),
         )
-        return self._append(layer.kind, (x, *weights), layer.attrs, quant, name)
+        quant = quant or _quantization(layer.values)
+        return self._append(layer.kind, (layer.x, *weights), layer.attrs, quant, layer.name)
 
     def _constant(self, name: str, data: npt.NDArray[np.generic], quant: Quantization) -> int:
         dtype = DType.INT8 if data.dtype == np.int8 else DType.INT32

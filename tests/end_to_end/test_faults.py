@@ -54,17 +54,17 @@ def _tampered(monkeypatch, change):
     monkeypatch.setattr(subject, "emit", emit_changed)
 
 
-def _flip(monkeypatch, place_of, mask):
+def _flip(monkeypatch, place_of, mask, seal=_sealed):
     def change(sources):
         image = bytearray(sources.image.data)
         image[place_of(sources)] ^= mask
-        return {f"{sources.net}_weights.bin": _sealed(image)}
+        return {f"{sources.net}_weights.bin": seal(image)}
 
     _tampered(monkeypatch, change)
 
 
-def _name_of_output(made, position):
-    return made.graph.tensors[made.graph.ops[position].outputs[0]].name
+def _output(made, position):
+    return made.graph.tensors[made.graph.ops[position].outputs[0]]
 
 
 def _positions(made, kind):
@@ -86,11 +86,11 @@ def test_one_weight_s_sign_is_seen(monkeypatch, made, nth):
     answer = handle(REQUEST)
     assert not answer["exact"]
     first = answer["first_difference"]
-    assert first["tensor"] == _name_of_output(made, position)
+    assert first["tensor"] == _output(made, position).name
     assert first["operator"] == op.place
     assert first["max_abs_diff"] > 0 and first["elements"] > 0
     # one filter: its channel alone differs
-    assert first["elements"] <= made.graph.tensors[op.outputs[0]].elements // filters.shape[0]
+    assert first["elements"] <= _output(made, position).elements // filters.shape[0]
     assert first["first_element"] % filters.shape[0] == 0
 
 
@@ -101,19 +101,12 @@ def test_one_multiplier_s_highest_bit_is_seen(monkeypatch, made):
     place = 16 + 12 * channel + 4 + 3  # the channel's multiplier, its highest byte
     _flip(monkeypatch, lambda sources: sources.image.places.constants[position] + place, 0x20)
     first = handle(REQUEST)["first_difference"]
-    assert first["tensor"] == _name_of_output(made, position)
-    assert (
-        first["first_element"] % made.graph.tensors[made.graph.ops[position].outputs[0]].shape[3] == channel
-    )
+    assert first["tensor"] == _output(made, position).name
+    assert first["first_element"] % _output(made, position).shape[3] == channel
 
 
 def test_a_damaged_image_is_refused_by_the_firmware(monkeypatch):
-    def change(sources):
-        image = bytearray(sources.image.data)
-        image[len(image) // 2] ^= 1
-        return {f"{sources.net}_weights.bin": bytes(image)}
-
-    _tampered(monkeypatch, change)
+    _flip(monkeypatch, lambda sources: len(sources.image.data) // 2, 1, seal=bytes)
     with pytest.raises(ToolError, match="init gave status 5"):
         handle(REQUEST)
 
@@ -124,7 +117,7 @@ def test_a_kernel_that_is_off_by_one_is_seen(monkeypatch, made, tmp_path):
     position = _positions(made, OpKind.ADD)[1]
     kernel = next(k for k in made.target.kernels if k.name == made.plan.kernels[position])
     (source,) = (tmp_path / "kernels" / name for name in kernel.sources)
-    width = made.graph.tensors[made.graph.ops[position].outputs[0]].shape[3]
+    width = _output(made, position).shape[3]
     source.write_text(
         f"#define {kernel.symbol} right\n{source.read_text()}\n#undef {kernel.symbol}\n"
         f"void {kernel.symbol}(const void *constants, const nn_view *in1, const nn_view *in2,\n"
@@ -135,7 +128,7 @@ def test_a_kernel_that_is_off_by_one_is_seen(monkeypatch, made, tmp_path):
     answer = handle(REQUEST)
     assert not answer["exact"]
     first = answer["first_difference"]
-    assert (first["tensor"], first["first_element"]) == (_name_of_output(made, position), 7)
+    assert (first["tensor"], first["first_element"]) == (_output(made, position).name, 7)
     assert first["elements"] == 1 and first["max_abs_diff"] == 1
 
 

@@ -34,6 +34,7 @@ from buildtool.fronts.cli import main as cli
 from buildtool.graph.fusions import fusions
 from buildtool.graph.types import OpKind
 from buildtool.options.values import PlanOptions
+from buildtool.target.registry import load_board
 
 slow = pytest.mark.slow
 LAYERWISE = {"strategy": "layerwise"}
@@ -322,3 +323,18 @@ def test_the_lx106_s_kernels_take_seven_tenths_of_the_plain_ones_instructions_at
     ours, plain_ones = counted("esp8266"), counted(str(plain))
     for kind in ("CONV_2D", "ADD", "AVERAGE_POOL_2D", "FULLY_CONNECTED"):
         assert 0 < ours(kind) <= 0.7 * plain_ones(kind), kind
+
+
+TFLM = 190_000  # bytes of the same network's code with TensorFlow Lite Micro and CMSIS-NN
+
+
+@pytest.mark.parametrize("board", ["cortex-m4", pytest.param("cortex-m55", marks=pytest.mark.slow)])
+def test_a_mobilenets_code_is_a_quarter_of_an_interpreters(board):
+    answer = handle(
+        {"kind": "build", "model": "mobilenetv1_025_96", "board": board, "options": {"strategy": "layerwise"}}
+    )
+    code = load_board(board).code
+    sections = next(memory["sections"] for memory in answer["sizes"] if memory["memory"] == code)
+    sizes = {s["name"]: s["bytes"] for s in sections if not s["name"].startswith(".nn_")}
+    assert {".text", ".rodata"} <= set(sizes)
+    assert 4 * sum(sizes.values()) <= TFLM

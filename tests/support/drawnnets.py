@@ -169,7 +169,7 @@ def _residual(draw: Draw, net: NetBuilder, x: int) -> int:
 
 def _gate(draw: Draw, net: NetBuilder, x: int) -> int:
     """Squeeze and excite: channels scaled by a function of their means; 1x1 or dense layers."""
-    y = net.mean(x, keep_dims=draw(st.booleans()))
+    y = net.mean(x, keep_dims=net.shape(x)[0] > 1 or draw(st.booleans()))
     layer = net.conv if len(net.shape(y)) == 4 else net.dense
     y = layer(layer(y, max(net.shape(x)[3] // 2, 1), activation=Activation.RELU), net.shape(x)[3])
     y = net.unary(draw(st.sampled_from([OpKind.LOGISTIC, OpKind.HARD_SWISH])), y)
@@ -248,7 +248,7 @@ def _picked(draw: Draw, net: NetBuilder, x: int) -> int:
     return net.concat([net.move(OpKind.STRIDED_SLICE, x, attrs.extent, attrs), x])
 
 
-def _halved(draw: Draw, net: NetBuilder, x: int) -> int:
+def _halved(draw: Draw, net: NetBuilder, x: int, shuffles: bool = True) -> int:
     """Channels are split, and the halves meet again: ShuffleNet, CSP, or gated linear units."""
     half = draw(st.integers(1, 5))
     first, second = net.split(net.conv(x, 2 * half, kernel=draw(_odd_kernels), same=True), 2)
@@ -257,7 +257,7 @@ def _halved(draw: Draw, net: NetBuilder, x: int) -> int:
         second = net.unary(OpKind.LOGISTIC, second) if kind is OpKind.MUL else second
         return (net.pair if kind is OpKind.MAXIMUM else net.elementwise)(kind, first, second)
     joined = net.concat(draw(st.permutations([first, _path(draw, net, second, 1)])))
-    groups = [n for n in (2, 3) if net.shape(joined)[3] % n == 0]
+    groups = [n for n in (2, 3) if shuffles and net.shape(joined)[3] % n == 0]
     return shuffled(net, joined, draw(st.sampled_from(groups))) if groups and draw(st.booleans()) else joined
 
 
@@ -300,7 +300,7 @@ def _chained(draw: Draw, net: NetBuilder, x: int) -> int:
 
 _SMALL = (
     *(_conv, _depthwise, _separable, _residual, _fire, _gate, _pool, _padded, _enlarge, _pointwise),
-    *(_halved, _crop, _turn),
+    *(partial(_halved, shuffles=False), _crop, _turn),  # ONNX has no shuffle
 )
 _BRANCHING = (
     *(_concatenated, _concatenated, _summed, _shrunk, _deep, _gate, _halved, _widened, _widened, _picked),
