@@ -37,7 +37,7 @@ from buildtool.graph.types import (
     TransposeAttrs,
 )
 from buildtool.zoo import calibrate, seeded
-from buildtool.zoo.calibrate import Floats, Int8s, Spread
+from buildtool.zoo.calibrate import Floats, Int8s, Spread, spread_for
 
 SOFTMAX_QUANT = Quantization((1.0 / 256.0,), (-128,))  # the only one that TFLite's int8 SOFTMAX has
 _VECTOR_HEADROOM = 1.25
@@ -52,6 +52,7 @@ class Window:
     pad: Pad = NO_PAD
 
 
+_Weighted = ConvAttrs | FullyConnectedAttrs
 # The dimension of a filter that has a scale each; FULLY_CONNECTED has one scale for all.
 _CHANNEL_AXES = {OpKind.CONV_2D: 0, OpKind.DEPTHWISE_CONV_2D: 3}
 
@@ -118,14 +119,15 @@ class Builder(GraphBuilder):
         filters = self._weights(name, (channels, *window.kernel, self.shape(x)[3]))
         attrs = ConvAttrs(stride=window.stride, pad=window.pad, activation=activation)
         sums = calibrate.convolution(self._values[x], self._quant(x).zero_point, filters, attrs)
-        return self._layer(name, x, OpKind.CONV_2D, attrs, filters, sums, spread)
+        return self._layer(name, x, OpKind.CONV_2D, attrs, filters, sums, spread or spread_for(activation))
 
     def depthwise(self, x: int, window: Window, activation: Activation, name: str) -> int:
         """DEPTHWISE_CONV_2D with depth multiplier 1."""
         filters = self._weights(name, (1, *window.kernel, self.shape(x)[3]))
         attrs = DepthwiseAttrs(stride=window.stride, pad=window.pad, activation=activation)
         sums = calibrate.depthwise(self._values[x], self._quant(x).zero_point, filters, attrs)
-        return self._add(self._layer(name, x, OpKind.DEPTHWISE_CONV_2D, attrs, filters, sums))
+        layer = self._layer(name, x, OpKind.DEPTHWISE_CONV_2D, attrs, filters, sums, spread_for(activation))
+        return self._add(layer)
 
     def dense(
         self, x: int, outputs: int, activation: Activation, name: str, *, spread: Spread | None = None
@@ -134,7 +136,7 @@ class Builder(GraphBuilder):
         filters = self._weights(name, (outputs, self.shape(x)[1]))
         sums = calibrate.dense(self._values[x], self._quant(x).zero_point, filters)
         kind, attrs = OpKind.FULLY_CONNECTED, FullyConnectedAttrs(activation)
-        return self._add(self._layer(name, x, kind, attrs, filters, sums, spread))
+        return self._add(self._layer(name, x, kind, attrs, filters, sums, spread or spread_for(activation)))
 
     def add(self, a: int, b: int, activation: Activation, name: str) -> int:
         """ADD of two tensors of one shape."""
@@ -219,17 +221,9 @@ class Builder(GraphBuilder):
         return calibrate.real(self._values[tensor], self._quant(tensor))
 
     def _layer(
-        self,
-        name: str,
-        x: int,
-        kind: OpKind,
-        attrs: ConvAttrs | FullyConnectedAttrs,
-        filters: Int8s,
-        sums: Floats,
-        spread: Spread | None = None,
+        self, name: str, x: int, kind: OpKind, attrs: _Weighted, filters: Int8s, sums: Floats, spread: Spread
     ) -> _Layer:
         """A layer with scales and biases such that its `sums` (accumulators) become as `spread` says."""
-        spread = spread or calibrate.spread_for(attrs.activation)
         offsets = seeded.uniform(f"{self._seed}/{name}/offset", sums.shape[-1], *spread.offset)
         deviations = seeded.uniform(f"{self._seed}/{name}/deviation", sums.shape[-1], *spread.deviation)
         scale = self._quant(x).scale
@@ -243,12 +237,9 @@ class Builder(GraphBuilder):
         scales = layer.affine.weight_scales
         bias_scales = tuple(calibrate.float32(self._quant(layer.x).scale * s) for s in scales)
         zeros = (0,) * len(scales)
+        filter_quant = Quantization(scales, zeros, _CHANNEL_AXES.get(layer.kind, 0))
         weights = (
-            self._constant(
-                f"{layer.name}/filter",
-                layer.filters,
-                Quantization(scales, zeros, _CHANNEL_AXES.get(layer.kind, 0)),
-            ),
+            self._constant(f"{layer.name}/filter", layer.filters, filter_quant),
             self._constant(f"{layer.name}/bias", layer.affine.biases, Quantization(bias_scales, zeros)),
         )
         quant = quant or _quantization(layer.values)
