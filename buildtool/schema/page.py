@@ -64,7 +64,11 @@ def answers_of(kind: str) -> tuple[type, ...]:
 def _returned(of: type[Request]) -> str:
     """The annotation of what a request is answered with."""
     module, _, function = of.handler.partition(":")
-    found: str = getattr(import_module(module), function).__annotations__["return"] if module else of.answers
+    found: str = (
+        getattr(import_module(f"buildtool.{module}"), function).__annotations__["return"]
+        if module
+        else of.answers
+    )
     return found
 
 

@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kernelcases import Case
 from kernelcases import windowed as small
+from largecases import depthwise_3x3, depthwise_rows, extreme, grouped
+from largecases import windowed as large
 from placement import WAYS, run_placed, run_whole
-from vectorcases import depthwise_3x3, depthwise_rows, extreme, grouped, wide
-from vectorcases import windowed as large
 
 from buildtool.target.catalogue import select
 
@@ -57,7 +57,7 @@ MODELLED = {
         *("qemu-virt-rv32", "riscv"),
         of(small, "small", "convolution dense elementwise pool table")
         | {"depthwise": depthwise_3x3(), "depthwise of any size": depthwise_rows()}
-        | {"wide": wide(), "unchanging channels": extreme["unchanging channels"]},
+        | {"wide": large["elementwise"], "unchanging channels": extreme["unchanging channels"]},
         examples=60,
         fast=frozenset(
             {"small convolution", "small dense", "small pool", "depthwise", "unchanging channels"}

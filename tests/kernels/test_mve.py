@@ -1,6 +1,5 @@
 """What the Helium kernels do in their own way: roundings, factors of any size, sums by one line."""
 
-import dataclasses
 import functools
 import itertools
 import struct
@@ -14,7 +13,7 @@ import pytest
 from boardcalls import recording
 from ckernels import packed, six
 from kernelboard import Call, Memory
-from kernelcases import Case
+from kernelcases import DENSE, DEPTHWISE, Axis, Case
 from placement import run_whole
 
 from buildtool.emit.blocks import channel_factors
@@ -26,16 +25,7 @@ from buildtool.graph.fixedpoint import (
     multiply_by_quantized_multiplier,
     saturating_rounding_doubling_high_mul,
 )
-from buildtool.graph.types import (
-    Activation,
-    ConvAttrs,
-    DepthwiseAttrs,
-    FullyConnectedAttrs,
-    OpKind,
-    Pad,
-    Quantization,
-    SoftmaxAttrs,
-)
+from buildtool.graph.types import Activation, ConvAttrs, OpKind, SoftmaxAttrs
 from buildtool.target.catalogue import select
 
 CHANNELS = 240
@@ -44,27 +34,11 @@ SCALE = 1 / 3  # of the input: so that factors need all their bits
 
 
 def _layer(kind: OpKind, scales: np.ndarray, bias: np.ndarray, activation: Activation) -> Case:
-    shape = (1, 1, 1, CHANNELS if kind is OpKind.DEPTHWISE_CONV_2D else 1)
-    filters = {
-        OpKind.CONV_2D: (CHANNELS, 1, 1, 1),
-        OpKind.DEPTHWISE_CONV_2D: (1, 1, 1, CHANNELS),
-        OpKind.FULLY_CONNECTED: (CHANNELS, 1),
-    }[kind]
-    axis = filters.index(CHANNELS)
-    attrs = {
-        OpKind.CONV_2D: ConvAttrs((1, 1), (1, 1), Pad(), activation),
-        OpKind.DEPTHWISE_CONV_2D: DepthwiseAttrs((1, 1), (1, 1), Pad(), activation, 1),
-        OpKind.FULLY_CONNECTED: FullyConnectedAttrs(activation),
-    }[kind]
-    out: tuple[int, ...] = (1, 1, 1, CHANNELS)
-    if kind is OpKind.FULLY_CONNECTED:
-        shape, out = (1, 1), (1, CHANNELS)
-    numbers = tuple(float(s) for s in scales)
-    weights = small.constant("w", np.zeros(filters, np.int8), Quantization(numbers, (0,) * CHANNELS, axis))
-    x = small.activation_tensor("x", shape, SCALE, 0)
-    y = small.activation_tensor("y", out, 1.0, ZERO_POINT)
-    biases = small.constant("b", bias.astype(np.int32), None)
-    return small.case(kind, attrs, [x], [weights, biases], y, [np.zeros(shape, np.int8)])
+    cin, points = CHANNELS if kind is DEPTHWISE else 1, (0, ZERO_POINT)
+    rng = np.random.default_rng(0)
+    made = small.layer(rng, kind, Axis(1), Axis(1), cin, CHANNELS, activation, points=points)
+    nothing, values = (np.zeros(data.shape, np.int8) for data in (made.graph.tensors[1], made.inputs[0]))
+    return small.changed(made, nothing, bias, scales, steps=(SCALE, 1.0), values=values)
 
 
 def layer(
@@ -91,12 +65,12 @@ def layer(
     bias = np.clip(np.where(rng.random(CHANNELS) < 0.5, bias, anything), ~greatest, greatest)
     made = _layer(kind, scales, bias, activation)
     wrong = 0
-    if kind is not OpKind.FULLY_CONNECTED:
+    if kind is not DENSE:
         high = saturating_rounding_doubling_high_mul(bias << np.maximum(factors[:, 1], 0), multipliers)
         up = (high + ((np.int64(1) << right) >> 1)) >> right
         wanted = multiply_by_quantized_multiplier(bias, multipliers, factors[:, 1])
         wrong = int(np.sum((up != wanted) & (np.abs(wanted) < 120)))
-    return dataclasses.replace(made), wrong
+    return made, wrong
 
 
 def fixed_point(case: Case) -> np.ndarray:
@@ -162,16 +136,14 @@ def test_depthwise_factors_of_1_to_2_on_every_path(toolchain):
 def steep(seed, kernel, columns, activation):
     """A depthwise layer on small numbers, with factors below and above 1 side by side."""
     rng, channels = np.random.default_rng(seed), 36
-    scales = tuple(float(np.float32(2.0**e)) for e in rng.uniform(-4, 1, channels))
-    quant = kernelcases.Quantization(scales, (0,) * channels, 3)
+    axes = (kernelcases.Axis.same(size, kernel, 1) for size in (5, columns))
+    made = kernelcases.layer(
+        *(rng, OpKind.DEPTHWISE_CONV_2D, *axes, channels, channels, activation), points=(0, -7)
+    )
     weights = rng.integers(-3, 4, (1, kernel, kernel, channels)).astype(np.int8)
-    weights = kernelcases.constant("w", weights, quant)
-    biases = kernelcases.constant("b", rng.integers(-30, 30, channels).astype(np.int32), None)
-    shape, around = (1, 5, columns, channels), kernel // 2
-    x, y = (kernelcases.activation_tensor(name, shape, 1.0, zero) for name, zero in (("x", 0), ("y", -7)))
-    attrs = DepthwiseAttrs((1, 1), (1, 1), Pad(around, around, around, around), activation, 1)
-    values = rng.integers(-5, 6, shape).astype(np.int8)
-    return kernelcases.case(OpKind.DEPTHWISE_CONV_2D, attrs, [x], [weights, biases], y, [values])
+    bias, scales = rng.integers(-30, 30, channels), 2.0 ** rng.uniform(-4, 1, channels)
+    values = rng.integers(-5, 6, made.inputs[0].shape).astype(np.int8)
+    return kernelcases.changed(made, weights, bias, scales, steps=(1.0, 1.0), values=values)
 
 
 @functools.cache
@@ -262,11 +234,11 @@ def test_sums_of_all_pairs(toolchain):
 
 def even_row(classes):
     """A softmax of equal elements but for the last one."""
-    x = kernelcases.activation_tensor("x", (1, classes), 1 / 16, 0)
-    y = kernelcases.activation_tensor("y", (1, classes), 1 / 256, -128)
-    values = np.full((1, classes), 3, np.int8)
+    scales, values = (1 / 16, 1 / 256), np.full((1, classes), 3)
     values[0, -1] = 20
-    return kernelcases.case(OpKind.SOFTMAX, SoftmaxAttrs(1.0), [x], [], y, [values])
+    return kernelcases.unary(
+        *(OpKind.SOFTMAX, SoftmaxAttrs(1.0), values.shape, values), scales=scales, points=(0, -128)
+    )
 
 
 def test_softmaxes_whose_probabilities_vanish():

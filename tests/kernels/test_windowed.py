@@ -8,9 +8,9 @@ from ckernels import catalogue
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelcases import windowed
+from largecases import grouped
 from litert import run_graph
 from placement import WAYS, check_placements, run_over, run_whole
-from vectorcases import grouped
 
 from buildtool.plan.schedule.overlap import distance
 from buildtool.target.types import Contract

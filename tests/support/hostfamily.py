@@ -33,10 +33,7 @@ _scratch_bytes = of_an_operator(scratch_bytes)
 
 @functools.cache
 def library(family: str, threads: int = 1) -> CDLL:
-    """The family's kernels, with the plain ones that they call; calls are shared by so many threads.
-
-    With several, the smallest calls are shared as well.
-    """
+    """The family's kernels, and the plain ones that they call; `threads` share a call, even the smallest."""
     files = sorted((KERNELS / family).glob("*.c"))
     if threads == 1:
         return ckernels.compile_library([*files, *ckernels.sources()])
@@ -85,7 +82,7 @@ class Family:
 
 
 def _threaded(board: str, family: str, threads: int) -> Board:
-    """The board with this family alone, and with so many threads."""
+    """The board with this family alone, and with this many threads."""
     found = load_board(board)
     core = dataclasses.replace(found.core, families=(family,))
     return dataclasses.replace(found, core=core.threaded(threads))
@@ -93,7 +90,7 @@ def _threaded(board: str, family: str, threads: int) -> Board:
 
 @contextlib.contextmanager
 def on_host(board: str, family: str, threads: int = 1, target: Target | None = None) -> Iterator[Family]:
-    """While it lasts, placements run `board`'s kernels of `family`, each call by so many threads.
+    """While it lasts, placements run `board`'s kernels of `family`, each call by `threads` threads.
 
     `target`: the board with other kernels, for one thread.
     """

@@ -94,7 +94,7 @@ def read_once(read: Read) -> Read:
 
 
 def made_once(make: Make) -> Make:
-    """`make`, which makes the target of a board once where all of it comes from the checkout."""
+    """`make`, which makes a board's target once, if all of the target comes from the checkout."""
     known, own = functools.cache(make), registry._own_plugins
 
     @functools.cache

@@ -137,7 +137,7 @@ class Project:
         shutil.copytree(self.folder, self.kept)  # times are kept too
 
     def put(self, data: bytes) -> None:
-        """Puts a model in the place of the one that is there."""
+        """Replaces the model."""
         (self.folder / "net.tflite").write_bytes(data)
 
     def files(self) -> dict[str, bytes]:

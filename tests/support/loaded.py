@@ -29,7 +29,7 @@ weights = "flash"
 
 
 def twin(ram: int, fast: int) -> str:
-    """A board file: the host with two memories for arenas, of so many bytes."""
+    """A board file: the host with two memories for arenas, of these sizes in bytes."""
     return f"""\
 extends = "host"
 stack_bytes = 256

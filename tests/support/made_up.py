@@ -1,4 +1,4 @@
-"""The input that the examples make up for ds_cnn, and what LiteRT's reference kernels make of it."""
+"""The input that the examples generate for ds_cnn, and the outputs of LiteRT's reference kernels."""
 
 from __future__ import annotations
 

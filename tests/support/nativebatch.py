@@ -124,8 +124,7 @@ def prepare(
 ) -> Job:
     """Writes, reads, rewrites, plans, checks and emits; a set of inputs for each pattern.
 
-    `planner`: makes the plan in place of what `options` ask for, of the rewritten graph, or of what `change`
-    makes of it.
+    `planner` makes the plan, in the place of `options`; `change` alters the rewritten graph before.
     """
     model = write_model(graph)
     source = read_model(model)
@@ -267,7 +266,7 @@ def assert_exact(jobs: Sequence[Job], folder: Path) -> list[list[Run]]:
 
 
 def streamed_kinds(jobs: Sequence[Job], groups: int = 1) -> set[OpKind]:
-    """The kinds of operators that run inside a streamed region, of so many groups at least."""
+    """The kinds of operators that run inside a streamed region of at least `groups` groups."""
     return {
         job.graph.ops[position].kind
         for job in jobs

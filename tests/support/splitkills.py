@@ -127,7 +127,7 @@ def run(root: Path, out: str, disturb: Callable[[], None]) -> str:
 
 
 def main() -> None:
-    """Runs all of it."""
+    """Runs the command in both folders, as the module says."""
     from buildtool.split import backend
 
     backend.prepare()

@@ -104,7 +104,7 @@ def long_ring(seed: int) -> Graph:
 
 
 def average(seed: int) -> Graph:
-    """A moving average, whose old value is read by what makes the new one; and it is an output."""
+    """A moving average: the new value is computed from the old one, and is an output."""
     net = NetBuilder(seed, "average")
     x = net.input((1, 4, 5, 3))
     old = _state(net, x)
@@ -258,7 +258,7 @@ def wide_ring_file() -> bytes:
 
 
 def ring_file(value: np.ndarray | None = None) -> bytes:
-    """A ring buffer whose new state is the output, as TFLite's converter writes it."""
+    """A ring buffer as TFLite's converter writes it; its new state is the output."""
     first = np.arange(12, dtype=np.int8).reshape(1, 4, 3) if value is None else value
     other = initialising({"layer/ring": first_value(first)})
     return write(ring_tensors(), list(RING_OPS), [0], [7], others=[other])

@@ -145,7 +145,7 @@ def joined(branches: int, size: int = 16, *, as_a_tree: bool = False) -> Graph:
 
 
 def small(channels: int = 8) -> bytes:
-    """A convolution of so many channels, a mean and a dense layer, as a file."""
+    """A convolution, a mean and a dense layer, as a file."""
     net = Net((1, 8, 8, 3))
     return write_model(net.graph(net.dense(net.mean(net.conv(net.inputs[0], channels, (3, 3))), 4)))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import plan_nets
 import pytest
 from drawnnets import branching_networks
-from groupnets import residual_nets
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from namednets import enlarging_networks
+from plan_nets import residual_nets
 
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.ops import ALIAS_KINDS

@@ -6,9 +6,8 @@ from functools import cache
 
 import pytest
 import replay_twin
-from groupnets import assembled
 from loaded import load_target
-from plan_nets import make_target, residual_net
+from plan_nets import assembled, make_target, residual_net
 from planmutants import KINDS, mutant, shorter, with_buffer
 from zeronet import Net
 

@@ -6,10 +6,9 @@ import plan_nets
 import pytest
 import schedule_twin
 from drawnnets import branching_networks
-from groupnets import any_groups, assembled, residual_nets
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from plan_nets import make_target, plan_steps, residual_net
+from plan_nets import any_groups, assembled, make_target, plan_steps, residual_net, residual_nets
 
 from buildtool.base.session import Session
 from buildtool.plan.assemble.overlaps import region_distance
