@@ -14,28 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from buildtool.graph import types as g
 from buildtool.graph.builder import NO_ATTRS, NO_PAD, GraphBuilder
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.reference import execute
-from buildtool.graph.types import (
-    Activation,
-    Attrs,
-    AxisAttrs,
-    ConvAttrs,
-    DepthwiseAttrs,
-    DType,
-    ElementwiseAttrs,
-    FullyConnectedAttrs,
-    MeanAttrs,
-    Op,
-    OpKind,
-    Pad,
-    PadAttrs,
-    PoolAttrs,
-    Quantization,
-    SoftmaxAttrs,
-    TransposeAttrs,
-)
+from buildtool.graph.types import Activation, Attrs, DType, Op, OpKind, Pad, Quantization
 from buildtool.zoo import calibrate, seeded
 from buildtool.zoo.calibrate import Floats, Int8s, Spread, spread_for
 
@@ -52,7 +35,7 @@ class Window:
     pad: Pad = NO_PAD
 
 
-_Weighted = ConvAttrs | FullyConnectedAttrs
+_Weighted = g.ConvAttrs | g.FullyConnectedAttrs
 # The dimension of a filter that has a scale each; FULLY_CONNECTED has one scale for all.
 _CHANNEL_AXES = {OpKind.CONV_2D: 0, OpKind.DEPTHWISE_CONV_2D: 3}
 
@@ -117,14 +100,14 @@ class Builder(GraphBuilder):
         self, x: int, channels: int, window: Window, activation: Activation, name: str, spread: Spread | None
     ) -> _Layer:
         filters = self._weights(name, (channels, *window.kernel, self.shape(x)[3]))
-        attrs = ConvAttrs(stride=window.stride, pad=window.pad, activation=activation)
+        attrs = g.ConvAttrs(stride=window.stride, pad=window.pad, activation=activation)
         sums = calibrate.convolution(self._values[x], self._quant(x).zero_point, filters, attrs)
         return self._layer(name, x, OpKind.CONV_2D, attrs, filters, sums, spread or spread_for(activation))
 
     def depthwise(self, x: int, window: Window, activation: Activation, name: str) -> int:
         """DEPTHWISE_CONV_2D with depth multiplier 1."""
         filters = self._weights(name, (1, *window.kernel, self.shape(x)[3]))
-        attrs = DepthwiseAttrs(stride=window.stride, pad=window.pad, activation=activation)
+        attrs = g.DepthwiseAttrs(stride=window.stride, pad=window.pad, activation=activation)
         sums = calibrate.depthwise(self._values[x], self._quant(x).zero_point, filters, attrs)
         layer = self._layer(name, x, OpKind.DEPTHWISE_CONV_2D, attrs, filters, sums, spread_for(activation))
         return self._add(layer)
@@ -135,18 +118,18 @@ class Builder(GraphBuilder):
         """FULLY_CONNECTED; one weight scale for all outputs, as most converters make it."""
         filters = self._weights(name, (outputs, self.shape(x)[1]))
         sums = calibrate.dense(self._values[x], self._quant(x).zero_point, filters)
-        kind, attrs = OpKind.FULLY_CONNECTED, FullyConnectedAttrs(activation)
+        kind, attrs = OpKind.FULLY_CONNECTED, g.FullyConnectedAttrs(activation)
         return self._add(self._layer(name, x, kind, attrs, filters, sums, spread or spread_for(activation)))
 
     def add(self, a: int, b: int, activation: Activation, name: str) -> int:
         """ADD of two tensors of one shape."""
         quant = calibrate.quantization(calibrate.activated(self._real(a) + self._real(b), activation))
-        return self._append(OpKind.ADD, (a, b), ElementwiseAttrs(activation), quant, name)
+        return self._append(OpKind.ADD, (a, b), g.ElementwiseAttrs(activation), quant, name)
 
     def multiply(self, a: int, b: int, name: str) -> int:
         """MUL of a tensor and one that is repeated over its rows and columns."""
         quant = _quantization(self._real(a) * self._real(b))
-        return self._append(OpKind.MUL, (a, b), ElementwiseAttrs(), quant, name)
+        return self._append(OpKind.MUL, (a, b), g.ElementwiseAttrs(), quant, name)
 
     def hard_swish(self, x: int, name: str) -> int:
         """HARD_SWISH: x * min(max(x + 3, 0), 6) / 6."""
@@ -160,15 +143,15 @@ class Builder(GraphBuilder):
         for value, label in ((3.0, "three"), (1.0 / 6.0, "sixth")):
             scale = Quantization((calibrate.float32(value / 127.0),), (0,))
             constants.append(self._constant(f"{name}/{label}", np.full((1,), 127, dtype=np.int8), scale))
-        shifted = ElementwiseAttrs(Activation.RELU6)
+        shifted = g.ElementwiseAttrs(Activation.RELU6)
         six = Quantization((calibrate.float32(6.0 / 255.0),), (-128,))
         y = self._append(OpKind.ADD, (x, constants[0]), shifted, six, f"{name}/shifted")
         one = Quantization((calibrate.float32(1.0 / 255.0),), (-128,))
-        return self._append(OpKind.MUL, (y, constants[1]), ElementwiseAttrs(), one, name)
+        return self._append(OpKind.MUL, (y, constants[1]), g.ElementwiseAttrs(), one, name)
 
     def concat(self, parts: Sequence[int], name: str) -> int:
         """CONCATENATION of channels; all parts have one quantisation, as TFLite demands."""
-        return self._append(OpKind.CONCATENATION, parts, AxisAttrs(3), self._quant(parts[0]), name)
+        return self._append(OpKind.CONCATENATION, parts, g.AxisAttrs(3), self._quant(parts[0]), name)
 
     def max_pool(self, x: int, window: Window, name: str) -> int:
         """MAX_POOL_2D."""
@@ -178,14 +161,14 @@ class Builder(GraphBuilder):
         """PAD of rows and columns with the zero point."""
         quant = self._quant(x)
         paddings = ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0))
-        return self._append(OpKind.PAD, (x,), PadAttrs(paddings, value=quant.zero_point), quant, name)
+        return self._append(OpKind.PAD, (x,), g.PadAttrs(paddings, value=quant.zero_point), quant, name)
 
     def mean(self, x: int, axes: tuple[int, ...], name: str, *, keep_dims: bool = False) -> int:
         """MEAN over `axes`, which vanish unless `keep_dims`."""
         sums = self._values[x].sum(axis=axes, dtype=np.int64).astype(np.float64)
         count = math.prod(self.shape(x)[axis] for axis in axes)
         quant = _quantization((sums / count - self._quant(x).zero_point) * self._quant(x).scale)
-        return self._append(OpKind.MEAN, (x,), MeanAttrs(axes, keep_dims), quant, name)
+        return self._append(OpKind.MEAN, (x,), g.MeanAttrs(axes, keep_dims), quant, name)
 
     def average_pool(self, x: int, name: str, window: Window | None = None) -> int:
         """AVERAGE_POOL_2D, of all rows and columns unless told otherwise."""
@@ -194,12 +177,12 @@ class Builder(GraphBuilder):
 
     def _pool(self, kind: OpKind, x: int, window: Window, name: str) -> int:
         """The quantisation stays, as TFLite demands."""
-        attrs = PoolAttrs(window.kernel, window.stride, window.pad)
+        attrs = g.PoolAttrs(window.kernel, window.stride, window.pad)
         return self._append(kind, (x,), attrs, self._quant(x), name)
 
     def transpose(self, x: int, perm: tuple[int, ...], name: str) -> int:
         """TRANSPOSE."""
-        return self._append(OpKind.TRANSPOSE, (x,), TransposeAttrs(perm), self._quant(x), name)
+        return self._append(OpKind.TRANSPOSE, (x,), g.TransposeAttrs(perm), self._quant(x), name)
 
     def reshape(self, x: int, shape: tuple[int, ...], name: str) -> int:
         """RESHAPE; `shape` begins with the batch of 1."""
@@ -207,7 +190,7 @@ class Builder(GraphBuilder):
 
     def softmax(self, x: int, name: str) -> int:
         """SOFTMAX over the last dimension."""
-        return self._append(OpKind.SOFTMAX, (x,), SoftmaxAttrs(), SOFTMAX_QUANT, name)
+        return self._append(OpKind.SOFTMAX, (x,), g.SoftmaxAttrs(), SOFTMAX_QUANT, name)
 
     def _quant(self, tensor: int) -> Quantization:
         quant = self.tensors[tensor].quant

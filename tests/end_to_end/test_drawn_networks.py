@@ -4,8 +4,6 @@ Every tensor is compared with LiteRT's reference kernels and with the executor. 
 planned, between the sanitizer's red zones, and full of junk before each run.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path

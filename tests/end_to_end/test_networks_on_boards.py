@@ -4,8 +4,6 @@ What the boards' kernels do one by one is asked in tests/kernels, and random net
 (test_drawn_networks.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Every operator on every kind of core, as `validate` runs it: of int8, int16, uint8, and with state."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -4,8 +4,6 @@ They run natively, under sanitizers, as one program; arenas are full of junk bef
 lives there. Of a keyword spotter the whole road is gone as well, on an emulated core.
 """
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

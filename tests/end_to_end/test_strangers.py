@@ -1,7 +1,5 @@
 """The benchmark of networks that no test has seen: what it runs, what it keeps, what it tells."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Arenas in two memories of a board: run in the emulator, every tensor equal, no byte beyond either arena."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Applications with a C library, a compiler and a build of their own print what the reference gives."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -9,8 +9,6 @@ the board's kernel for that operator leaves the same, writes nothing else, and t
 what the catalogue's formula says. Operators that fall to another family are not repeated.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import functools

@@ -8,8 +8,6 @@
 Undefined behaviour traps: the process dies with SIGILL, and pytest's fault handler says in which test.
 """
 
-from __future__ import annotations
-
 import atexit
 import ctypes
 import functools
@@ -29,18 +27,9 @@ from paths import KERNELS
 
 from buildtool.emit.packing import pack
 from buildtool.firmware.objects import Compiler, Unit, compile_all
+from buildtool.graph import types as g
 from buildtool.graph.strided import reduction
-from buildtool.graph.types import (
-    ConvAttrs,
-    DepthwiseAttrs,
-    Graph,
-    MeanAttrs,
-    Op,
-    OpKind,
-    PoolAttrs,
-    ResizeAttrs,
-    Tensor,
-)
+from buildtool.graph.types import Graph, Op, OpKind, Tensor
 from buildtool.target.catalogue import select
 from buildtool.target.family import load_family, resolved
 from buildtool.target.types import BYTES, Argument, KernelVariant
@@ -173,19 +162,19 @@ def packed(graph: Graph, op: Op, variant: KernelVariant) -> np.ndarray:
 def geometry(graph: Graph, op: Op) -> Geometry | None:
     """What the emitted C tells the kernel about `op`'s geometry; None: nothing."""
     attrs = op.attrs
-    if isinstance(attrs, ConvAttrs):
+    if isinstance(attrs, g.ConvAttrs):
         weights = graph.tensors[op.inputs[1]].shape
         groups = 1
-        if isinstance(attrs, DepthwiseAttrs):
+        if isinstance(attrs, g.DepthwiseAttrs):
             groups = attrs.depth_multiplier
         elif op.kind is OpKind.CONV_2D:
             groups = graph.tensors[op.inputs[0]].shape[3] // weights[3]
         return numbers(*weights[1:3], *attrs.stride, *attrs.dilation, attrs.pad.top, attrs.pad.left, groups)
-    if isinstance(attrs, PoolAttrs):
+    if isinstance(attrs, g.PoolAttrs):
         return numbers(*attrs.kernel, *attrs.stride, attrs.pad.top, attrs.pad.left)
-    if isinstance(attrs, ResizeAttrs):
+    if isinstance(attrs, g.ResizeAttrs):
         return numbers(int(attrs.align_corners), int(attrs.half_pixel_centers))
-    return _mean_geometry(graph, op) if isinstance(attrs, MeanAttrs) else None
+    return _mean_geometry(graph, op) if isinstance(attrs, g.MeanAttrs) else None
 
 
 def compute(

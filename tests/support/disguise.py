@@ -1,7 +1,5 @@
 """The same network in another guise: what a renaming, a retraining or another exporter would change."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

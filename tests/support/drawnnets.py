@@ -4,8 +4,6 @@
 `sliced_networks` parts of channels that are read alone, `gated_networks` squeeze and excite.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 

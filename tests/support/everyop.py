@@ -3,8 +3,6 @@
 Networks of int16 have int16 activations and int8 weights (16x8 quantisation).
 """
 
-from __future__ import annotations
-
 import functools
 
 from spread import spread

@@ -14,8 +14,6 @@
 Graphs are what the reader gives; `write_model(graph)` makes the file. Tensor indices survive the writing.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

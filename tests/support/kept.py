@@ -5,8 +5,6 @@ targets is read once a process, as no test changes a file of the checkout: thous
 few boards. A daemon's session keeps them in the same way, by the same keys.
 """
 
-from __future__ import annotations
-
 import atexit
 import functools
 from collections.abc import Callable, Mapping, Sequence

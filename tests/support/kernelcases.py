@@ -13,31 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
+from buildtool.graph import types as g
 from buildtool.graph.ops import COMPARISONS
-from buildtool.graph.types import (
-    Activation,
-    Attrs,
-    ConvAttrs,
-    DepthwiseAttrs,
-    DType,
-    ElementwiseAttrs,
-    FullyConnectedAttrs,
-    GeluAttrs,
-    Graph,
-    LeakyReluAttrs,
-    MeanAttrs,
-    Op,
-    OpKind,
-    Pad,
-    PadAttrs,
-    PadMode,
-    PoolAttrs,
-    Quantization,
-    QuotientAttrs,
-    ResizeAttrs,
-    SoftmaxAttrs,
-    Tensor,
-)
+from buildtool.graph.types import Activation, Attrs, DType, Graph, Op, OpKind, Pad, Quantization, Tensor
 
 CONV, DEPTHWISE, DENSE = OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.FULLY_CONNECTED
 BYTES = np.arange(-128, 128, dtype=np.int8)
@@ -150,7 +128,7 @@ def binary(
     shapes = [value.shape for value in values]
     shapes.append(np.broadcast_shapes(*shapes))
     *inputs, out = map(activation_tensor, "aby", shapes, scales, points)
-    return case(kind, ElementwiseAttrs(activation), inputs, [], out, values)
+    return case(kind, g.ElementwiseAttrs(activation), inputs, [], out, values)
 
 
 def every_pair(
@@ -220,12 +198,12 @@ def layer(
     window = (rows.stride, columns.stride), (rows.dilation, columns.dilation), padding(rows, columns)
     made = (1, *(out if any(out) else (rows.outputs, columns.outputs)), cout)
     axis, shape, filters = 0, (1, *image, cin), (cout, *kernel, cin // groups)
-    attrs: Attrs = ConvAttrs(*window, activation)
+    attrs: Attrs = g.ConvAttrs(*window, activation)
     if kind is DEPTHWISE:
-        axis, filters, attrs = 3, (1, *kernel, cout), DepthwiseAttrs(*window, activation, cout // cin)
+        axis, filters, attrs = 3, (1, *kernel, cout), g.DepthwiseAttrs(*window, activation, cout // cin)
     elif kind is DENSE:
         shape, filters, made = (image[0], cin), (cout, cin), (image[0], cout)
-        attrs = FullyConnectedAttrs(activation)
+        attrs = g.FullyConnectedAttrs(activation)
     scale = random_scale(rng)
     scales = tuple(random_scale(rng) for _ in range(cout if per_channel else 1))
     zeros = (0,) * len(scales)
@@ -397,7 +375,7 @@ def pairs(draw, kinds: Sequence[OpKind] = PAIRED) -> Case:
     elif kind is OpKind.DIV:
         zero = quants[1].zero_point
         values[1][values[1] == zero] = zero + 1 if zero < 127 else zero - 1
-        spread, attrs = first / second / 2.0 ** rng.uniform(0, 7), QuotientAttrs(draw(activations))
+        spread, attrs = first / second / 2.0 ** rng.uniform(0, 7), g.QuotientAttrs(draw(activations))
     elif kind is OpKind.SELECT_V2:
         values[0] = values[0] > 0
         tensors[0] = Tensor("a", shapes[0], DType.BOOL)
@@ -449,9 +427,9 @@ def tables(draw) -> Case:
     out, point = fixed.get(kind) or (scale * 2.0 ** rng.uniform(-1, 1), draw(zero_points))
     attrs: Attrs = Attrs()
     if kind is OpKind.LEAKY_RELU:
-        attrs = LeakyReluAttrs(float(np.float32(rng.uniform(0, 1))))
+        attrs = g.LeakyReluAttrs(float(np.float32(rng.uniform(0, 1))))
     elif kind is OpKind.GELU:
-        attrs = GeluAttrs(draw(st.booleans()))
+        attrs = g.GeluAttrs(draw(st.booleans()))
     points = (draw(zero_points), point)
     return unary(kind, attrs, shape, np.resize(BYTES, shape), scales=(scale, out), points=points)
 
@@ -464,7 +442,7 @@ def softmaxes(draw) -> Case:
     rng = np.random.default_rng(draw(seeds))
     # LiteRT aborts on rows so even that every probability vanishes (see test_activations.py).
     scales = (2.0 ** rng.uniform(-5 if classes > 500 else -9, 0), 1 / 256)
-    attrs, points = SoftmaxAttrs(draw(st.sampled_from([1.0, 1.0, 0.5, 2.0]))), (draw(zero_points), -128)
+    attrs, points = g.SoftmaxAttrs(draw(st.sampled_from([1.0, 1.0, 0.5, 2.0]))), (draw(zero_points), -128)
     values = rng.integers(-128, 128, shape)
     return unary(OpKind.SOFTMAX, attrs, shape, values, scales=scales, points=points)
 
@@ -480,7 +458,7 @@ def draw_pool(draw, rows: Axis, columns: Axis, count: int) -> Case:
     """AVERAGE_POOL_2D or MAX_POOL_2D of `count` channels."""
     kind = draw(st.sampled_from([OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D]))
     window = (rows.kernel, columns.kernel), (rows.stride, columns.stride), padding(rows, columns)
-    attrs, out = PoolAttrs(*window, draw(activations)), (1, rows.outputs, columns.outputs, count)
+    attrs, out = g.PoolAttrs(*window, draw(activations)), (1, rows.outputs, columns.outputs, count)
     return draw_moved(draw, kind, attrs, (1, rows.size, columns.size, count), out)
 
 
@@ -500,7 +478,7 @@ def resizes(draw) -> Case:
     """RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR, up and down."""
     kind = draw(st.sampled_from([OpKind.RESIZE_NEAREST_NEIGHBOR, OpKind.RESIZE_BILINEAR]))
     both = [(True, True)] if kind is OpKind.RESIZE_NEAREST_NEIGHBOR else []
-    attrs = ResizeAttrs(*draw(st.sampled_from([(False, False), (True, False), (False, True), *both])))
+    attrs = g.ResizeAttrs(*draw(st.sampled_from([(False, False), (True, False), (False, True), *both])))
     shape = (1, draw(sizes), draw(sizes), draw(channels))
     out = (1, draw(st.integers(1, 20)), draw(st.integers(1, 20)), shape[3])
     return draw_moved(draw, kind, attrs, shape, out)
@@ -515,18 +493,18 @@ def means(draw) -> Case:
     out = tuple(1 if i in axes else n for i, n in enumerate(shape) if keep or i not in axes)
     scale = random_scale(rng)
     scales, points = (scale, scale * 2.0 ** rng.uniform(-4, 2)), (draw(zero_points), draw(zero_points))
-    return unary(OpKind.MEAN, MeanAttrs(axes, keep), shape, rng, out=out, scales=scales, points=points)
+    return unary(OpKind.MEAN, g.MeanAttrs(axes, keep), shape, rng, out=out, scales=scales, points=points)
 
 
 @st.composite
 def mirror_pads(draw) -> Case:
     """MIRROR_PAD, reflecting and symmetric."""
-    mode = draw(st.sampled_from([PadMode.REFLECT, PadMode.SYMMETRIC]))
-    edge = 1 if mode is PadMode.REFLECT else 0
+    mode = draw(st.sampled_from([g.PadMode.REFLECT, g.PadMode.SYMMETRIC]))
+    edge = 1 if mode is g.PadMode.REFLECT else 0
     shape = (1, draw(sizes), draw(sizes), draw(st.integers(1, 5)))
     paddings = tuple((draw(st.integers(0, n - edge)), draw(st.integers(0, n - edge))) for n in shape)
     out = tuple(n + sum(p) for n, p in zip(shape, paddings, strict=True))
-    return draw_moved(draw, OpKind.MIRROR_PAD, PadAttrs(paddings, mode), shape, out)
+    return draw_moved(draw, OpKind.MIRROR_PAD, g.PadAttrs(paddings, mode), shape, out)
 
 
 # What a kernel computes window by window from views.

@@ -10,8 +10,6 @@ user's beside the test firmware, with an object that includes the network's head
 linker, which no method of the tool makes.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import os

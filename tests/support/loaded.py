@@ -3,8 +3,6 @@
 target = load_target("cortex-m4")
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """The input that the examples generate for ds_cnn, and the outputs of LiteRT's reference kernels."""
 
-from __future__ import annotations
-
 import functools
 
 import litert

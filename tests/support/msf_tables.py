@@ -1,7 +1,5 @@
 """The networks of msf-CNN's Table 1 as layer tables, and the table."""
 
-from __future__ import annotations
-
 from buildtool.plan.baselines.msf import Layer
 
 # c or d (depthwise), kernel / stride : output channels; padding kernel // 2.

@@ -5,8 +5,6 @@ They enlarge (U-Nets, pyramids, decoders), move channels (detectors, shuffles, s
     graph = u_net(64, 8, 2, "nearest")
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

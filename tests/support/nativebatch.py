@@ -7,8 +7,6 @@ One program for many networks, because linking is what takes the time; it also s
 live side by side. Arenas come from the allocator, so the sanitizer sees every byte outside of them.
 """
 
-from __future__ import annotations
-
 import struct
 import subprocess
 from collections.abc import Callable, Sequence

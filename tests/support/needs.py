@@ -8,8 +8,6 @@ A skip names what is missing and the line to run. Under `./.ci/run` a skip fails
 tests/allowed_skips.txt excuses.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import shutil

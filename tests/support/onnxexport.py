@@ -7,8 +7,6 @@ Every activation goes through QuantizeLinear and DequantizeLinear. NotExpressibl
 operator for. `style` chooses between ways to say the same thing.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ y = net.q(net.node("Relu", [net.conv(net.x, 3, 4)]))
 graph, steps = compared(net.model([y]))      # as read and rewritten; outputs against onnx.reference
 """
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper

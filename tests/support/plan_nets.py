@@ -1,7 +1,5 @@
 """Small networks with weights of zeros for planning, plans of groups for them, and a target."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 from zeronet import SAME_3X3, Net
 

@@ -1,7 +1,5 @@
 """A network trained once more: other weights, scales, zero points and names, the same topology."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 
@@ -12,13 +10,7 @@ from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import BatchBlockAttrs, Graph, Op, OpKind, PadAttrs, Quantization, Tensor
 
 # TFLite fixes the quantisation of what these make, or ties it to that of what they read.
-_FIXED = {
-    OpKind.SOFTMAX,
-    OpKind.LOGISTIC,
-    OpKind.TANH,
-    OpKind.L2_NORMALIZATION,
-    OpKind.LOG_SOFTMAX,
-}
+_FIXED = {OpKind.SOFTMAX, OpKind.LOGISTIC, OpKind.TANH, OpKind.L2_NORMALIZATION, OpKind.LOG_SOFTMAX}
 _WEIGHTED = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.FULLY_CONNECTED}
 _FACTOR, _SHIFT = 1.125, 3  # of scales (exact in float32), of zero points: the same for all activations
 

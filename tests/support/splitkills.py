@@ -6,8 +6,6 @@ process; its exit status and its last line of standard error are printed. The ne
 a tiny one in the place of vgg16. whole.epochs and ended.epochs have the epochs that were kept, in order.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """A tiny network to split, and data made in a moment."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ for name, graph in networks(seed): ...
 model = keyword_stream_file()     # a .tflite file field by field, as TFLite's converter writes one
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -4,34 +4,16 @@ net = Net((1, 16, 16, 3))
 graph = net.graph(net.dense(net.mean(net.conv(net.inputs[0], 8, (3, 3))), 10))
 """
 
-from __future__ import annotations
-
 import functools
 import random
 from collections.abc import Sequence
 
 import numpy as np
 
+from buildtool.graph import types as g
 from buildtool.graph.builder import NO_PAD, GraphBuilder
 from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.types import (
-    Attrs,
-    AxisAttrs,
-    ConvAttrs,
-    DepthwiseAttrs,
-    DType,
-    ElementwiseAttrs,
-    FullyConnectedAttrs,
-    Graph,
-    MeanAttrs,
-    OpKind,
-    Pad,
-    PoolAttrs,
-    Quantization,
-    ShuffleAttrs,
-    SliceAttrs,
-    WidenedAttrs,
-)
+from buildtool.graph.types import Attrs, DType, Graph, OpKind, Pad, Quantization
 
 SAME_3X3 = Pad(1, 1, 1, 1)
 Pair = tuple[int, int]
@@ -68,7 +50,7 @@ class Net(GraphBuilder):
     ) -> int:
         """CONV_2D without biases."""
         weights = self.constant((cout, *kernel, self.shape(x)[3] // groups))
-        return self.add_op(OpKind.CONV_2D, (x, weights, -1), ConvAttrs(stride, dilation, pad))
+        return self.add_op(OpKind.CONV_2D, (x, weights, -1), g.ConvAttrs(stride, dilation, pad))
 
     def depthwise(
         self,
@@ -80,50 +62,52 @@ class Net(GraphBuilder):
     ) -> int:
         """DEPTHWISE_CONV_2D without biases."""
         weights = self.constant((1, *kernel, self.shape(x)[3]))
-        return self.add_op(OpKind.DEPTHWISE_CONV_2D, (x, weights, -1), DepthwiseAttrs(stride, dilation, pad))
+        return self.add_op(
+            OpKind.DEPTHWISE_CONV_2D, (x, weights, -1), g.DepthwiseAttrs(stride, dilation, pad)
+        )
 
     def max_pool(self, x: int, kernel: Pair = (2, 2), stride: Pair = (2, 2), pad: Pad = NO_PAD) -> int:
         """MAX_POOL_2D."""
-        return self.add_op(OpKind.MAX_POOL_2D, (x,), PoolAttrs(kernel, stride, pad))
+        return self.add_op(OpKind.MAX_POOL_2D, (x,), g.PoolAttrs(kernel, stride, pad))
 
     def add(self, a: int, b: int) -> int:
         """ADD, with broadcasting."""
-        return self.add_op(OpKind.ADD, (a, b), ElementwiseAttrs())
+        return self.add_op(OpKind.ADD, (a, b), g.ElementwiseAttrs())
 
     def relu(self, x: int) -> int:
         """RELU."""
-        return self.add_op(OpKind.RELU, (x,), ElementwiseAttrs())
+        return self.add_op(OpKind.RELU, (x,), g.ElementwiseAttrs())
 
     def mean(self, x: int) -> int:
         """MEAN over rows and columns."""
-        return self.add_op(OpKind.MEAN, (x,), MeanAttrs((1, 2)))
+        return self.add_op(OpKind.MEAN, (x,), g.MeanAttrs((1, 2)))
 
     def dense(self, x: int, outputs: int) -> int:
         """FULLY_CONNECTED without biases."""
         weights = self.constant((outputs, self.shape(x)[1]))
-        return self.add_op(OpKind.FULLY_CONNECTED, (x, weights, -1), FullyConnectedAttrs())
+        return self.add_op(OpKind.FULLY_CONNECTED, (x, weights, -1), g.FullyConnectedAttrs())
 
     def reshape(self, x: int, shape: Sequence[int]) -> int:
         """RESHAPE."""
-        return self.add_op(OpKind.RESHAPE, (x,), ElementwiseAttrs(), shape)
+        return self.add_op(OpKind.RESHAPE, (x,), g.ElementwiseAttrs(), shape)
 
     def concat(self, parts: Sequence[int]) -> int:
         """CONCATENATION of channels."""
-        return self.add_op(OpKind.CONCATENATION, parts, AxisAttrs(3))
+        return self.add_op(OpKind.CONCATENATION, parts, g.AxisAttrs(3))
 
     def slice(self, x: int, first: int, count: int) -> int:
         """SLICE of channels."""
         extent = (*self.shape(x)[:3], count)
-        return self.add_op(OpKind.SLICE, (x,), SliceAttrs((0, 0, 0, first), (1,) * 4, extent))
+        return self.add_op(OpKind.SLICE, (x,), g.SliceAttrs((0, 0, 0, first), (1,) * 4, extent))
 
     def shuffle(self, x: int, groups: int) -> int:
         """TRANSPOSE of channels alone."""
-        return self.add_op(OpKind.TRANSPOSE, (x,), ShuffleAttrs(groups))
+        return self.add_op(OpKind.TRANSPOSE, (x,), g.ShuffleAttrs(groups))
 
     def widened(self, a: int, b: int, before: int) -> int:
         """ADD of `b`, which has fewer channels, as the rewrites make it."""
         filling = self.constant((max(before, self.shape(a)[3] - self.shape(b)[3] - before),))
-        return self.add_op(OpKind.ADD, (a, b, filling), WidenedAttrs(before=before))
+        return self.add_op(OpKind.ADD, (a, b, filling), g.WidenedAttrs(before=before))
 
     def graph(self, *outputs: int) -> Graph:  # type: ignore[override]
         """The network that makes these tensors."""

@@ -1,7 +1,5 @@
 """The zoo's networks, built once a test process, and seeded inputs for them."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

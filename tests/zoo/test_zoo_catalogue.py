@@ -1,7 +1,5 @@
 """Names and options of the zoo: what is accepted, and what the errors say."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

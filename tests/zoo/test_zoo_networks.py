@@ -1,7 +1,5 @@
 """Every network runs in LiteRT, equals the reference executor to the bit, and uses its int8 ranges."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from litert import run

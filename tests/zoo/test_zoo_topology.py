@@ -1,7 +1,5 @@
 """Topologies and work of the networks, against published counts, layer tables and trained files."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
