@@ -23,7 +23,6 @@ from needs import needs_shared, needs_tool
 
 from buildtool.api import handle
 from buildtool.api.requests import parse
-from buildtool.base.errors import UnsupportedError
 from buildtool.emit.image import weight_image
 from buildtool.firmware.planned import planned
 from buildtool.firmware.run.execute import built
@@ -275,33 +274,7 @@ def test_firmware_for_the_esp32_c3_is_built(tmp_path, capsys):
     assert (tmp_path / "built" / "ds_cnn.bin").stat().st_size > 0
 
 
-# What the plan and the instructions of known networks must be.
-
-ARENAS = {  # bytes layer by layer without anything in place, as published for these files (PADs folded)
-    "mobilenetv2_160": 768_000,
-    "mlperf_vww96": 55_296,
-    "mcunet_320k_imagenet": 340_736,
-    "mlperf_resnet8": 49_152,
-    "mlperf_kws": 16_000,
-}
-
-
-@pytest.mark.parametrize("name", ARENAS)
-def test_the_arena_is_as_large_as_published(name):
-    options = {"strategy": "layerwise", "in_place": "none"}
-    answer = handle({"kind": "analyze", "model": shared(name), "boards": ["host"], "options": options})
-    (verdict,) = answer["boards"]
-    assert verdict["arena_bytes"] == verdict["arena_bound_bytes"] == ARENAS[name]
-
-
-def test_the_float_network_is_refused_with_a_reason():
-    with pytest.raises(UnsupportedError) as caught:
-        handle({"kind": "validate", "model": shared("mlperf_vww96_float"), "board": "host"})
-    message = str(caught.value)
-    assert "mlperf_vww96_float.tflite" in message
-    assert "float" in message
-    assert caught.value.hint
-
+# How many instructions, and how much code.
 
 PLAIN = 'extends = "esp8266"\n[core]\nname = "lx106"\nfamilies = ["reference"]\n'
 

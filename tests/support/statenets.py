@@ -4,7 +4,6 @@ for name, graph in networks(seed): ...
 model = keyword_stream_file()     # a .tflite file field by field, as TFLite's converter writes one
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -175,16 +174,7 @@ def reshaped(seed: int) -> Graph:
     )
 
 
-MAKERS: tuple[Callable[[int], Graph], ...] = (
-    keyword_stream,
-    windows,
-    long_ring,
-    average,
-    feedback,
-    before,
-    delays,
-    reshaped,
-)
+MAKERS = (keyword_stream, windows, long_ring, average, feedback, before, delays, reshaped)
 
 _HANDLE = {"shape": (), "dtype": "resource", "scale": None}
 

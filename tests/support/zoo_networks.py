@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from buildtool import zoo
+from buildtool.graph.reference import execute
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph
 from buildtool.zoo.networks import calibration_input, feed
@@ -39,6 +40,12 @@ def built(name: str) -> Graph:
 def file(name: str) -> bytes:
     """Its file, as `zoo.build` makes it (tests/zoo/test_zoo_determinism.py)."""
     return write_model(built(name))
+
+
+@functools.cache
+def runs(name: str) -> list[dict[int, np.ndarray]]:
+    """All values of the network on `fresh_inputs`, by the reference executor."""
+    return [execute(built(name), [x]) for x in fresh_inputs(name)]
 
 
 def fresh_inputs(name: str) -> list[np.ndarray]:
