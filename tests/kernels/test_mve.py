@@ -6,14 +6,12 @@ import struct
 
 import ckernels
 import kernelcases
-import kernelcases as small
 import numpy as np
 import placement
 import pytest
 from boardcalls import recording
 from ckernels import packed, six
 from kernelboard import Call, Memory
-from kernelcases import DENSE, DEPTHWISE, Axis, Case
 from placement import run_whole
 
 from buildtool.emit.blocks import channel_factors
@@ -25,29 +23,32 @@ from buildtool.graph.fixedpoint import (
     multiply_by_quantized_multiplier,
     saturating_rounding_doubling_high_mul,
 )
-from buildtool.graph.types import Activation, ConvAttrs, OpKind, SoftmaxAttrs
+from buildtool.graph.types import Activation, OpKind, SoftmaxAttrs
 from buildtool.target.catalogue import select
+
+BOARD, FAMILY = "cortex-m55", "cortex_m_mve"
+slow = pytest.mark.slow
+compilers = pytest.mark.parametrize("toolchain", ["clang", pytest.param("gcc", marks=slow)])
+
+
+# ---- layers whose sums requantise to halves, where roundings differ: weights are 0, biases are the sums ---
 
 CHANNELS = 240
 ZERO_POINT = 3  # of the output
 SCALE = 1 / 3  # of the input: so that factors need all their bits
 
 
-def _layer(kind: OpKind, scales: np.ndarray, bias: np.ndarray, activation: Activation) -> Case:
-    cin, points = CHANNELS if kind is DEPTHWISE else 1, (0, ZERO_POINT)
+def zero_weights(kind, scales, bias, activation):
+    cin, points = CHANNELS if kind is OpKind.DEPTHWISE_CONV_2D else 1, (0, ZERO_POINT)
     rng = np.random.default_rng(0)
-    made = small.layer(rng, kind, Axis(1), Axis(1), cin, CHANNELS, activation, points=points)
+    made = kernelcases.layer(
+        rng, kind, kernelcases.Axis(1), kernelcases.Axis(1), cin, CHANNELS, activation, points=points
+    )
     nothing, values = (np.zeros(data.shape, np.int8) for data in (made.graph.tensors[1], made.inputs[0]))
-    return small.changed(made, nothing, bias, scales, steps=(SCALE, 1.0), values=values)
+    return kernelcases.changed(made, nothing, bias, scales, steps=(SCALE, 1.0), values=values)
 
 
-def layer(
-    kind: OpKind,
-    seed: int,
-    exponents: tuple[float, float],
-    activation: Activation,
-    greatest: int = INT32_MAX,
-) -> tuple[Case, int]:
+def layer(kind, seed, exponents, activation, greatest=INT32_MAX):
     """A layer with factors of 2^exponents, and how many of its sums a VRSHL alone would round wrongly.
 
     Half of the sums are the least that make a quotient end in a half, or one beside; the other half are
@@ -55,7 +56,7 @@ def layer(
     """
     rng = np.random.default_rng(seed)
     scales = (2.0 ** rng.uniform(*exponents, CHANNELS)).astype(np.float32)
-    plain = _layer(kind, scales, np.zeros(CHANNELS), activation)
+    plain = zero_weights(kind, scales, np.zeros(CHANNELS), activation)
     factors = np.array(channel_factors(plain.graph, plain.op), np.int64)
     multipliers, right = factors[:, 0], np.maximum(-factors[:, 1], 0)
     halves = (2 * rng.integers(-128, 128, CHANNELS) + 1) << np.maximum(right - 1, 0)
@@ -63,9 +64,9 @@ def layer(
     bias = np.clip(bias + rng.choice([0, 0, -1, 1], CHANNELS), INT32_MIN, INT32_MAX)
     anything = rng.integers(INT32_MIN, INT32_MAX, CHANNELS, endpoint=True) >> rng.integers(0, 32, CHANNELS)
     bias = np.clip(np.where(rng.random(CHANNELS) < 0.5, bias, anything), ~greatest, greatest)
-    made = _layer(kind, scales, bias, activation)
+    made = zero_weights(kind, scales, bias, activation)
     wrong = 0
-    if kind is not DENSE:
+    if kind is not OpKind.FULLY_CONNECTED:
         high = saturating_rounding_doubling_high_mul(bias << np.maximum(factors[:, 1], 0), multipliers)
         up = (high + ((np.int64(1) << right) >> 1)) >> right
         wanted = multiply_by_quantized_multiplier(bias, multipliers, factors[:, 1])
@@ -73,21 +74,14 @@ def layer(
     return made, wrong
 
 
-def fixed_point(case: Case) -> np.ndarray:
+def fixed_point(case):
     """What fixed-point arithmetic says, without any kernel; for convolutions."""
     graph, op = case.graph, case.op
     factors = np.array(channel_factors(graph, op), np.int64)
     bias = graph.tensors[op.inputs[2]].data
-    assert bias is not None
     scaled = multiply_by_quantized_multiplier(bias.astype(np.int64), factors[:, 0], factors[:, 1])
-    assert isinstance(op.attrs, ConvAttrs)
     low = ZERO_POINT if op.attrs.activation is Activation.RELU else -128
     return np.clip(scaled + ZERO_POINT, low, 127).astype(np.int8)
-
-
-BOARD, FAMILY = "cortex-m55", "cortex_m_mve"
-slow = pytest.mark.slow
-compilers = pytest.mark.parametrize("toolchain", ["clang", pytest.param("gcc", marks=slow)])
 
 
 @compilers

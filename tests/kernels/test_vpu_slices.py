@@ -6,8 +6,8 @@ from ctypes import byref, c_int32, c_void_p
 import ckernels
 import numpy as np
 import pytest
-from ckernels import before_nothing, packed
-from hostfamily import library, on_host
+from ckernels import packed
+from hostfamily import before_nothing, library, on_host
 from kernelcases import CONV, Axis, changed
 from kernelcases import layer as random_layer
 from placement import Margin, part_view, run_whole

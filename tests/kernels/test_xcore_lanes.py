@@ -8,7 +8,7 @@ import kernelcases
 import numpy as np
 import pytest
 from boardcalls import collect
-from hostfamily import Family, library, on_host
+from hostfamily import Family, before_nothing, library, on_host
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from largecases import grouped
@@ -132,9 +132,7 @@ def test_nothing_is_read_behind_an_input():
 
     def check(case):
         expected = run_whole(case)
-        guarded = kernelcases.Case(
-            case.graph, tuple(ckernels.before_nothing(values) for values in case.inputs)
-        )
+        guarded = kernelcases.Case(case.graph, tuple(before_nothing(values) for values in case.inputs))
         with on_host(BOARD, FAMILY) as family:
             np.testing.assert_array_equal(run_whole(guarded), expected)
         used.update(family.used)

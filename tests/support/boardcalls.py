@@ -20,21 +20,20 @@ from typing import Any
 import ckernels
 import numpy as np
 import placement
-from ckernels import View, of_an_operator
+import pytest
+from ckernels import TAKES_SCRATCH, View, of_an_operator, scratch_size
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelboard import Address, Call, Done, Firmware, Memory
 from loaded import load_target
 
 from buildtool.graph.types import Graph, Op
-from buildtool.target.catalogue import scratch_bytes, select
+from buildtool.target.catalogue import select
 from buildtool.target.kernels import kernels_root
-from buildtool.target.types import BYTES, Argument, KernelVariant, Target
+from buildtool.target.types import BYTES, KernelVariant, Target
 
 TWIN = "_scratch_bytes"
 _FIELDS = [name for name, _ in View._fields_ if name != "data"]
-_GEOMETRY_WORDS = 16
-_scratch_bytes = of_an_operator(scratch_bytes)
 
 
 def extent(view: View) -> tuple[int, int]:
@@ -79,10 +78,20 @@ class Recorder:
         places = {first: memory.put(ctypes.string_at(first, end - first), align=1) for first, end in blocks}
         first, end = extent(out)
         base = max(block for block in places if block <= first)
-        arguments = self._arguments(graph, op, variant, memory, [*inputs, out], places, window)
-        size = _scratch_bytes(variant, graph, op, window[3] - window[2])
+        arguments: list[int | Address] = []
+        shape, constants = ckernels.geometry(graph, op), ckernels.packed(graph, op, variant)
+        if shape is not None:
+            arguments.append(memory.words(*shape.values))
+        if len(constants):
+            arguments.append(memory.put(constants))
+        for view in (*inputs, out):
+            block = max(block for block in places if block <= view.data)
+            data = Address(places[block].offset + view.data - block)
+            arguments.append(memory.words(data, *(getattr(view, name) for name in _FIELDS)))
+        arguments.append(memory.words(*window))
+        size = scratch_size(variant, graph, op, window[3] - window[2])
         scratch = memory.room(size)
-        if Argument.SCRATCH in variant.call:
+        if op.kind in TAKES_SCRATCH:
             arguments.append(scratch)
         ckernels.compute(graph, op, inputs, out, window)
         self.kernels[variant.name] += 1
@@ -94,33 +103,9 @@ class Recorder:
                 (scratch.offset, scratch.offset + size),
                 f"{variant.name} window {window} {op.attrs} {[t.shape for t in graph.tensors]}",
                 _twin(variant, arguments, memory) if _has_twin(variant) else None,
-                _scratch_bytes(variant, graph, op),
+                scratch_size(variant, graph, op),
             )
         )
-
-    @staticmethod
-    def _arguments(
-        graph: Graph,
-        op: Op,
-        variant: KernelVariant,
-        memory: Memory,
-        views: Sequence[View],
-        places: dict[int, Address],
-        window: tuple[int, int, int, int],
-    ) -> list[int | Address]:
-        arguments: list[int | Address] = []
-        shape = ckernels.geometry(graph, op)
-        if shape is not None:
-            arguments.append(memory.words(*list(shape.values)[:_GEOMETRY_WORDS]))
-        constants = ckernels.packed(graph, op, variant)
-        if len(constants):
-            arguments.append(memory.put(constants))
-        for view in views:
-            base = max(block for block in places if block <= view.data)
-            data = Address(places[base].offset + view.data - base)
-            arguments.append(memory.words(data, *(getattr(view, name) for name in _FIELDS)))
-        arguments.append(memory.words(*window))
-        return arguments
 
     def sources(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The files and functions of the family's kernels: all, so that one image serves every test."""
@@ -162,11 +147,7 @@ def _symbols(target: Target) -> list[tuple[str, str]]:
 
 def _has_twin(variant: KernelVariant) -> bool:
     """Whether a function beside the kernel says what scratch it takes: of those of int8 with weights."""
-    return (
-        variant.scratch != "0"
-        and {Argument.SCRATCH, Argument.IN} <= set(variant.call)
-        and variant.types == BYTES
-    )
+    return variant.scratch != "0" and variant.op in TAKES_SCRATCH and variant.types == BYTES
 
 
 def _twin(variant: KernelVariant, arguments: Sequence[int | Address], memory: Memory) -> Call:
@@ -202,18 +183,15 @@ def trouble_of(recorded: Recorded, done: Done) -> str:
 
 @contextlib.contextmanager
 def recording(board: str, family: str) -> Iterator[Recorder]:
-    """While it lasts, placements are recorded for `board`'s kernels of `family`."""
+    """Records placements for `board`'s kernels of `family` until the context ends."""
     recorder = Recorder(board, family)
-    plain = placement.compute
-    placement.compute = recorder.compute
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placement, "compute", recorder.compute)
         yield recorder
-    finally:
-        placement.compute = plain
 
 
 def collect(strategy: st.SearchStrategy[Any], count: int, use: Callable[[Any], object]) -> None:
-    """Calls `use` with `count` examples, the same every time."""
+    """Calls `use` with so many examples, the same every time."""
 
     @settings(max_examples=count, derandomize=True, deadline=None, database=None)
     @given(data=strategy)
@@ -224,7 +202,7 @@ def collect(strategy: st.SearchStrategy[Any], count: int, use: Callable[[Any], o
 
 
 def record(recorder: Recorder, strategy: st.SearchStrategy[Any], count: int) -> int:
-    """Records `count` cases, each in one placement; the number of calls that the family served."""
+    """Records so many cases, each in one of the placements; how many calls the family served."""
 
     def place(drawn: tuple[Any, str, int]) -> None:
         case, how, seed = drawn

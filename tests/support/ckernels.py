@@ -2,8 +2,7 @@
 
     view = whole(array)                       # int8, rows x columns x channels, contiguous
     compute(graph, op, [view], out_view, (y0, y1, x0, x1))
-
-    result = run_plain(graph, value)          # an operator with one input and no state, on whole tensors
+    result = run_plain(graph, value)          # whole tensors, also of int16; the graph has one operator
 
 Undefined behaviour traps: the process dies with SIGILL, and pytest's fault handler says in which test.
 """
@@ -11,7 +10,6 @@ Undefined behaviour traps: the process dies with SIGILL, and pytest's fault hand
 import atexit
 import ctypes
 import functools
-import mmap
 import shutil
 import subprocess
 import tempfile
@@ -29,21 +27,12 @@ from buildtool.emit.packing import pack
 from buildtool.firmware.objects import Compiler, Unit, compile_all
 from buildtool.graph import types as g
 from buildtool.graph.strided import reduction
-from buildtool.graph.types import Graph, Op, OpKind, Tensor
-from buildtool.target.catalogue import select
+from buildtool.graph.types import Graph, Op, OpKind
+from buildtool.target.catalogue import features, scratch_bytes, select
 from buildtool.target.family import load_family, resolved
 from buildtool.target.types import BYTES, Argument, KernelVariant
 
-WARNINGS = (
-    "-std=c99",
-    "-Wall",
-    "-Wextra",
-    "-Wconversion",
-    "-Wsign-conversion",
-    "-Wshadow",
-    "-pedantic",
-    "-Werror",
-)
+WARNINGS = tuple("-std=c99 -Wall -Wextra -Wconversion -Wsign-conversion -Wshadow -pedantic -Werror".split())
 _SANITIZE = ("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error", "-fno-sanitize-recover=all")
 
 
@@ -133,12 +122,6 @@ def six(values: Sequence[int]) -> list[int]:
     return [*values, *([0] * (6 - len(values)))]
 
 
-def _mean_geometry(graph: Graph, op: Op) -> Geometry:
-    walk = reduction(graph, op)
-    lists = [[pair[i] for pair in box] for box in (walk.outer, walk.inner) for i in (0, 1)]
-    return numbers(len(walk.outer), len(walk.inner), *(n for values in lists for n in six(values)))
-
-
 def constants(block: bytes) -> np.ndarray:
     """`block` in memory aligned to 16 bytes, as the weight image has it."""
     room = np.zeros(len(block) + 16, np.uint8)
@@ -148,8 +131,9 @@ def constants(block: bytes) -> np.ndarray:
     return aligned
 
 
-# A case is run window by window, dozens of times: what stays the same for all of them is made once.
+# A case is run window by window, dozens of times: values that all windows share are made once.
 of_an_operator = functools.lru_cache(maxsize=64)
+scratch_size = of_an_operator(scratch_bytes)
 
 
 @of_an_operator
@@ -160,8 +144,15 @@ def packed(graph: Graph, op: Op, variant: KernelVariant) -> np.ndarray:
 
 @of_an_operator
 def geometry(graph: Graph, op: Op) -> Geometry | None:
-    """What the emitted C tells the kernel about `op`'s geometry; None: nothing."""
+    """The geometry that the emitted C gives to the kernel; None: it gives none."""
     attrs = op.attrs
+    if isinstance(attrs, g.MeanAttrs):
+        walk = reduction(graph, op)
+        lists = [[pair[i] for pair in box] for box in (walk.outer, walk.inner) for i in (0, 1)]
+        return numbers(len(walk.outer), len(walk.inner), *(n for values in lists for n in six(values)))
+    if op.kind in _RECURRENT:
+        known = features(graph, op) | {"major": int(getattr(attrs, "time_major", False))}
+        return numbers(*(known[name] for name in _RECURRENT[op.kind]))
     if isinstance(attrs, g.ConvAttrs):
         weights = graph.tensors[op.inputs[1]].shape
         groups = 1
@@ -174,7 +165,27 @@ def geometry(graph: Graph, op: Op) -> Geometry | None:
         return numbers(*attrs.kernel, *attrs.stride, attrs.pad.top, attrs.pad.left)
     if isinstance(attrs, g.ResizeAttrs):
         return numbers(int(attrs.align_corners), int(attrs.half_pixel_centers))
-    return _mean_geometry(graph, op) if isinstance(attrs, g.MeanAttrs) else None
+    return None
+
+
+_RECURRENT = {
+    OpKind.SVDF: ("batch", "cin", "cout", "rank", "memory"),
+    OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM: (
+        *("batch", "ow", "cin", "cells", "cout", "major", "gates"),
+        *("peepholes", "normed", "projected"),
+    ),
+}
+TAKES_SCRATCH = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
+
+
+def arguments_of(
+    graph: Graph, op: Op, variant: KernelVariant, views: Sequence[View], window: tuple[int, int, int, int]
+) -> list[object]:
+    """A kernel's arguments, without scratch; the last view is the output's."""
+    block, shape = packed(graph, op, variant), geometry(graph, op)
+    arguments: list[object] = [] if shape is None else [byref(shape)]
+    arguments += [c_void_p(block.ctypes.data)] if len(block) else []
+    return [*arguments, *map(byref, views), byref((c_int32 * 4)(*window))]
 
 
 def compute(
@@ -182,15 +193,36 @@ def compute(
 ) -> None:
     """Runs the plain kernel of `op` for rows [y0, y1) and columns [x0, x1): (y0, y1, x0, x1)."""
     variant = catalogue()[op.kind]
-    block, shape = packed(graph, op, variant), geometry(graph, op)
-    area = (c_int32 * 4)(*window)
-    arguments: list[object] = [] if shape is None else [byref(shape)]
-    if len(block):
-        arguments.append(c_void_p(block.ctypes.data))
-    arguments += [byref(view) for view in (*inputs, out)] + [byref(area)]
-    if Argument.SCRATCH in variant.call:
-        arguments.append(None)
-    call(variant.symbol, *arguments)
+    arguments = arguments_of(graph, op, variant, [*inputs, out], window)
+    call(variant.symbol, *arguments, *([None] if op.kind in TAKES_SCRATCH else []))
+
+
+def run_plain(graph: Graph, value: np.ndarray) -> np.ndarray:
+    """The output of the only operator, which has one input and no state."""
+    op = graph.ops[0]
+    kernel = select(load_target("host"), graph, op)
+    made = graph.tensors[op.outputs[0]]
+    x, out = np.ascontiguousarray(value), np.zeros(made.shape, made.dtype.value)
+    views = []
+    for array, tensor in ((x, graph.tensors[op.inputs[0]]), (out, made)):
+        _, rows, columns, channels = tensor.nhwc
+        pixel = channels * array.itemsize
+        views.append(
+            View(array.ctypes.data, columns * pixel, pixel, rows, columns, 0, rows, columns, channels)
+        )
+    block = packed(graph, op, kernel)
+    known: dict[Argument, object] = {
+        Argument.IN: byref(views[0]),
+        Argument.OUT: byref(views[1]),
+        Argument.WINDOW: byref((c_int32 * 4)(0, made.nhwc[1], 0, made.nhwc[2])),
+        Argument.IN_DATA: c_void_p(x.ctypes.data),
+        Argument.OUT_DATA: c_void_p(out.ctypes.data),
+        Argument.CONSTANTS: c_void_p(block.ctypes.data),
+    }
+    if Argument.GEOMETRY in kernel.call:
+        known[Argument.GEOMETRY] = byref(geometry(graph, op))  # type: ignore[arg-type]
+    call(kernel.symbol, *(known[argument] for argument in kernel.call))
+    return out
 
 
 def call(symbol: str, *arguments: object) -> None:
@@ -198,39 +230,3 @@ def call(symbol: str, *arguments: object) -> None:
     function = getattr(library(), symbol)
     function.restype = None
     function(*arguments)
-
-
-def run_plain(graph: Graph, value: np.ndarray) -> np.ndarray:
-    """The plain kernel's output; for what `placement` does not know: int16, means, rows of softmax."""
-    op = graph.ops[0]
-    kernel = select(load_target("host"), graph, op)
-    taken, made = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
-    x, out = np.ascontiguousarray(value), np.zeros(made.shape, made.dtype.value)
-    structs = {
-        Argument.IN: _tensor_view(x, taken),
-        Argument.OUT: _tensor_view(out, made),
-        Argument.WINDOW: (c_int32 * 4)(0, made.nhwc[1], 0, made.nhwc[2]),
-        Argument.GEOMETRY: geometry(graph, op),
-    }
-    arrays = {Argument.IN_DATA: x, Argument.OUT_DATA: out, Argument.CONSTANTS: packed(graph, op, kernel)}
-    arguments = (c_void_p(arrays[a].ctypes.data) if a in arrays else byref(structs[a]) for a in kernel.call)
-    call(kernel.symbol, *arguments)
-    return out
-
-
-def _tensor_view(array: np.ndarray, tensor: Tensor) -> View:
-    _, rows, columns, channels = tensor.nhwc
-    pixel = channels * array.itemsize
-    return View(array.ctypes.data, columns * pixel, pixel, rows, columns, 0, rows, columns, channels)
-
-
-def before_nothing(array: np.ndarray) -> np.ndarray:
-    """A copy that ends where a page begins that nobody may read: what is read behind it kills the program."""
-    pages = -(-array.nbytes // mmap.PAGESIZE)
-    room = mmap.mmap(-1, (pages + 1) * mmap.PAGESIZE)
-    start = pages * mmap.PAGESIZE
-    address = ctypes.addressof(ctypes.c_char.from_buffer(room)) + start
-    assert ctypes.CDLL(None, use_errno=True).mprotect(c_void_p(address), mmap.PAGESIZE, 0) == 0
-    copy = np.frombuffer(room, np.int8, array.nbytes, start - array.nbytes).reshape(array.shape)
-    copy[...] = array
-    return copy
