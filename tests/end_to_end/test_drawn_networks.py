@@ -169,7 +169,7 @@ def _options(draw, strategy="layerwise"):
     ), draw(st.integers(0, 2**31 - 1))
 
 
-def _planned(graph: Graph, name: str, options: PlanOptions, seed: int) -> Job:
+def _prepare_planned(graph: Graph, name: str, options: PlanOptions, seed: int) -> Job:
     graph = spread(graph, seed) if seed % 2 else graph
     try:
         return prepare(graph, name, options=options, seed=seed)
@@ -180,7 +180,7 @@ def _planned(graph: Graph, name: str, options: PlanOptions, seed: int) -> Job:
 
 
 def check_planned(drawn_ones: list, folder: Path) -> None:
-    jobs = [_planned(graph, f"n{i}", *chosen) for i, (graph, chosen) in enumerate(drawn_ones)]
+    jobs = [_prepare_planned(graph, f"n{i}", *chosen) for i, (graph, chosen) in enumerate(drawn_ones)]
     for job, runs in zip(jobs, assert_exact(jobs, folder), strict=True):
         check_image(job, runs)
 

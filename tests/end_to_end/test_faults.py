@@ -35,7 +35,7 @@ def made():
     return planned(MODEL, "host", PlanOptions(strategy="layerwise"))
 
 
-def _sealed(image):
+def _seal(image):
     """The image with checksums that fit: the fault is not one that init would find."""
     payload = bytes(image[HEADER_BYTES:])
     crc = struct.pack("<I", zlib.crc32(payload))
@@ -43,7 +43,7 @@ def _sealed(image):
     return head + struct.pack("<I", zlib.crc32(head)) + payload
 
 
-def _tampered(monkeypatch, change):
+def _tamper(monkeypatch, change):
     """Validation with an emitter whose files went through `change(sources) -> files`."""
     emit = execute.emit
 
@@ -54,13 +54,13 @@ def _tampered(monkeypatch, change):
     monkeypatch.setattr(execute, "emit", emit_changed)
 
 
-def _flip(monkeypatch, place_of, mask, seal=_sealed):
+def _flip(monkeypatch, place_of, mask, seal=_seal):
     def change(sources):
         image = bytearray(sources.image.data)
         image[place_of(sources)] ^= mask
         return {f"{sources.net}_weights.bin": seal(image)}
 
-    _tampered(monkeypatch, change)
+    _tamper(monkeypatch, change)
 
 
 def _output(made, position):
@@ -141,7 +141,7 @@ def test_two_buffers_in_one_place_are_seen(monkeypatch):
         highest = max(int(offset) for offset in re.findall(r"arena \+ (\d+)\b", text))
         return {f"{sources.net}.c": re.sub(rf"arena \+ {highest}\b", "arena + 0", text).encode()}
 
-    _tampered(monkeypatch, overlap)
+    _tamper(monkeypatch, overlap)
     answer = handle(REQUEST)
     assert not answer["exact"]
     assert answer["first_difference"]["elements"] > 1
@@ -156,6 +156,6 @@ def test_a_write_beyond_the_arena_is_seen(monkeypatch):
         assert smaller != text
         return {f"{sources.net}.h": smaller.encode()}
 
-    _tampered(monkeypatch, shrink)
+    _tamper(monkeypatch, shrink)
     with pytest.raises(ToolError, match="arena"):
         handle(REQUEST)

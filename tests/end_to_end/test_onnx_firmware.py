@@ -33,18 +33,18 @@ UNSIGNED = Style(opset=21, unsigned=True, float_bias=True, float_weights=True, m
 ZOO = ("mobilenetv1_025_96", "resnet8", "mobilenetv2:size=32,alpha=0.35,classes=10")
 
 
-def _saved(model, folder):
+def _save(model, folder):
     path = folder / "net.onnx"
     path.write_bytes(model.SerializeToString())
     return str(path)
 
 
-def _exact(model, folder, board="host", strategy="layerwise"):
+def _run_exact(model, folder, board="host", strategy="layerwise"):
     """Runs the model on the board and compares every tensor."""
-    return exact(_saved(model, folder), board, {"strategy": strategy}, inputs=2)
+    return exact(_save(model, folder), board, {"strategy": strategy}, inputs=2)
 
 
-def _every(style):
+def _every_operator(style):
     return export(rewrite(read_model(write_model(every_operator(onnx=True))), lookups=False), style)
 
 
@@ -58,7 +58,7 @@ def _every(style):
     ],
 )
 def test_every_operator_equals_the_reference(board, style, strategy, tmp_path):
-    run = _exact(_every(style), tmp_path, board, strategy)
+    run = _run_exact(_every_operator(style), tmp_path, board, strategy)
     assert len(run.outcome.traces[0]) >= 36
     (*_, answers) = run.outcome.outputs
     assert sum(len(set(raw)) for raw in answers.values()) > 80
@@ -82,7 +82,7 @@ def test_a_zoo_network_from_onnx_is_the_firmware_of_its_tflite(tmp_path):
     [*((name, "host", UNSIGNED) for name in ZOO), (ZOO[1], "cortex-m55", None), (ZOO[2], "cortex-m4", None)],
 )
 def test_zoo_networks_are_exact(name, board, style, tmp_path):
-    _exact(export(built(name), style), tmp_path, board, strategy="best")
+    _run_exact(export(built(name), style), tmp_path, board, strategy="best")
 
 
 @pytest.mark.slow
@@ -91,7 +91,7 @@ def test_zoo_networks_are_exact(name, board, style, tmp_path):
 )
 def test_networks_as_onnxruntime_writes_them_are_exact(name, board, tmp_path):
     path = ROOT / f"tests/support/onnxrecorded/{name}.onnx"
-    _exact(onnx.load(path), tmp_path, board, strategy="best")
+    _run_exact(onnx.load(path), tmp_path, board, strategy="best")
 
 
 # ---- random networks -----------------------------------------------------------------------------------
@@ -137,12 +137,12 @@ def _residual_stem(pool, scale=0.05):
 
 @pytest.mark.parametrize("strategy", ["layerwise", pytest.param("best", marks=pytest.mark.slow)])
 def test_a_maximum_padded_on_all_sides(strategy, tmp_path):
-    _exact(_residual_stem("MaxPool"), tmp_path, strategy=strategy)
+    _run_exact(_residual_stem("MaxPool"), tmp_path, strategy=strategy)
 
 
 @pytest.mark.slow
 def test_an_average_padded_on_all_sides_is_compared_with_the_executor(tmp_path):
-    request = {"kind": "validate", "model": _saved(_residual_stem("AveragePool"), tmp_path), "board": "host"}
+    request = {"kind": "validate", "model": _save(_residual_stem("AveragePool"), tmp_path), "board": "host"}
     answer = handle({**request, "reference": "numpy", "tensors": True, "inputs": 2})
     assert answer["exact"], answer["first_difference"]
     with pytest.raises(UnsupportedError, match="pads as SAME or VALID") as caught:
@@ -155,7 +155,7 @@ def test_an_average_padded_on_all_sides_is_compared_with_the_executor(tmp_path):
 
 @pytest.fixture
 def file(tmp_path):
-    return _saved(export(built("ds_cnn"), UNSIGNED), tmp_path)
+    return _save(export(built("ds_cnn"), UNSIGNED), tmp_path)
 
 
 @pytest.mark.slow

@@ -82,7 +82,7 @@ def _pool(draw: Draw, net: NetBuilder, x: int) -> int:
     return net.pool(draw(_pools), x, kernel, (stride, stride), draw(st.booleans()))
 
 
-def _padded(draw: Draw, net: NetBuilder, x: int) -> int:
+def _pad(draw: Draw, net: NetBuilder, x: int) -> int:
     """An explicit PAD (or MIRROR_PAD) and a convolution without padding."""
     mode = draw(st.sampled_from([g.PadMode.CONSTANT, *g.PadMode]))
     if mode is g.PadMode.REFLECT and min(net.shape(x)[1:3]) < 2:
@@ -178,13 +178,14 @@ def _path(draw: Draw, net: NetBuilder, x: int, depth: int) -> int:
     """Operators and modules one behind the other; rows and columns stay."""
     for _ in range(draw(st.integers(1, 3))):
         if depth and draw(st.integers(0, 2)) == 0:
-            x = _one_of(draw, [partial(block, depth=depth - 1) for block in (_concatenated, _summed)], net, x)
+            block = draw(st.sampled_from([_concatenate, _add_paths]))
+            x = block(draw, net, x, depth - 1)
         else:
             x = _link(draw, net, x)
     return x
 
 
-def _concatenated(draw: Draw, net: NetBuilder, x: int, depth: int = 1) -> int:
+def _concatenate(draw: Draw, net: NetBuilder, x: int, depth: int = 1) -> int:
     """Inception: paths side by side; dense: the module's input is a part itself."""
     parts = [_path(draw, net, x, depth) for _ in range(draw(st.integers(2, 3)))]
     if draw(st.booleans()):
@@ -202,14 +203,14 @@ def _fire(draw: Draw, net: NetBuilder, x: int) -> int:
     return net.concat([net.concat(ends[:2]), *ends[2:]] if draw(st.booleans()) else ends)
 
 
-def _summed(draw: Draw, net: NetBuilder, x: int, depth: int = 1) -> int:
+def _add_paths(draw: Draw, net: NetBuilder, x: int, depth: int = 1) -> int:
     """Paths that are added, each after a projection."""
     channels, kind = draw(_few), draw(st.sampled_from([OpKind.ADD, OpKind.MUL, OpKind.SUB]))
     paths = [net.conv(_path(draw, net, x, depth), channels) for _ in range(2)]
     return net.elementwise(kind, *draw(st.permutations(paths)))
 
 
-def _shrunk(draw: Draw, net: NetBuilder, x: int) -> int:
+def _shrink(draw: Draw, net: NetBuilder, x: int) -> int:
     """Two convolutions beside a projection of one stride, with or without zeros around."""
     kernel, same = min(draw(st.sampled_from([1, 2, 3])), *net.shape(x)[1:3]), draw(st.booleans())
     strided = partial(net.conv, kernel=(kernel, kernel), stride=(2, 2), same=same)
@@ -226,7 +227,7 @@ def _deep(draw: Draw, net: NetBuilder, x: int) -> int:
     return net.concat([long, net.conv(x, draw(_few), kernel=(5, 5))])
 
 
-def _widened(draw: Draw, net: NetBuilder, x: int) -> int:
+def _widen(draw: Draw, net: NetBuilder, x: int) -> int:
     """BlazeFace: a shortcut that lacks channels is padded before the sum, strided or not."""
     before, behind = draw(st.sampled_from([(0, 1), (0, 3), (2, 0), (1, 2)]))
     stride = draw(st.sampled_from([1, 1, 2])) if min(net.shape(x)[1:3]) >= 4 else 1
@@ -238,7 +239,7 @@ def _widened(draw: Draw, net: NetBuilder, x: int) -> int:
     return net.elementwise(kind, *draw(st.permutations([short, y])), draw(st.sampled_from(list(Activation))))
 
 
-def _picked(draw: Draw, net: NetBuilder, x: int) -> int:
+def _pick(draw: Draw, net: NetBuilder, x: int) -> int:
     """Every second channel, or the channels backwards, beside all of them."""
     *image, channels = net.shape(x)
     begin, step = draw(st.sampled_from([(0, 2), (channels - 1, -1)]))
@@ -246,7 +247,7 @@ def _picked(draw: Draw, net: NetBuilder, x: int) -> int:
     return net.concat([net.move(OpKind.STRIDED_SLICE, x, attrs.extent, attrs), x])
 
 
-def _halved(draw: Draw, net: NetBuilder, x: int, shuffles: bool = True) -> int:
+def _halve(draw: Draw, net: NetBuilder, x: int, shuffles: bool = True) -> int:
     """Channels are split, and the halves meet again: ShuffleNet, CSP, or gated linear units."""
     half = draw(st.integers(1, 5))
     first, second = net.split(net.conv(x, 2 * half, kernel=draw(_odd_kernels), same=True), 2)
@@ -276,7 +277,7 @@ def _read(draw: Draw, net: NetBuilder, x: int, channels: int) -> int:
     return x if net.shape(x)[3] == channels else net.conv(x, channels, kernel=draw(_odd_kernels), same=True)
 
 
-def _branched(draw: Draw, net: NetBuilder, x: int) -> int:
+def _branch(draw: Draw, net: NetBuilder, x: int) -> int:
     """Parts of odd widths, each read by operators of its own, and joined."""
     parts = [_some(draw, net, x) for _ in range(draw(st.integers(2, 3)))]
     ends = [_read(draw, net, part, draw(st.integers(1, 7))) for part in parts]
@@ -286,7 +287,7 @@ def _branched(draw: Draw, net: NetBuilder, x: int) -> int:
     return net.concat([joined, _read(draw, net, x, 3)]) if draw(st.booleans()) else joined
 
 
-def _chained(draw: Draw, net: NetBuilder, x: int) -> int:
+def _chain(draw: Draw, net: NetBuilder, x: int) -> int:
     """Branches that are joined one after the other, as split networks have them."""
     joined = _read(draw, net, _some(draw, net, x), draw(_few))
     for _ in range(draw(st.integers(1, 3))):
@@ -297,13 +298,13 @@ def _chained(draw: Draw, net: NetBuilder, x: int) -> int:
 # ---- networks --------------------------------------------------------------------------------------
 
 _SMALL = (
-    *(_conv, _depthwise, _separable, _residual, _fire, _gate, _pool, _padded, _enlarge, _pointwise),
-    *(partial(_halved, shuffles=False), _crop, _turn),  # ONNX has no shuffle
+    *(_conv, _depthwise, _separable, _residual, _fire, _gate, _pool, _pad, _enlarge, _pointwise),
+    *(partial(_halve, shuffles=False), _crop, _turn),  # ONNX has no shuffle
 )
 _BRANCHING = (
-    *(_concatenated, _concatenated, _summed, _shrunk, _deep, _gate, _halved, _widened, _widened, _picked),
+    *(_concatenate, _concatenate, _add_paths, _shrink, _deep, _gate, _halve, _widen, _widen, _pick),
 )
-_SLICING = (_branched, _fire, _halved, _chained)
+_SLICING = (_branch, _fire, _halve, _chain)
 
 
 def _classifier(draw: Draw, net: NetBuilder, x: int) -> int:

@@ -84,7 +84,7 @@ def enlarged(net: NetBuilder, x: int, rows: int, columns: int, way: str, channel
 # ---- networks that enlarge -------------------------------------------------------------------------
 
 
-def _quantised_as(net: NetBuilder, x: int, other: int) -> int:
+def _requantise_as(net: NetBuilder, x: int, other: int) -> int:
     """`x`, which nothing has read yet, in the quantisation of another tensor: converters make parts so."""
     net.tensors[x] = replace(net.tensors[x], quant=net.tensors[other].quant)
     return x
@@ -101,8 +101,8 @@ def u_net(size: int, width: int, levels: int, way: str, *, rows: int = 0, seed: 
         x = net.pool(OpKind.MAX_POOL_2D, x, (2, 2), (2, 2), same=True)
     x = conv(net, x, width << levels)
     for level, skip in reversed(list(enumerate(skips))):
-        x = enlarged(net, _quantised_as(net, x, skip), *net.shape(skip)[1:3], way, width << level)
-        x = net.concat([_quantised_as(net, x, skip), skip])
+        x = enlarged(net, _requantise_as(net, x, skip), *net.shape(skip)[1:3], way, width << level)
+        x = net.concat([_requantise_as(net, x, skip), skip])
         x = conv(net, conv(net, x, width << level), width << level)
     return net.graph([net.conv(x, 2)])
 

@@ -107,12 +107,12 @@ def average(seed: int) -> Graph:
     old = _state(net, x)
     kept = net.elementwise(OpKind.MUL, old, net.constant((1, 1, 1, 3)))
     new = net.requantize(net.elementwise(OpKind.ADD, kept, x))
-    net.tensors[new] = _quantised_as(net, new, old)
+    net.tensors[new] = _requantise_as(net, new, old)
     net.keep(old, new)
     return net.graph([new, net.conv(new, 2)])
 
 
-def _quantised_as(net: NetBuilder, tensor: int, other: int):
+def _requantise_as(net: NetBuilder, tensor: int, other: int):
     return replace(net.tensors[tensor], quant=net.tensors[other].quant)
 
 
@@ -122,7 +122,7 @@ def feedback(seed: int) -> Graph:
     x = net.input((1, 3, 4, 4))
     old = _state(net, x)
     new = net.conv(net.elementwise(OpKind.ADD, x, old), 4)
-    net.tensors[new] = _quantised_as(net, new, old)
+    net.tensors[new] = _requantise_as(net, new, old)
     net.keep(old, new)
     return net.graph([net.elementwise(OpKind.SUB, net.conv(new, 4), old)])
 
@@ -158,14 +158,14 @@ def reshaped(seed: int) -> Graph:
     old = _state(net, x, (1, 6, 6))
     flat = net.move(OpKind.RESHAPE, old, (1, 6, 6, 1))
     made = net.conv(flat, 1, kernel=(3, 3), same=True)
-    net.tensors[made] = _quantised_as(net, made, old)
+    net.tensors[made] = _requantise_as(net, made, old)
     net.keep(old, net.move(OpKind.RESHAPE, made, (1, 6, 6)))
     rows = ring(net, x, 5, random=True)
     wide = ring(net, net.move(OpKind.RESHAPE, x, (1, 3, 4)), 7, axis=2, random=True)
     turned = _state(net, x)  # read through a TRANSPOSE alone
     perm = TransposeAttrs((0, 2, 1))
     net.keep(turned, net.unary(OpKind.RELU, x))
-    net.tensors[net.states[-1].after] = _quantised_as(net, net.states[-1].after, turned)
+    net.tensors[net.states[-1].after] = _requantise_as(net, net.states[-1].after, turned)
     swapped = net.move(OpKind.TRANSPOSE, turned, (1, 6, 2), perm)
     once = _state(net, x)
     y = net.elementwise(OpKind.ADD, once, x)
