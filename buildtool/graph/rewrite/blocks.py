@@ -84,7 +84,14 @@ def _as_image(draft: Draft, node: Node) -> None:
 
     Whichever the convolution beside it works on: the aliases between them then cancel each other.
     """
-    attrs, tall = _attrs(node), _is_tall(draft, node, node.kind is OpKind.SPACE_TO_BATCH_ND)
+    attrs, own, beside = _attrs(node), node.outputs[0], draft.only_reader(node.outputs[0])
+    if node.kind is OpKind.BATCH_TO_SPACE_ND:
+        own, beside = node.inputs[0], draft.producer(node.inputs[0])
+    tall = False
+    if beside is not None and beside.kind in ALIAS_KINDS:
+        other = beside.inputs[0] if node.kind is OpKind.BATCH_TO_SPACE_ND else beside.outputs[0]
+        shape = draft.tensors[own].shape
+        tall = draft.tensors[other].shape == (shape[0], shape[1], 1, *shape[2:])
 
     def image(t: int) -> Tensor:
         tensor = draft.tensors[t]
@@ -97,20 +104,6 @@ def _as_image(draft: Draft, node: Node) -> None:
     node.attrs = replace(attrs, block=block_2d, edges=edges_2d)
     draft.put_reshape_before(node, image(node.inputs[0]))
     draft.put_behind(node, image(node.outputs[0]), OpKind.RESHAPE, Attrs())
-
-
-def _is_tall(draft: Draft, node: Node, spread: bool) -> bool:
-    """Whether the alias between the operator and a convolution makes images of one column."""
-    if spread:
-        own, beside = node.outputs[0], draft.only_reader(node.outputs[0])
-        other = beside.outputs[0] if beside is not None else -1
-    else:
-        own, beside = node.inputs[0], draft.producer(node.inputs[0])
-        other = beside.inputs[0] if beside is not None else -1
-    if beside is None or beside.kind not in ALIAS_KINDS:
-        return False
-    shape = draft.tensors[own].shape
-    return draft.tensors[other].shape == (shape[0], shape[1], 1, *shape[2:])
 
 
 # ---- copies ------------------------------------------------------------------------------------------

@@ -86,25 +86,19 @@ def convolve_single_channels(draft: Draft) -> None:
 def simplify_matmuls(draft: Draft) -> None:
     """Takes transpositions into BATCH_MATMULs, and makes those with constant weights convolutions."""
     for node in draft.each(OpKind.BATCH_MATMUL):
-        for position in (0, 1):
-            _absorb(draft, node, position)
+        for position, name in enumerate(("adj_x", "adj_y")):
+            before, attrs = draft.producer(node.inputs[position]), node.attributes(g.MatmulAttrs)
+            if before is None or not isinstance(before.attrs, g.TransposeAttrs):
+                continue
+            perm, source, middle = before.attrs.perm, before.inputs[0], before.outputs[0]
+            swap = (*range(len(perm) - 2), len(perm) - 1, len(perm) - 2)
+            if len(perm) < 2 or perm != swap or not draft.same_quantization(source, middle):
+                continue
+            node.attrs = replace(attrs, **{name: not getattr(attrs, name)})
+            draft.set_input(node, position, source)
+            if draft.private(middle) and not draft.readers(middle):
+                draft.remove(before)
         _convolve(draft, node)
-
-
-def _absorb(draft: Draft, node: Node, position: int) -> None:
-    """Reads an operand before the TRANSPOSE that only swaps its last two dimensions."""
-    before, attrs = draft.producer(node.inputs[position]), node.attributes(g.MatmulAttrs)
-    if before is None or not isinstance(before.attrs, g.TransposeAttrs):
-        return
-    perm, middle = before.attrs.perm, before.outputs[0]
-    swap = (*range(len(perm) - 2), len(perm) - 1, len(perm) - 2)
-    if len(perm) < 2 or perm != swap or not draft.same_quantization(before.inputs[0], middle):
-        return
-    swapped = {"adj_y": not attrs.adj_y} if position else {"adj_x": not attrs.adj_x}
-    node.attrs = replace(attrs, **swapped)
-    draft.set_input(node, position, before.inputs[0])
-    if draft.private(middle) and not draft.readers(middle):
-        draft.remove(before)
 
 
 def _convolve(draft: Draft, node: Node) -> None:
