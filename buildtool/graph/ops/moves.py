@@ -250,7 +250,7 @@ DEFS = (
         written=Plain(2, parameters={"multiples": "multiples"}),
         call=CallForm.COPIES,
         case="tile",
-        onnx={"Tile": "arranging:tile", "Expand": "arranging:expand"},
+        onnx={"Tile": "movement:tile", "Expand": "movement:expand"},
         copies="strided:tile",
     ),
     OpDef(
@@ -262,7 +262,7 @@ DEFS = (
         written=Plain(2, None, g.GatherAttrs, {"Axis": "axis"}, parameters={"indices": "indices"}),
         call=CallForm.GATHERED,
         case="gather",
-        onnx={"Gather": "arranging:gather"},
+        onnx={"Gather": "movement:gather"},
     ),
     _squares(
         OpKind.DEPTH_TO_SPACE,

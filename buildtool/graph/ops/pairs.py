@@ -119,9 +119,9 @@ DEFS = (
         quant=quantrules.product,
         numpy="multiply",
         onnx={
-            "Mul": "activations:multiply",
+            "Mul": "elementwise:multiply",
             "Neg": "elementwise:negated",
-            "HardSigmoid": "activations:hard_sigmoid",
+            "HardSigmoid": "elementwise:hard_sigmoid",
         },
     ),
     _extreme(OpKind.MAXIMUM, reference="pairs:larger", onnx={"Max": "elementwise:extreme"}, numpy="maximum"),
@@ -171,6 +171,6 @@ DEFS = (
         quant=quantrules.product,
         case="prelu",
         traits=Trait.PIXEL,
-        onnx={"PRelu": "activations:prelu"},
+        onnx={"PRelu": "elementwise:prelu"},
     ),
 )
