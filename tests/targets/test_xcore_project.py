@@ -1,82 +1,23 @@
 """The project for XMOS's XTC tools: its command lines against a stub of the tools, its program against stub
 headers, and that nothing is ever taken for a program of the chip that is none."""
 
-from __future__ import annotations
-
 import json
-import os
+import random
 import shutil
+import struct
 import subprocess
-import sys
-from pathlib import Path
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from buildtool_plugins.xcore.xtc import LINES, compile_project
+from buildtool_plugins.xcore.xtc import LINES, Entry, compile_project, pack
 from needs import needs_tool
-from paths import TESTS
+from xtcstub import HEADERS, environment, recorded, replayed, stub_tools
 
 from buildtool.api import handle
 from buildtool.base.errors import ToolError
 from buildtool.firmware.firmware import write_files
 from buildtool.graph.reference import execute
-
-HEADERS = TESTS / "support/xtc_stub"
-_RECORDS = """\
-#!{python}
-# A STUB: it is not the vendor's program, and makes nothing.
-import json, os, sys
-with open({log!r}, "a") as log:
-    log.write(json.dumps([{name!r}, os.getcwd(), *sys.argv[1:]]) + "\\n")
-{after}
-"""
-_MAKE = 'os.execv({make!r}, ["make", *sys.argv[1:]])'
-
-
-def stub_tools(folder: Path, names=("xcc", "xmosar", "xmake", "xflash", "xrun", "xsim"), leaves=b"") -> Path:
-    """A folder for PATH with the stubs; `leaves`: what xcc writes where it is asked for a program."""
-    folder.mkdir()
-    log = str(folder / "log.jsonl")
-    write = f"""\
-if "xcc" == {{name!r}} and "-c" not in sys.argv and {leaves!r}:
-    open(sys.argv[sys.argv.index("-o") + 1], "wb").write({leaves!r})"""
-    for name in names:
-        after = _MAKE.format(make=shutil.which("make")) if name == "xmake" else write.format(name=name)
-        path = folder / name
-        path.write_text(_RECORDS.format(python=sys.executable, log=log, name=name, after=after))
-        path.chmod(0o755)
-    return folder
-
-
-def recorded(folder: Path) -> list[list[str]]:
-    """What was run, in order: name, folder, arguments."""
-    log = folder / "log.jsonl"
-    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-
-
-def replayed(calls: list[list[str]], compiler: str, project: Path, program: Path) -> None:
-    """Compiles and links here what the recorded calls of xcc would, with the vendor's functions as stubs."""
-    includes = [f"-I{HEADERS}"]
-    objects = []
-    for _, where, *words in calls:
-        kept = [w for w in words if not w.startswith(("-target=", "-report")) and not w.endswith(".xscope")]
-        if "-c" not in kept:
-            continue
-        # The hook that takes hardware threads by lib_xcore, which the real compiler's macros would choose.
-        kept = ["-DNN_PARALLEL=2", *("-O1" if word == "-O3" else word for word in kept)]
-        made = Path(where) / kept[kept.index("-o") + 1]
-        made.parent.mkdir(parents=True, exist_ok=True)
-        checked = ["-Wall", "-Werror"] if any(word.startswith(str(project)) for word in kept) else []
-        subprocess.run([compiler, *checked, *kept, *includes], cwd=where, check=True)
-        objects.append(str(made))
-    stub = [str(HEADERS / "stub.c"), *includes, "-pthread"]
-    subprocess.run([compiler, *objects, *stub, "-o", str(program)], check=True)
-
-
-def environment(*folders: Path) -> dict[str, str]:
-    """The environment with these folders first in PATH."""
-    return {**os.environ, "PATH": os.pathsep.join([*map(str, folders), os.environ["PATH"]])}
-
 
 NET = "ds_cnn"
 REQUEST = {"kind": "build", "model": NET, "board": "xcore", "options": {"strategy": "layerwise"}}
@@ -229,3 +170,76 @@ def test_what_is_asked_of_the_kit_itself_is_answered_with_the_lines_to_run(built
     # The project's own comment has the same lines.
     comment = (built[1] / f"{NET}_xtc/CMakeLists.txt").read_text()
     assert all(f"#     {line.format(net=NET)}\n" in comment for line in LINES)
+
+
+# ---- the flash container -----------------------------------------------------------------------------
+
+
+class Damaged(Exception):
+    """What the file's reader refuses."""
+
+
+def nibbles(data):
+    return bytes(int(f"{byte:02x}"[::-1], 16) for byte in data)
+
+
+def parts_of(data):
+    """Every network of a container's file: its model and what begins behind that, by the offsets alone."""
+    memory = nibbles(data)
+    if [*memory[:8]] != [0xFF, 0, *[0x0F] * 6] or memory[32:36] != b"\x01\x02\xfe\xfd":
+        raise Damaged("the pattern or the version")
+    if memory[8:16] != b"\xff\0" * 4 or memory[16:24] != b"\x31\xf7\xce\x08" * 2:
+        raise Damaged("the pattern")
+    if memory[24:32] != b"\x9c\x63" * 4:
+        raise Damaged("the pattern")
+    if len(memory) == 36:
+        return []
+    # The number of networks is not written: the first model begins where the offsets end.
+    first = struct.unpack_from("<I", memory, 36)[0]
+    count, rest = divmod(first - 36, 16)
+    if rest or count < 1 or first > len(memory):
+        raise Damaged("the first offset")
+    table = [struct.unpack_from("<4I", memory, 36 + 16 * i) for i in range(count)]
+    ends = [*(offsets[0] for offsets in table[1:]), len(memory)]
+    found = []
+    for (model, params, operators, xip), end in zip(table, ends, strict=True):
+        if not model + 4 <= params <= operators <= xip <= end:
+            raise Damaged("offsets that do not ascend")
+        if struct.unpack_from("<I", memory, model)[0] != params - model - 4:
+            raise Damaged("the model's length")
+        cuts = (model + 4, params, operators, xip, end)
+        found.append(tuple(memory[begin:stop] for begin, stop in pairwise(cuts)))
+    return found
+
+
+def as_parts(entry):
+    return (entry.model, entry.params, entry.operators, entry.xip)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_independent_reader_finds_every_part(seed):
+    chance = random.Random(seed)
+
+    def some():
+        return chance.randbytes(chance.choice((0, 1, 15, 16, 4097)))
+
+    entries = [Entry(some(), some(), some(), some()) for _ in range(chance.randint(0, 5))]
+    assert parts_of(pack(entries)) == [as_parts(entry) for entry in entries]
+
+
+def test_the_bytes_of_one_small_network():
+    data = pack([Entry(params=b"\x12\x34", model=b"\xab")])
+    pattern = "ff00f0f0f0f0f0f0 ff00ff00ff00ff00 137fec80137fec80 c936c936c936c936"
+    rest = "1020efdf 43000000 93000000 b3000000 b3000000 10000000 ba 2143"
+    assert data == bytes.fromhex(pattern + rest)
+
+
+@pytest.mark.parametrize("place", [0, 20, 33, 36, 40, 52, -1])
+def test_a_damaged_file_is_refused_or_gives_other_parts(place):
+    entry = Entry(b"parameters", b"model")
+    data = bytearray(pack([entry]))
+    data[place] ^= 0x10
+    try:
+        assert parts_of(bytes(data)) != [as_parts(entry)]
+    except (Damaged, struct.error):
+        assert place != -1, "the last byte is of the parameters, which have no checksum"
