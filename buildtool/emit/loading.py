@@ -229,7 +229,7 @@ class Turns:
         return lines
 
     def _load(self, op: int, base: str, offset: int) -> list[str]:
-        """Begins to bring an operator's constants to `base` (C, "": the arena's start) and so many bytes."""
+        """Begins to bring an operator's constants to `base` (C; "": the arena's start), `offset` bytes on."""
         network = self.network
         found = []
         for start, length, at in pieces(network.graph, network.image.places, op):
