@@ -14,7 +14,7 @@ from planmutants import with_buffer
 from buildtool.base.errors import PlanError
 from buildtool.emit.image import weight_image
 from buildtool.emit.sources import emit
-from buildtool.plan.assemble.constants import Constants, constants
+from buildtool.plan.assemble.arrivals import Constants, constants
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.assemble.loads import Loading
 from buildtool.plan.baselines.strips import parse_segments, plan_strips
