@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from buildtool.base.durations import duration
+from buildtool.base.plain import duration
 from buildtool.split import backend, training
 from buildtool.split.blocks import find_blocks, find_in
 from buildtool.split.branches import split_steps

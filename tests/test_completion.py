@@ -1,7 +1,5 @@
 """Completion as a shell asks for it, and what `--help` says; commands that run know nothing of either."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -16,7 +14,7 @@ from buildtool.fronts.cli import main as cli
 BUILDTOOL = str(Path(sys.executable).with_name("buildtool"))
 
 
-def offered(line: str, folder: Path) -> list[str]:
+def offered(line, folder):
     """The words that bash is offered behind a command line."""
     done = subprocess.run(
         ["bash", "-c", f"exec {BUILDTOOL} 8>&1 9>/dev/null 1>/dev/null"],
@@ -57,7 +55,7 @@ def offered(line: str, folder: Path) -> list[str]:
         ("buildtool split vgg16 --ba", ["--batch"]),
     ],
 )
-def test_words_are_offered(tmp_path: Path, line: str, words: list[str]) -> None:
+def test_words_are_offered(tmp_path, line, words):
     for name in ("net.tflite", "my.toml", "my.keras", "my.txt", "net.txt"):
         (tmp_path / name).touch()
     found = offered(line, tmp_path)
@@ -67,14 +65,14 @@ def test_words_are_offered(tmp_path: Path, line: str, words: list[str]) -> None:
 
 
 @pytest.mark.slow
-def test_bash_takes_the_registration_as_the_page_has_it() -> None:
+def test_bash_takes_the_registration_as_the_page_has_it():
     program = needs_tool("register-python-argcomplete")
     script = f'eval "$({program} buildtool)"; complete -p buildtool'
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.rstrip().endswith("buildtool")
 
 
-def test_a_command_that_is_run_does_not_import_completion_or_help() -> None:
+def test_a_command_that_is_run_does_not_import_completion_or_help():
     code = (
         "import sys; from buildtool.fronts.cli import main; main.run(['boards']);"
         "found = {'argcomplete', 'buildtool.fronts.cli.helptexts', 'buildtool.fronts.texts.sarif'};"
@@ -87,9 +85,7 @@ def test_a_command_that_is_run_does_not_import_completion_or_help() -> None:
 
 
 @pytest.mark.parametrize("command", ["", *arguments.COMMANDS])
-def test_help_has_examples_that_the_command_line_takes(
-    command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_help_has_examples_that_the_command_line_takes(command, capsys):
     for words in (["help", command], [command, "--help"]):
         with pytest.raises(SystemExit) as ended:
             cli.run([word for word in words if word])
@@ -106,9 +102,7 @@ def test_help_has_examples_that_the_command_line_takes(
         assert command in ("", given[0])
 
 
-def test_help_is_as_wide_as_the_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_help_is_as_wide_as_the_terminal(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "60")
     with pytest.raises(SystemExit):
         cli.run(["--help"])
@@ -117,6 +111,6 @@ def test_help_is_as_wide_as_the_terminal(
     assert any("BUILDTOOL_DAEMON" in line for line in said)
 
 
-def test_help_of_an_unknown_command_suggests_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_of_an_unknown_command_suggests_one(capsys):
     assert cli.run(["help", "plam"]) == 2
     assert "did you mean 'plan'?" in capsys.readouterr().err

@@ -1,7 +1,5 @@
 """A session with a real debugger: the firmware stops, shows its arena, and ends with the right output."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -10,13 +8,14 @@ import shutil
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from daemons import eventually
 from needs import needs_tool
 from paths import ROOT
+from programs import ran
+from programs import said as said_by
 
 from buildtool.api import handle
 from buildtool.api.requests import parse
@@ -29,41 +28,34 @@ from buildtool.target.registry import load_board, plugin
 NET = "ds_cnn"
 
 
-def free_port() -> int:
+def free_port():
     with socket.socket() as tried:
         tried.bind(("127.0.0.1", 0))
-        port: int = tried.getsockname()[1]
-        return port
+        return tried.getsockname()[1]
 
 
-def talk(gdb: str, line: str, *commands: str) -> str:
+@pytest.fixture
+def taken():
+    """A port that somebody listens at."""
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        yield holder.getsockname()[1]
+
+
+def talk(gdb, line, *commands):
     """What the debugger says: begun by the line that was printed, given commands, ended."""
     words = [word for command in commands for word in ("-ex", command)]
     begin, _, program = line.partition(" && ")
     assert shlex.split(program)[0] == "gdb-multiarch"
     batch = shlex.join([gdb, "-nx", "-batch", *shlex.split(program)[1:], *words])
-    done = subprocess.run(
-        ["sh", "-c", f"{begin} && {batch}"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    return done.stdout + done.stderr
+    return ran(ROOT, "sh", "-c", f"{begin} && {batch}").stdout
 
 
-def served(words: list[str], folder: Path) -> tuple[subprocess.Popen[str], str]:
+def served(words, folder):
     """`buildtool debug` or a build that runs it, waiting for a debugger, and the line for that."""
-    server = subprocess.Popen(
-        words,
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert server.stdout is not None
+    env, pipe = os.environ | {"PYTHONPATH": str(ROOT)}, subprocess.PIPE
+    server = subprocess.Popen(words, cwd=folder, env=env, stdout=pipe, stderr=subprocess.STDOUT, text=True)
     said = []
     for text in server.stdout:
         said.append(text)
@@ -75,32 +67,19 @@ def served(words: list[str], folder: Path) -> tuple[subprocess.Popen[str], str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("board", "name"), [("cortex-m4", "plain"), ("hifive1", "odd $x 'name")])
-def test_a_debugger_shows_the_arena_and_the_region_and_lets_the_firmware_end(
-    tmp_path: Path, board: str, name: str
-) -> None:
+def test_a_debugger_shows_the_arena_and_the_region_and_lets_the_firmware_end(tmp_path, board, name):
     gdb, port, folder = needs_tool("gdb-multiarch"), free_port(), tmp_path / name
     words = [sys.executable, "-m", "buildtool", "debug", NET, "--board", board, "--inputs", "2"]
     server, line = served([*words, "--out", str(folder), f"--port={port}"], tmp_path)
     try:
-        said = talk(
-            gdb,
-            line,
-            "continue",
-            f"print (void *){NET}_arena",
-            "break region_3",
-            "continue",
-            "backtrace",
-            "list",
-            "delete",
-            "break nn_image_check",
-            "continue",
-        )
+        asked = f"continue,print (void *){NET}_arena,break region_3,continue,backtrace,list,delete"
+        said = talk(gdb, line, *asked.split(","), "break nn_image_check", "continue")
         assert server.wait(60) == 0
     finally:
         server.kill()
         server.wait()
     assert re.search(rf"Breakpoint 1, {NET}_invoke \(\)", said), said
-    arena = int(re.search(r"\$1 = \(void \*\) (0x[0-9a-f]+)", said)[1], 16)  # type: ignore[index]
+    arena = int(re.search(r"\$1 = \(void \*\) (0x[0-9a-f]+)", said)[1], 16)
     memory = load_board(board).memory(load_board(board).arena)
     assert memory.base <= arena < memory.base + memory.size
     assert re.search(rf"#0 +region_3 \(arena=0x{arena:x}[^\n]*\)[^\n]*{NET}\.c:\d+\n#1 .*{NET}_invoke", said)
@@ -114,24 +93,15 @@ def test_a_debugger_shows_the_arena_and_the_region_and_lets_the_firmware_end(
 
 
 @pytest.mark.slow
-def test_scons_debug_builds_serves_and_finds_every_source(tmp_path: Path) -> None:
+def test_scons_debug_builds_serves_and_finds_every_source(tmp_path):
     gdb, port = needs_tool("gdb-multiarch"), free_port()
     shutil.copy(ROOT / "SConstruct", tmp_path)
     shutil.copytree(ROOT / "site_scons", tmp_path / "site_scons")
     words = [sys.executable, "-m", "SCons", "-Q", "board=cortex-m4", f"model={NET}"]
     server, line = served([*words, f"port={port}", "debug"], tmp_path)
     try:
-        said = talk(
-            gdb,
-            line,
-            "continue",
-            "list",
-            "break nn_conv2d_1x1_s8_dsp",
-            "continue",
-            "list",
-            "delete",
-            "continue",
-        )
+        asked = "continue,list,break nn_conv2d_1x1_s8_dsp,continue,list,delete,continue"
+        said = talk(gdb, line, *asked.split(","))
         assert server.wait(60) == 0
     finally:
         server.kill()
@@ -146,21 +116,13 @@ def test_scons_debug_builds_serves_and_finds_every_source(tmp_path: Path) -> Non
     assert f"{NET}_invoke" in (made / f"{NET}.map").read_text()
     assert not (tmp_path / "build/cortex-m4").exists()  # a release build is untouched
     (made / f"{NET}.map").unlink()
-    again = subprocess.run(
-        [*words, "debug=1"],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "linking" in again.stdout
-    assert "compiling" not in again.stdout
+    again = said_by(tmp_path, *words, "debug=1", environment={"PYTHONPATH": str(ROOT)})
+    assert "linking" in again and "compiling" not in again
     assert (made / f"{NET}.map").is_file()
 
 
 @pytest.mark.slow
-def test_a_session_that_is_ended_leaves_no_server(tmp_path: Path) -> None:
+def test_a_session_that_is_ended_leaves_no_server(tmp_path):
     port = free_port()
     words = [sys.executable, "-m", "buildtool", "debug", NET, "--board", "cortex-m4"]
     server, _ = served([*words, "--out", "out", f"--port={port}"], tmp_path)
@@ -171,9 +133,7 @@ def test_a_session_that_is_ended_leaves_no_server(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_session_on_this_machine_needs_no_server(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_session_on_this_machine_needs_no_server(tmp_path, capsys):
     gdb = needs_tool("gdb-multiarch")
     assert cli.run(["debug", NET, "--board", "host", "--out", str(tmp_path)]) == 0
     said = capsys.readouterr().out
@@ -184,39 +144,28 @@ def test_a_session_on_this_machine_needs_no_server(
     assert (tmp_path / "output.bin").stat().st_size == 12
 
 
-def test_a_port_that_is_taken_is_told() -> None:
-    with socket.socket() as holder:
-        holder.bind(("127.0.0.1", 0))
-        holder.listen()
-        port = holder.getsockname()[1]
-        answer = {"server": ["/bin/true"], "port": port}
-        with pytest.raises(ToolError, match=f"port {port} of this machine is taken") as caught:
-            debugger.need_port(answer)  # type: ignore[arg-type]
-    assert f"port={port + 1}" in caught.value.hint
+def test_a_port_that_is_taken_is_told(taken):
+    with pytest.raises(ToolError, match=f"port {taken} of this machine is taken") as caught:
+        debugger.need_port({"server": ["/bin/true"], "port": taken})
+    assert f"port={taken + 1}" in caught.value.hint
 
 
 @pytest.mark.slow
-def test_a_session_whose_port_is_taken_says_nothing_of_waiting_and_writes_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_session_whose_port_is_taken_says_nothing_of_waiting_and_writes_nothing(tmp_path, capsys, taken):
     out = tmp_path / "out"
-    with socket.socket() as holder:
-        holder.bind(("127.0.0.1", 0))
-        holder.listen()
-        port = holder.getsockname()[1]
-        assert cli.run(["debug", NET, "--board", "cortex-m4", "--out", str(out), f"--port={port}"]) == 1
+    assert cli.run(["debug", NET, "--board", "cortex-m4", "--out", str(out), f"--port={taken}"]) == 1
     said = capsys.readouterr()
     assert "is taken" in said.err
     assert "waiting at" not in said.out  # an editor would connect
     assert not out.exists()
 
 
-def test_the_debugger_is_told_of_folders_with_blanks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_debugger_is_told_of_folders_with_blanks(tmp_path, monkeypatch):
     folder = tmp_path / 'a "b" c'
     folder.mkdir()
     monkeypatch.chdir(folder)
     keys = {"net": "net", "image": "/elsewhere/net.elf", "files": {}, "sources": [], "outputs": []}
-    debugger.write({**keys, "commands": []}, tmp_path / "out")  # type: ignore[typeddict-item]
+    debugger.write({**keys, "commands": []}, tmp_path / "out")
     told = (tmp_path / "out" / "net_sources.gdb").read_text()
     assert told == f'directory "{tmp_path}/a \\"b\\" c"\n'
     gdb = needs_tool("gdb-multiarch")
@@ -226,44 +175,42 @@ def test_the_debugger_is_told_of_folders_with_blanks(tmp_path: Path, monkeypatch
     assert shown.stderr == ""
 
 
-def test_a_server_that_fails_is_told(tmp_path: Path) -> None:
+def test_a_server_that_fails_is_told(tmp_path):
     with pytest.raises(ToolError, match="false ended with exit status 1"):
-        debugger.serve({"server": ["false"], "port": free_port()}, tmp_path)  # type: ignore[typeddict-item]
+        debugger.serve({"server": ["false"], "port": free_port()}, tmp_path)
     with pytest.raises(ToolError, match="cannot be started"):
-        debugger.serve({"server": ["/no/server"], "port": free_port()}, tmp_path)  # type: ignore[typeddict-item]
+        debugger.serve({"server": ["/no/server"], "port": free_port()}, tmp_path)
 
 
-def test_a_stack_that_is_too_small_is_told() -> None:
+def test_a_stack_that_is_too_small_is_told():
     stack = {"function": "wake_invoke", "needed": 300, "reserved": 256}
-    assert "takes up to 300 bytes of stack" in debugger._stack(stack)  # type: ignore[arg-type]
-    assert debugger._stack({**stack, "needed": 256}) == ""  # type: ignore[arg-type]
+    assert "takes up to 300 bytes of stack" in debugger._stack(stack)
+    assert debugger._stack({**stack, "needed": 256}) == ""
 
 
-def test_a_probe_is_served_by_what_the_boards_file_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_probe_is_served_by_what_the_boards_file_says(tmp_path, monkeypatch):
     board = load_board("nucleo-f412zg")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolError, match="openocd was not found") as caught:
-        plugin(board).debug_server(board, 4000)  # type: ignore[attr-defined]
+        plugin(board).debug_server(board, 4000)
     assert caught.value.hint == "apt-get install openocd; pip install pyocd"
     program = tmp_path / "openocd"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
-    server = plugin(board).debug_server(board, 4000)  # type: ignore[attr-defined]
+    server = plugin(board).debug_server(board, 4000)
     assert server.command[:3] == (str(program), "-f", "board/st_nucleo_f4.cfg")
     assert "gdb_port 4000" in server.command
     assert server.connected[-1] == "load"
 
 
-def test_a_board_without_emulator_and_probe_says_what_is_missing() -> None:
+def test_a_board_without_emulator_and_probe_says_what_is_missing():
     board = load_board("esp32-c3")
     with pytest.raises(TargetError, match="no emulator, and its file names no probe") as caught:
-        plugin(board).debug_server(board, 4000)  # type: ignore[attr-defined]
+        plugin(board).debug_server(board, 4000)
     assert "[probe]" in caught.value.hint
 
 
-def test_a_session_is_always_of_a_debug_build() -> None:
+def test_a_session_is_always_of_a_debug_build():
     asked = parse({"kind": "debug", "model": NET, "board": "host"})
     assert isinstance(asked, Debug)
     assert asked.target.debug
@@ -272,7 +219,7 @@ def test_a_session_is_always_of_a_debug_build() -> None:
         parse({"kind": "debug", "model": NET, "board": "host", "elf": elf, "plan": "/a.plan"})
 
 
-def test_a_wrong_probe_is_refused_at_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_probe_is_refused_at_its_line(tmp_path, capsys):
     path = tmp_path / "b.toml"
     path.write_text('extends = "nucleo-f412zg"\n[probe]\nserver = "jlink"\n')
     assert cli.run(["plan", NET, "--board", str(path), "--json"]) == 1

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -19,13 +18,13 @@ EMIT = ["emit", "ds_cnn", "--board", "host"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_make_finds_the_file_that_is_meant(tmp_path: Path, name: str) -> None:
+def test_make_finds_the_file_that_is_meant(tmp_path, name):
     (tmp_path / name).write_text("")
     (tmp_path / "made.d").write_bytes(depfile("stamp", [name]))
     (tmp_path / "Makefile").write_text("all: stamp\nstamp:\n\ttouch stamp\ninclude made.d\n")
     os.utime(tmp_path / name, (1, 1))
 
-    def make() -> str:
+    def make():
         done = subprocess.run(["make"], cwd=tmp_path, capture_output=True, text=True, check=True)
         return done.stdout
 
@@ -35,19 +34,19 @@ def test_make_finds_the_file_that_is_meant(tmp_path: Path, name: str) -> None:
     assert "touch stamp" in make()
 
 
-def test_a_line_break_is_refused() -> None:
+def test_a_line_break_is_refused():
     with pytest.raises(UsageError, match="line break"):
         depfile("stamp", ["a\nb"])
 
 
-def emitted(tmp_path: Path, *more: str) -> tuple[int, Path]:
+def emitted(tmp_path, *more):
     """Exit status and stamp of a command that emits a network."""
     stamp = tmp_path / "stamp"
     words = [*EMIT, "--out", str(tmp_path / "src"), "--stamp", str(stamp), *more]
     return run(words), stamp
 
 
-def test_files_that_stay_the_same_are_not_written_and_the_stamp_is(tmp_path: Path) -> None:
+def test_files_that_stay_the_same_are_not_written_and_the_stamp_is(tmp_path):
     status, stamp = emitted(tmp_path, "--depfile", str(tmp_path / "made.d"))
     assert status == 0
     files = {path: path.stat().st_mtime_ns for path in (tmp_path / "src").iterdir()}
@@ -61,7 +60,7 @@ def test_files_that_stay_the_same_are_not_written_and_the_stamp_is(tmp_path: Pat
     assert stamp.stat().st_mtime > 1
 
 
-def test_the_depfile_names_the_boards_and_the_tools_files(tmp_path: Path) -> None:
+def test_the_depfile_names_the_boards_and_the_tools_files(tmp_path):
     board = tmp_path / "mine.toml"
     board.write_text('extends = "host"\ntitle = "mine"\n')
     words = ["emit", "ds_cnn", "--board", str(board), "--out", str(tmp_path / "src")]
@@ -75,7 +74,7 @@ def test_the_depfile_names_the_boards_and_the_tools_files(tmp_path: Path) -> Non
     assert all(Path(name).is_absolute() for name in files)
 
 
-def test_a_refused_network_leaves_what_was_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_refused_network_leaves_what_was_there(tmp_path, capsys):
     assert emitted(tmp_path)[0] == 0
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     assert emitted(tmp_path, "--ram", "1K")[0] == 1
@@ -83,7 +82,7 @@ def test_a_refused_network_leaves_what_was_there(tmp_path: Path, capsys: pytest.
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
-def test_a_command_that_is_killed_between_the_files_and_the_stamp_leaves_no_stamp(tmp_path: Path) -> None:
+def test_a_command_that_is_killed_between_the_files_and_the_stamp_leaves_no_stamp(tmp_path):
     code = """
 import os, sys
 from buildtool.base import outfiles
@@ -98,13 +97,13 @@ run(sys.argv[1:])
     assert not stamp.exists()
 
 
-def test_a_depfile_needs_its_target(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_depfile_needs_its_target(tmp_path, capsys):
     assert run([*EMIT, "--out", str(tmp_path), "--depfile", str(tmp_path / "made.d")]) == 2
     assert "--depfile needs --stamp" in capsys.readouterr().err
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> Path:
+def model(tmp_path):
     path = tmp_path / "net.tflite"
     path.write_bytes(zoo.build("ds_cnn"))
     return path
@@ -112,9 +111,7 @@ def model(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("option", ["--stamp", "--depfile"])
 @pytest.mark.parametrize("victim", ["net.tflite", "mine.toml", "src/net.c", "stamp"])
-def test_no_rule_writes_over_what_it_reads_or_makes(
-    tmp_path: Path, model: Path, option: str, victim: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_rule_writes_over_what_it_reads_or_makes(tmp_path, model, option, victim, capsys):
     board = tmp_path / "mine.toml"
     board.write_text('extends = "host"\ntitle = "mine"\n')
     before = {path: path.read_bytes() for path in (model, board)}
@@ -127,13 +124,11 @@ def test_no_rule_writes_over_what_it_reads_or_makes(
     assert {path for path in tmp_path.rglob("*") if path.is_file()} == set(before)
 
 
-def test_a_model_that_is_saved_while_it_is_planned_is_newer_than_the_stamp(
-    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_is_saved_while_it_is_planned_is_newer_than_the_stamp(tmp_path, model, monkeypatch):
     """Make compares times: it has to plan again."""
     real = building.write_changed
 
-    def slow(files: Mapping[str, bytes], folder: Path) -> list[str]:
+    def slow(files, folder):
         model.write_bytes(zoo.build("ds_cnn"))
         return real(files, folder)
 
@@ -144,9 +139,7 @@ def test_a_model_that_is_saved_while_it_is_planned_is_newer_than_the_stamp(
     assert model.stat().st_mtime_ns > stamp.stat().st_mtime_ns
 
 
-def test_a_plan_is_not_written_over_its_model_nor_sources_over_the_locked_plan(
-    tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_plan_is_not_written_over_its_model_nor_sources_over_the_locked_plan(tmp_path, model, capsys):
     locked, network = tmp_path / "net.plan", model.read_bytes()
     assert run(["plan", str(model), "--board", "host", "--out", str(model)]) == 2
     assert "is read by the command" in capsys.readouterr().err

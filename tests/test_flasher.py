@@ -1,9 +1,6 @@
 """`buildtool flash`: the command that the board's file makes, and what is told; the tools are stubs."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
 
 import pytest
 from buildtool_plugins.baremetal.probe import flashing
@@ -19,16 +16,14 @@ from buildtool.target.registry import load_board
 IMAGE = Path("out/net.elf")
 
 
-def stub(folder: Path, name: str, text: str = "") -> None:
+def stub(folder, name, text=""):
     """A program in the place of a tool for boards: no board is reached."""
     program = folder / name
     program.write_text(f"#!/bin/sh\n{text}\n")
     program.chmod(0o755)
 
 
-def test_the_first_tool_that_is_there_flashes_with_the_words_of_the_boards_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_tool_that_is_there_flashes_with_the_words_of_the_boards_file(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     board = load_board("nucleo-f767zi")
     missing = flashing(board, IMAGE)
@@ -45,7 +40,7 @@ def test_the_first_tool_that_is_there_flashes_with_the_words_of_the_boards_file(
         flashing(load_board("cortex-m4"), IMAGE)
 
 
-def test_other_tools_get_the_files_that_they_take() -> None:
+def test_other_tools_get_the_files_that_they_take():
     table = read_toml(ROOT / "plugins/buildtool_plugins/riscv/boards/hifive1.toml", WHAT)
     probe = {"esptool": ["--chip", "esp32c3"], "xflash": ["--target", "XK-EVK-XU316"]}
     board = parse_board({**table, "probe": probe}, "mine", "mine.toml")
@@ -53,9 +48,7 @@ def test_other_tools_get_the_files_that_they_take() -> None:
     assert flashing(board, IMAGE, "xflash").command[-1] == "out/net.xe"
 
 
-def test_a_tool_for_binaries_gets_one_of_the_very_image(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tool_for_binaries_gets_one_of_the_very_image(tmp_path, monkeypatch):
     """Of the image alone: another build's may lie beside it, or none."""
     monkeypatch.setattr(desk, "flash_files", lambda data, board, stem: {f"{stem}.bin": data + b"!"})
     table = read_toml(ROOT / "plugins/buildtool_plugins/riscv/boards/hifive1.toml", WHAT)
@@ -71,28 +64,21 @@ def test_a_tool_for_binaries_gets_one_of_the_very_image(
         assert str(image) in how.command[-1]
 
 
-ANSWER: dict[str, Any] = {
-    "net": "net",
-    "board": "b",
-    "compiler": "c",
-    "image": "net.elf",
-    "tool": "openocd",
-    "install": "apt-get install openocd",
-    "is_there": True,
-}
+ANSWER = {"net": "net", "board": "b", "compiler": "c", "image": "net.elf", "tool": "openocd"}
+ANSWER |= {"install": "apt-get install openocd", "is_there": True}
 
 
-def test_a_tool_runs_in_the_folder_and_what_is_missing_or_fails_is_told(tmp_path: Path) -> None:
+def test_a_tool_runs_in_the_folder_and_what_is_missing_or_fails_is_told(tmp_path):
     stub(tmp_path, "tool", "pwd > where; exit 3")
     answer = {**ANSWER, "command": [str(tmp_path / "tool"), "a b"]}
     with pytest.raises(ToolError, match="openocd ended with exit status 3"):
-        flasher.flash(answer, tmp_path)  # type: ignore[arg-type]
+        flasher.flash(answer, tmp_path)
     assert (tmp_path / "where").read_text().strip() == str(tmp_path)
     with pytest.raises(ToolError, match="was not found") as caught:
-        flasher.flash({**answer, "is_there": False}, tmp_path)  # type: ignore[arg-type]
+        flasher.flash({**answer, "is_there": False}, tmp_path)
     assert f"cd {tmp_path} && {tmp_path}/tool 'a b'" in caught.value.hint
     with pytest.raises(ToolError, match="cannot be started"):
-        flasher.flash({**answer, "command": ["/no/tool"]}, tmp_path)  # type: ignore[arg-type]
+        flasher.flash({**answer, "command": ["/no/tool"]}, tmp_path)
     stub(tmp_path, "tool")
-    assert flasher.flash(answer, tmp_path) == 0  # type: ignore[arg-type]
-    assert "flashing: " in flasher.text(answer, tmp_path)  # type: ignore[arg-type]
+    assert flasher.flash(answer, tmp_path) == 0
+    assert "flashing: " in flasher.text(answer, tmp_path)

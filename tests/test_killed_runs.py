@@ -1,7 +1,5 @@
 """A command that is killed while it runs an emulator leaves neither that nor files behind."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -12,7 +10,7 @@ from pathlib import Path
 import pytest
 from daemons import eventually, is_running
 
-from buildtool.base import scratch
+from buildtool.base import locks
 
 # Runs a program that would take a minute, as the emulators are run; then that is told by its file.
 # Signals do what they do by default, also where the tests run under something (nohup) that ignores them.
@@ -40,7 +38,7 @@ cli.main()
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux: /proc, signals of parents")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])
-def test_what_was_begun_ends_with_it(tmp_path: Path, number: signal.Signals) -> None:
+def test_what_was_begun_ends_with_it(tmp_path, number):
     env = {**os.environ, "TMPDIR": str(tmp_path)}
     command = subprocess.Popen([sys.executable, "-c", RUN], env=env, start_new_session=True)
     try:
@@ -74,7 +72,7 @@ with desk.emulated(None, Path("image")):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux: /proc, signals of parents")
-def test_an_emulator_with_a_wire_ends_with_a_killed_command(tmp_path: Path) -> None:
+def test_an_emulator_with_a_wire_ends_with_a_killed_command(tmp_path):
     command = subprocess.Popen([sys.executable, "-c", WIRE], cwd=tmp_path)
     try:
         file = tmp_path / "pid"
@@ -90,7 +88,7 @@ def test_an_emulator_with_a_wire_ends_with_a_killed_command(tmp_path: Path) -> N
 HOLDS = """
 import time
 from pathlib import Path
-from buildtool.base.scratch import scratch
+from buildtool.base.locks import scratch
 
 with scratch() as name:
     Path(name, "key.pem").touch()
@@ -99,9 +97,7 @@ with scratch() as name:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux: locks of folders")
-def test_the_next_command_clears_what_a_killed_one_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_next_command_clears_what_a_killed_one_left(tmp_path, monkeypatch):
     """And nothing that is in use, young, a link, or another's by its name."""
     env = {**os.environ, "TMPDIR": str(tmp_path)}
     commands = [subprocess.Popen([sys.executable, "-c", HOLDS], env=env) for _ in range(2)]
@@ -112,14 +108,14 @@ def test_the_next_command_clears_what_a_killed_one_left(
         commands[0].wait()
         for name in ("buildtool-else", "other"):
             (tmp_path / name).mkdir()
-        (tmp_path / f"{scratch.PREFIX}link").symlink_to(tmp_path / "other")
+        (tmp_path / f"{locks.PREFIX}link").symlink_to(tmp_path / "other")
         kept = set(tmp_path.iterdir()) - both
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-        with scratch.scratch():
+        with locks.scratch():
             assert both < set(tmp_path.iterdir())  # young: it might not be locked yet
         for one in both:
             os.utime(one, (1, 1))
-        with scratch.scratch() as name:
+        with locks.scratch() as name:
             left = set(tmp_path.iterdir()) - kept - {Path(name)}
             assert len(left) == 1 and left < both
         assert commands[1].poll() is None and (left.pop() / "key.pem").exists()

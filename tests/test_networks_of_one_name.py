@@ -1,12 +1,9 @@
 """Two networks whose names become one in C, written into one folder: the first one stays."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -16,37 +13,37 @@ from buildtool.graph.tflite.writer import write_model
 from buildtool.zoo.drawn import NetBuilder
 
 
-def save(path: Path, channels: int) -> None:
+def save(path, channels):
     net = NetBuilder(channels)
     path.write_bytes(write_model(net.graph([net.conv(net.input((1, 4, 4, 3)), channels)])))
 
 
-def buildtool(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def buildtool(folder, *words):
     command = [sys.executable, "-m", "buildtool", *words]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize("command", [["emit"], ["build"], ["build", "--bundle"]])
-def test_the_second_network_of_a_name_is_refused_and_the_first_one_stays(
-    tmp_path: Path, command: list[str]
-) -> None:
+def test_the_second_network_of_a_name_is_refused_and_the_first_one_stays(tmp_path, command):
     save(tmp_path / "a-b.tflite", 2)
     save(tmp_path / "a_b.tflite", 3)
     words = [*command, "--board", "cortex-m4", "--out", "out"]
     assert buildtool(tmp_path, command[0], "a-b.tflite", *words[1:]).returncode == 0
-    before = {path: path.read_bytes() for path in sorted((tmp_path / "out").rglob("*")) if path.is_file()}
+
+    def contents():
+        return {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+
+    before = contents()
     refused = buildtool(tmp_path, command[0], "a_b.tflite", *words[1:])
     assert refused.returncode == 2, refused.stderr
     assert "'a-b'" in refused.stderr and "'a_b'" in refused.stderr and "--name" in refused.stderr
-    assert before == {
-        path: path.read_bytes() for path in sorted((tmp_path / "out").rglob("*")) if path.is_file()
-    }
+    assert contents() == before
     save(tmp_path / "a-b.tflite", 4)  # trained anew: the same network by another file
     assert buildtool(tmp_path, command[0], "a-b.tflite", *words[1:]).returncode == 0
     assert buildtool(tmp_path, command[0], "a_b.tflite", *words[1:], "--name", "second").returncode == 0
 
 
-def test_a_file_that_names_no_network_keeps_nothing_from_being_written(tmp_path: Path) -> None:
+def test_a_file_that_names_no_network_keeps_nothing_from_being_written(tmp_path):
     new = {"net_arena.json": json.dumps({"network": "net"}).encode(), "net.c": b""}
     for old in ("", "[]", "{}", '{"network": 3}', "[" * 100_000):
         (tmp_path / "net_arena.json").write_text(old)
@@ -57,7 +54,7 @@ def test_a_file_that_names_no_network_keeps_nothing_from_being_written(tmp_path:
 
 
 @pytest.mark.slow
-def test_a_second_build_takes_the_folder_of_the_first_and_gives_the_same_files(tmp_path: Path) -> None:
+def test_a_second_build_takes_the_folder_of_the_first_and_gives_the_same_files(tmp_path):
     save(tmp_path / "a-b.tflite", 2)
     save(tmp_path / "a_b.tflite", 3)
     made = []
@@ -72,28 +69,19 @@ def test_a_second_build_takes_the_folder_of_the_first_and_gives_the_same_files(t
 
 
 @pytest.mark.slow
-def test_a_program_that_is_built_can_be_run(tmp_path: Path) -> None:
+def test_a_program_that_is_built_can_be_run(tmp_path):
     save(tmp_path / "net.tflite", 2)
     done = buildtool(tmp_path, "build", "net.tflite", "--board", "host", "--out", "out")
     assert done.returncode == 0, done.stderr
     assert os.access(tmp_path / "out" / "net.elf", os.X_OK)
     assert not (tmp_path / "out" / "net.c").stat().st_mode & 0o111
     for command in ("validate", "profile"):
-        checked = buildtool(
-            tmp_path,
-            command,
-            "net.tflite",
-            "--board",
-            "host",
-            "--elf",
-            "out/net.elf",
-            "--plan",
-            "out/net.plan",
-        )
+        words = "net.tflite --board host --elf out/net.elf --plan out/net.plan"
+        checked = buildtool(tmp_path, command, *words.split())
         assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_files_for_flash_of_an_earlier_build_do_not_stay_beside_another_one_s(tmp_path: Path) -> None:
+def test_files_for_flash_of_an_earlier_build_do_not_stay_beside_another_one_s(tmp_path):
     """A .hex of the network of yesterday would be flashed by mistake; other files are the user's."""
     save(tmp_path / "net.tflite", 2)
     out = tmp_path / "out"

@@ -14,11 +14,11 @@ from buildtool.base.errors import UsageError
 SET = {"a.c": b"new a", "sub/b.h": b"new b", "c.bin": b"new c" * 2000}
 
 
-def contents(folder: Path) -> dict[str, bytes]:
+def contents(folder):
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
-def test_a_set_replaces_what_was_there_with_the_usual_permissions(tmp_path: Path) -> None:
+def test_a_set_replaces_what_was_there_with_the_usual_permissions(tmp_path):
     (tmp_path / "a.c").write_text("old")
     before = os.umask(0o027)
     try:
@@ -29,7 +29,7 @@ def test_a_set_replaces_what_was_there_with_the_usual_permissions(tmp_path: Path
     assert (tmp_path / "a.c").stat().st_mode & 0o777 == 0o640
 
 
-def test_a_file_that_grows_over_the_limit_leaves_the_old_set(tmp_path: Path) -> None:
+def test_a_file_that_grows_over_the_limit_leaves_the_old_set(tmp_path):
     code = """
 import resource, sys
 from pathlib import Path
@@ -50,7 +50,7 @@ except UsageError as error:
 
 
 @pytest.mark.parametrize("place", ["a.c", "sub/b.h", "c.bin"])
-def test_where_one_name_is_a_folder_no_file_of_the_set_gets_its_name(tmp_path: Path, place: str) -> None:
+def test_where_one_name_is_a_folder_no_file_of_the_set_gets_its_name(tmp_path, place):
     outfiles.write({name: b"old" for name in SET if name != place}, tmp_path)
     (tmp_path / place).mkdir(parents=True)
     before = contents(tmp_path)
@@ -61,14 +61,12 @@ def test_where_one_name_is_a_folder_no_file_of_the_set_gets_its_name(tmp_path: P
 
 
 @pytest.mark.parametrize("failing", range(3))
-def test_a_rename_that_fails_takes_back_those_before_it(
-    tmp_path: Path, failing: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rename_that_fails_takes_back_those_before_it(tmp_path, failing, monkeypatch):
     old = {"a.c": b"old a", "sub/b.h": b"old b"}  # there is no c.bin
     outfiles.write(old, tmp_path)
     replace, done = Path.replace, list[Path]()
 
-    def replaced(path: Path, target: Path) -> Path:
+    def replaced(path, target):
         if path.suffix == ".part":
             if len(done) == failing:
                 raise OSError(5, "Input/output error")
@@ -81,8 +79,8 @@ def test_a_rename_that_fails_takes_back_those_before_it(
     assert contents(tmp_path) == old
 
 
-def test_an_interrupt_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(self: object) -> None:
+def test_an_interrupt_leaves_nothing(tmp_path, monkeypatch):
+    def interrupted(self):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(outfiles._Set, "publish", interrupted)
@@ -91,11 +89,11 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert list(tmp_path.iterdir()) == []
 
 
-def test_builds_into_one_folder_at_once_all_succeed_and_one_s_set_remains(tmp_path: Path) -> None:
+def test_builds_into_one_folder_at_once_all_succeed_and_one_s_set_remains(tmp_path):
     sets = [{name: bytes([n]) * 5000 for name in SET} for n in range(8)]
     failed: list[BaseException] = []
 
-    def write(one: dict[str, bytes]) -> None:
+    def write(one):
         try:
             for _ in range(5):
                 outfiles.write(one, tmp_path)
@@ -111,19 +109,19 @@ def test_builds_into_one_folder_at_once_all_succeed_and_one_s_set_remains(tmp_pa
     assert contents(tmp_path) in sets
 
 
-def test_a_name_that_is_as_long_as_the_system_allows_is_written(tmp_path: Path) -> None:
+def test_a_name_that_is_as_long_as_the_system_allows_is_written(tmp_path):
     name = "x" * 255
     assert outfiles.write({name: b"1"}, tmp_path) == [name]
     assert contents(tmp_path) == {name: b"1"}
 
 
-def test_a_folder_that_is_no_path_is_a_usage_error(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_path_is_a_usage_error(tmp_path):
     with pytest.raises(UsageError, match="this is not a path"):
         outfiles.write({"a": b""}, tmp_path / "a\0b")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs pipes with names")
-def test_devices_pipes_and_open_files_are_not_replaced(tmp_path: Path) -> None:
+def test_devices_pipes_and_open_files_are_not_replaced(tmp_path):
     """As --trace /dev/full by root would: the name gets a file, and the device is gone for all."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "null").symlink_to("/dev/null")

@@ -17,7 +17,7 @@ from paths import ROOT
 from buildtool import DISTRIBUTION, __version__
 
 
-def sources(*patterns: str) -> list[Path]:
+def sources(*patterns):
     """The checkout's files that git tracks or would track."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *patterns]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
@@ -25,17 +25,17 @@ def sources(*patterns: str) -> list[Path]:
     return sorted(path for path in paths if path.is_file())
 
 
-def pins() -> dict[str, str]:
+def pins():
     lines = (ROOT / "requirements.txt").read_text().splitlines()
     pairs = (line.split("==") for line in lines if line and not line.startswith("#"))
     return {normal(name): pinned for name, pinned in pairs}
 
 
-def normal(name: str) -> str:
+def normal(name):
     return name.lower().replace("_", "-").replace(".", "-")
 
 
-def needs(name: str) -> set[str]:
+def needs(name):
     """The distributions that an installed one requires here, without extras."""
     from packaging.requirements import Requirement
 
@@ -43,7 +43,7 @@ def needs(name: str) -> set[str]:
     return {normal(r.name) for r in found if r.marker is None or r.marker.evaluate({"extra": ""})}
 
 
-def test_requirements_pin_every_package_and_all_they_need() -> None:
+def test_requirements_pin_every_package_and_all_they_need():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     from packaging.requirements import Requirement
 
@@ -60,11 +60,11 @@ def test_requirements_pin_every_package_and_all_they_need() -> None:
         assert needs(name) <= set(pinned), f"{name} needs more than is pinned"
 
 
-def test_the_tests_run_with_what_is_pinned() -> None:
+def test_the_tests_run_with_what_is_pinned():
     assert {name: version(name) for name in pins()} == pins()
 
 
-def test_every_module_is_in_a_package() -> None:
+def test_every_module_is_in_a_package():
     for path in sources("buildtool/*.py", "plugins/buildtool_plugins/*.py"):
         assert (path.parent / "__init__.py").is_file(), path
 
@@ -73,12 +73,12 @@ PIP = ["-m", "pip", "--disable-pip-version-check", "-q"]
 EXTRAS = {"reference", "onnx", "images", "serial", "mcuboot", "split"}
 
 
-def pip(*words: object, python: object = sys.executable) -> None:
+def pip(*words, python=sys.executable):
     subprocess.run([str(python), *PIP, *map(str, words)], check=True, stdin=subprocess.DEVNULL)
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory):
     """The wheel of a copy of this checkout."""
     folder = tmp_path_factory.mktemp("wheel")
     checkout = folder / "checkout"
@@ -92,14 +92,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_a_wheel_brings_all_of_the_planners_c(wheel: Path) -> None:
+def test_a_wheel_brings_all_of_the_planners_c(wheel):
     with zipfile.ZipFile(wheel) as made:
         libraries = {Path(name).name.partition(".")[0] for name in made.namelist() if name.endswith(".so")}
     assert libraries == {f"_{path.stem}" for path in (ROOT / "buildtool").rglob("*.c")}
 
 
 @pytest.mark.slow
-def test_a_wheel_says_where_it_is_from_and_survives_its_namesake(wheel: Path, tmp_path: Path) -> None:
+def test_a_wheel_says_where_it_is_from_and_survives_its_namesake(wheel, tmp_path):
     """The wheel in an environment of its own; a package like that on PyPI is put beside it, and cured."""
     assert wheel.name.startswith("buildtool_mcu-")
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
@@ -108,7 +108,7 @@ def test_a_wheel_says_where_it_is_from_and_survives_its_namesake(wheel: Path, tm
     (site / "needs.pth").write_text(sysconfig.get_path("purelib"))  # what it needs, and no editable finder
     pip("install", "--no-deps", wheel, python=python)
 
-    def said(*words: str) -> tuple[int, str, str]:
+    def said(*words):
         env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         done = subprocess.run([command, *words], cwd=tmp_path, env=env, capture_output=True, text=True)
         return done.returncode, done.stdout, done.stderr
@@ -134,7 +134,7 @@ def test_a_wheel_says_where_it_is_from_and_survives_its_namesake(wheel: Path, tm
     assert said("zoo", "ds_cnn")[:2] == (0, "written: ds_cnn.tflite\n")
 
 
-def test_a_namesake_is_told_once_in_every_command(tmp_path: Path) -> None:
+def test_a_namesake_is_told_once_in_every_command(tmp_path):
     (tmp_path / "buildtool-0.2.9.dist-info").mkdir()
     env = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{tmp_path}"}
     words = [sys.executable, "-m", "buildtool", "plan", "ds_cnn", "--board", "host", "--json"]
@@ -145,7 +145,7 @@ def test_a_namesake_is_told_once_in_every_command(tmp_path: Path) -> None:
     assert "warning:" not in done.stderr
 
 
-def test_the_distribution_has_its_own_name_and_every_extra_is_told() -> None:
+def test_the_distribution_has_its_own_name_and_every_extra_is_told():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["name"] == DISTRIBUTION != "buildtool"
     assert set(project["optional-dependencies"]) - {"dev"} == EXTRAS
@@ -153,7 +153,7 @@ def test_the_distribution_has_its_own_name_and_every_extra_is_told() -> None:
     assert {name for name in EXTRAS if f"| `{name}` |" in page} == EXTRAS
 
 
-def test_no_page_and_no_message_installs_somebody_elses_package() -> None:
+def test_no_page_and_no_message_installs_somebody_elses_package():
     places = sources(
         "README.md", "CONTRIBUTING.md", "docs/*", "examples/*", "buildtool/*", "plugins/*", "dev"
     )
@@ -171,7 +171,7 @@ def test_no_page_and_no_message_installs_somebody_elses_package() -> None:
 
 
 @pytest.mark.slow
-def test_an_installation_has_plugins_and_kernels_inside_and_works(wheel: Path, tmp_path: Path) -> None:
+def test_an_installation_has_plugins_and_kernels_inside_and_works(wheel, tmp_path):
     site, elsewhere = tmp_path / "site", tmp_path / "elsewhere"
     pip("install", "--no-deps", "--target", site, wheel)
 

@@ -1,11 +1,8 @@
 """The figures of README and docs are those that commands print (benchmarks/pages.py)."""
 
-from __future__ import annotations
-
 import re
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from paths import ROOT
@@ -48,7 +45,7 @@ MEASURED = (
 )
 
 
-def test_blocks_sentences_and_sessions_are_written_from_what_is_kept() -> None:
+def test_blocks_sentences_and_sessions_are_written_from_what_is_kept():
     text = written(PAGE, {"one": ONE})
     assert "    a  1 %\n    b  22 %\n    ...\n<!-- end -->" in text
     assert "    net on host\n    ...\n    a  1 %" in text  # the gap stays a gap
@@ -60,7 +57,7 @@ def test_blocks_sentences_and_sessions_are_written_from_what_is_kept() -> None:
     assert written(text, {"one": ONE}) == text
 
 
-def test_lines_that_came_between_two_shown_ones_are_shown() -> None:
+def test_lines_that_came_between_two_shown_ones_are_shown():
     more = replace(ONE, lines=(*OUTPUT[:4], "new  5", *OUTPUT[4:]))
     assert "    a  1 %\n    new  5\n    b  22 %\n    ...\n" in written(PAGE, {"one": more})
 
@@ -76,14 +73,14 @@ def test_lines_that_came_between_two_shown_ones_are_shown() -> None:
         ("\n<!-- end -->\nIt", "\nIt", "has no <!-- end -->"),
     ],
 )
-def test_what_cannot_be_written_is_said(was: str, becomes: str, says: str) -> None:
+def test_what_cannot_be_written_is_said(was, becomes, says):
     assert was in PAGE
     with pytest.raises(PageError, match=re.escape(says)):
         written(PAGE.replace(was, becomes, 1), {"one": ONE})
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def site(tmp_path, monkeypatch):
     """A README and one kept command, whose output changes with a file."""
     (tmp_path / "docs/figures").mkdir(parents=True)
     (tmp_path / "README.md").write_text("It is <!-- figure n: ^n ([0-9]+) -->1<!-- end -->.\n")
@@ -94,9 +91,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_figure_that_changed_fails_until_it_is_written(
-    site: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_figure_that_changed_fails_until_it_is_written(site, capsys):
     assert pages.main([]) == 0
     (site / "n").write_text("n 2\n")
     assert pages.main([]) == 1
@@ -109,9 +104,7 @@ def test_a_figure_that_changed_fails_until_it_is_written(
     assert pages.main([]) == 1
 
 
-def test_another_compiler_and_what_is_missing_compare_nothing_and_say_so(
-    site: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_compiler_and_what_is_missing_compare_nothing_and_say_so(site, monkeypatch, capsys):
     kept = site / "docs/figures/n.txt"
     kept.write_text("$ cat n\n# compiler: clang 1.2.3\n\nn 1\n")
     (site / "n").write_text("n 2\n")
@@ -126,7 +119,7 @@ def test_another_compiler_and_what_is_missing_compare_nothing_and_say_so(
     assert "not compared: n: it needs gone" in capsys.readouterr().out
 
 
-def test_slow_ones_run_where_all_are_asked_for(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_ones_run_where_all_are_asked_for(site, monkeypatch):
     (site / "docs/figures/n.txt").write_text("$ cat n\n# pace: slow\n# exit: 0\n\nn 1\n")
     (site / "n").write_text("n 2\n")
     monkeypatch.setattr(pages, "_git", lambda *words: "" if words[0] == "status" else "0123abcd")
@@ -141,7 +134,7 @@ def test_slow_ones_run_where_all_are_asked_for(site: Path, monkeypatch: pytest.M
 # ---- the pages as they are -----------------------------------------------------------------------------
 
 
-def test_the_pages_have_what_is_kept() -> None:
+def test_the_pages_have_what_is_kept():
     """Without running anything: that is below, and of slow commands `--all`."""
     assert list(pages.compare(pages.kept())) == []
     for one in pages.kept().values():
@@ -150,7 +143,7 @@ def test_the_pages_have_what_is_kept() -> None:
         assert str(ROOT) not in one.text()
 
 
-def test_sessions_with_output_are_written_by_their_commands() -> None:
+def test_sessions_with_output_are_written_by_their_commands():
     for page in pages.pages():
         bare = re.sub(
             r"<!-- figures -->.*?<!-- end -->", "", page.read_text(encoding="utf-8"), flags=re.DOTALL
@@ -162,7 +155,7 @@ def test_sessions_with_output_are_written_by_their_commands() -> None:
             assert shown == [], f"{page.name}: no mark `<!-- figures -->` around these"
 
 
-def test_tables_that_no_command_wrote_say_when_they_were_measured() -> None:
+def test_tables_that_no_command_wrote_say_when_they_were_measured():
     """Of pages of figures; in the table's own section."""
     for name in MEASURED:
         text = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
@@ -174,6 +167,6 @@ def test_tables_that_no_command_wrote_say_when_they_were_measured() -> None:
 
 
 @pytest.mark.slow
-def test_the_quick_commands_print_what_the_pages_have(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_quick_commands_print_what_the_pages_have(capsys):
     status = pages.main([])
     assert status == 0, capsys.readouterr().out

@@ -4,9 +4,7 @@ import ast
 import functools
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
 from importlib.metadata import packages_distributions
-from pathlib import Path
 
 import allowedskips
 import needs
@@ -58,7 +56,7 @@ COMMANDS = {
 
 
 @pytest.fixture
-def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+def suite(pytester, monkeypatch):
     """A suite with this one's conftest, whose list of allowed skips holds one reason."""
     pytester.makeconftest((TESTS / "conftest.py").read_text())
     listed = pytester.path / "allowed_skips.txt"
@@ -67,13 +65,11 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
     return pytester
 
 
-def outcomes(suite: pytest.Pytester) -> dict[str, int]:
+def outcomes(suite):
     return suite.runpytest_inprocess("-p", "no:cacheprovider").parseoutcomes()
 
 
-def test_a_skip_that_is_not_on_the_list_fails_under_the_switch(
-    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_skip_that_is_not_on_the_list_fails_under_the_switch(suite, monkeypatch):
     suite.makepyfile(SKIPS)
     monkeypatch.delenv(allowedskips.SWITCH, raising=False)
     assert outcomes(suite) == {"passed": 1, "skipped": 2, "xfailed": 1}
@@ -83,9 +79,7 @@ def test_a_skip_that_is_not_on_the_list_fails_under_the_switch(
     result.stdout.fnmatch_lines(["*forbids: nobody knows why*"])
 
 
-def test_a_file_that_is_skipped_whole_fails_under_the_switch(
-    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_is_skipped_whole_fails_under_the_switch(suite, monkeypatch):
     suite.makepyfile(SKIPPED_WHOLE)
     monkeypatch.delenv(allowedskips.SWITCH, raising=False)
     assert outcomes(suite) == {"skipped": 1}
@@ -112,9 +106,7 @@ def test_fails():
 """
 
 
-def test_a_missing_tool_skips_the_test_and_no_other_error_does(
-    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_tool_skips_the_test_and_no_other_error_does(suite, monkeypatch):
     suite.makepyfile(MISSING)
     monkeypatch.delenv(allowedskips.SWITCH, raising=False)
     result = suite.runpytest_inprocess("-p", "no:cacheprovider", "-rs")
@@ -122,7 +114,7 @@ def test_a_missing_tool_skips_the_test_and_no_other_error_does(
     result.stdout.fnmatch_lines(["*arm-none-eabi-gcc was not found: ./dev --with arm-gcc*"])
 
 
-def test_every_allowed_skip_is_an_expression_and_says_why() -> None:
+def test_every_allowed_skip_is_an_expression_and_says_why():
     for expression, why in allowedskips.entries(allowedskips.LIST.read_text()):
         assert re.compile(expression)
         assert len(why.split()) > 3
@@ -130,7 +122,7 @@ def test_every_allowed_skip_is_an_expression_and_says_why() -> None:
         list(allowedskips.entries("# title\n.*\n"))
 
 
-def test_a_skip_names_the_file_or_the_line_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_skip_names_the_file_or_the_line_to_run(monkeypatch):
     with pytest.raises(pytest.skip.Exception, match=r"\.\./shared/models/none\.tflite beside the checkout"):
         needs.needs_shared("models/none.tflite")
     monkeypatch.setenv("PATH", "")
@@ -142,14 +134,14 @@ def test_a_skip_names_the_file_or_the_line_to_run(monkeypatch: pytest.MonkeyPatc
         needs.needs_package("no_such_package")
 
 
-def test_only_one_file_says_where_the_checkout_is() -> None:
+def test_only_one_file_says_where_the_checkout_is():
     """A test that moves into another folder would look beside it, and skip for want of its files."""
     counts = re.compile(r"__file__\)(\.resolve\(\))?\.parent(s\[|\.parent)")
     found = {path.name for path in TESTS.rglob("*.py") if counts.search(path.read_text())}
     assert found == {"paths.py"}
 
 
-def test_the_paths_of_the_tests_point_somewhere() -> None:
+def test_the_paths_of_the_tests_point_somewhere():
     assert (ROOT / "pyproject.toml").is_file() and (ROOT / "tests/conftest.py").is_file()
     assert SHARED.parent == ROOT.parent
 
@@ -157,7 +149,7 @@ def test_the_paths_of_the_tests_point_somewhere() -> None:
 # ---- clocks --------------------------------------------------------------------------------------
 
 
-def test_no_test_is_judged_by_the_clock() -> None:
+def test_no_test_is_judged_by_the_clock():
     assert settings().deadline is None
     assert HealthCheck.too_slow in settings().suppress_health_check
     clocks = re.compile(r"\b(monotonic|perf_counter)(_ns)?\(\)")
@@ -168,17 +160,17 @@ def test_no_test_is_judged_by_the_clock() -> None:
 # ---- dependencies --------------------------------------------------------------------------------
 
 
-def normal(name: str) -> str:
+def normal(name):
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def declared() -> tuple[set[str], dict[str, set[str]]]:
+def declared():
     """The names of the distributions in pyproject.toml: dependencies, and each extra's."""
     from packaging.requirements import Requirement
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
-    def names(lines: list[str]) -> set[str]:
+    def names(lines):
         return {normal(Requirement(line).name) for line in lines}
 
     extras = {name: names(lines) for name, lines in project["optional-dependencies"].items()}
@@ -186,11 +178,11 @@ def declared() -> tuple[set[str], dict[str, set[str]]]:
 
 
 @functools.cache
-def distributions() -> Mapping[str, list[str]]:
+def distributions():
     return packages_distributions()
 
 
-def imported(*folders: str) -> set[str]:
+def imported(*folders):
     """The distributions that the Python files below `folders` import something of."""
     names: set[str] = set()
     for folder in folders:
@@ -200,7 +192,7 @@ def imported(*folders: str) -> set[str]:
     return {normal(owner) for name in names for owner in owners.get(name, [])}
 
 
-def _imports(path: Path) -> Iterator[str]:
+def _imports(path):
     for node in import_statements(path):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
@@ -213,7 +205,7 @@ ELSEWHERE = {"packaging", "selenium"}  # pytest needs the one; `./dev --with bro
 PRODUCT = ("buildtool", "plugins", "site_scons", "kernels")
 
 
-def test_every_declared_dependency_is_used() -> None:
+def test_every_declared_dependency_is_used():
     dependencies, extras = declared()
     product = imported(*PRODUCT)
     assert dependencies - product == set(AWAITED)
@@ -226,7 +218,7 @@ def test_every_declared_dependency_is_used() -> None:
         assert words in (ROOT / file).read_text(), f"{file} does not use {name}"
 
 
-def test_whatever_is_imported_is_declared() -> None:
+def test_whatever_is_imported_is_declared():
     dependencies, extras = declared()
     everything = dependencies.union(*extras.values())
     assert imported(*PRODUCT) - OURS <= everything | {"protobuf"}  # which onnx needs, and reads with

@@ -1,7 +1,6 @@
 """Commands on a terminal: lines fit it, colours are there where they may be, progress goes as it came."""
 
-from __future__ import annotations
-
+import contextlib
 import fcntl
 import io
 import json
@@ -13,7 +12,6 @@ import subprocess
 import sys
 import termios
 import time
-from pathlib import Path
 
 import pytest
 from daemons import eventually
@@ -75,7 +73,7 @@ for width in widths:
 """
 
 
-def on_terminal(code: str, *arguments: str, folder: Path, width: int = 80, **env: str) -> str:
+def on_terminal(code, *arguments, folder, width=80, **env):
     """What a program of Python writes to a terminal: both streams."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
@@ -84,27 +82,20 @@ def on_terminal(code: str, *arguments: str, folder: Path, width: int = 80, **env
         [sys.executable, "-c", code, *arguments],
         env={**known, "TERM": "xterm", "BUILDTOOL_DAEMON": "off", **env},
         cwd=folder,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
+        **dict.fromkeys(("stdin", "stdout", "stderr"), theirs),
         start_new_session=True,
     )
     os.close(theirs)
     said = b""
-    while True:
-        try:
-            part = os.read(ours, 1 << 16)
-        except OSError:  # the other end is closed
-            break
-        if not part:
-            break
-        said += part
+    with contextlib.suppress(OSError):  # the other end is closed
+        while part := os.read(ours, 1 << 16):
+            said += part
     os.close(ours)
     process.wait()
     return said.decode("utf-8").replace("\r\n", "\n")
 
 
-def told_by(said: str) -> dict[tuple[int, str], list[str]]:
+def told_by(said):
     """The lines of every command at every width, without colours and lines of progress that are gone."""
     found: dict[tuple[int, str], list[str]] = {}
     for part in COLOUR.sub("", re.sub(r"\r[^\r\n]*(?=\r)", "", said)).split("$ ")[1:]:
@@ -115,7 +106,7 @@ def told_by(said: str) -> dict[tuple[int, str], list[str]]:
 
 
 @pytest.mark.slow
-def test_the_lines_of_every_command_fit_every_terminal(tmp_path: Path) -> None:
+def test_the_lines_of_every_command_fit_every_terminal(tmp_path):
     arguments = json.dumps([WIDTHS, COMMANDS])
     folder = tmp_path / "a folder of ünïcode"
     folder.mkdir()
@@ -139,7 +130,7 @@ def test_the_lines_of_every_command_fit_every_terminal(tmp_path: Path) -> None:
             assert narrow <= wide or "arena over time" in "\n".join(found[width, line])
 
 
-def test_progress_on_a_terminal_is_one_line_that_goes_and_elsewhere_nothing(tmp_path: Path) -> None:
+def test_progress_on_a_terminal_is_one_line_that_goes_and_elsewhere_nothing(tmp_path):
     code = """
 import time
 from buildtool.fronts.cli import console
@@ -161,15 +152,15 @@ print("done")
 class Stream(io.StringIO):
     """A stream at which people sit, or nobody."""
 
-    def __init__(self, is_terminal: bool) -> None:
+    def __init__(self, is_terminal):
         super().__init__()
         self.is_terminal = is_terminal
 
-    def isatty(self) -> bool:
+    def isatty(self):
         return self.is_terminal
 
 
-def on_stderr(monkeypatch: pytest.MonkeyPatch) -> Stream:
+def on_stderr(monkeypatch):
     """Standard error as a terminal; not as a fixture: pytest puts its own there when a test begins."""
     stream = Stream(True)
     monkeypatch.setattr(sys, "stderr", stream)
@@ -177,11 +168,11 @@ def on_stderr(monkeypatch: pytest.MonkeyPatch) -> Stream:
     return stream
 
 
-def told(text: str) -> dict[str, dict[str, str]]:
+def told(text):
     return {"progress": {"text": text}}
 
 
-def test_a_step_that_lasts_is_said_though_it_began_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_that_lasts_is_said_though_it_began_at_once(monkeypatch):
     terminal = on_stderr(monkeypatch)
     monkeypatch.setattr(console, "PATIENCE_SECONDS", 0.05)
     with console.progress() as listen:
@@ -193,7 +184,7 @@ def test_a_step_that_lasts_is_said_though_it_began_at_once(monkeypatch: pytest.M
     assert terminal.getvalue().endswith("\r  \r")
 
 
-def test_what_is_done_before_patience_ends_is_not_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_done_before_patience_ends_is_not_said(monkeypatch):
     terminal = on_stderr(monkeypatch)
     with console.progress() as listen:
         listen(told("quick"))
@@ -202,7 +193,7 @@ def test_what_is_done_before_patience_ends_is_not_said(monkeypatch: pytest.Monke
     assert terminal.getvalue() == ""
 
 
-def test_a_terminal_that_cannot_go_back_or_is_narrow_is_not_littered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_that_cannot_go_back_or_is_narrow_is_not_littered(monkeypatch):
     terminal = on_stderr(monkeypatch)
     monkeypatch.setattr(console, "PATIENCE_SECONDS", 0.0)
     monkeypatch.setenv("COLUMNS", "20")
@@ -214,21 +205,15 @@ def test_a_terminal_that_cannot_go_back_or_is_narrow_is_not_littered(monkeypatch
     with console.progress() as listen:
         listen(told("compiling"))
     assert terminal.getvalue() == said
-
-
-def test_nothing_is_said_where_nobody_sits_before_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(console, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", io.StringIO())  # nobody sits there
     with console.progress() as listen:
         listen(told("compiling"))
-    assert stream.getvalue() == ""
+    assert sys.stderr.getvalue() == ""
 
 
 @pytest.mark.slow
-def test_compiler_emulator_and_reference_say_how_far_they_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_compiler_emulator_and_reference_say_how_far_they_are(tmp_path, monkeypatch):
     monkeypatch.setenv("BUILDTOOL_CACHE_DIR", str(tmp_path / "cache"))  # so that something is compiled
     terminal = on_stderr(monkeypatch)
     monkeypatch.setattr(console, "PATIENCE_SECONDS", 0.0)
@@ -241,7 +226,7 @@ def test_compiler_emulator_and_reference_say_how_far_they_are(
     assert said[-2:] == ["", ""]
 
 
-def test_a_program_that_runs_is_looked_at(tmp_path: Path) -> None:
+def test_a_program_that_runs_is_looked_at(tmp_path):
     program = tmp_path / "slow"
     program.write_text("#!/bin/sh\nprintf abc > out\nsleep 0.7\nprintf def >> out\n")
     program.chmod(0o755)
@@ -265,9 +250,7 @@ def test_a_program_that_runs_is_looked_at(tmp_path: Path) -> None:
         ({"TERM": "xterm", "FORCE_COLOR": "1", "NO_COLOR": "1"}, False, False),
     ],
 )
-def test_colours_are_for_terminals_or_where_they_are_asked_for(
-    env: dict[str, str], on_terminals: bool, elsewhere: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_colours_are_for_terminals_or_where_they_are_asked_for(env, on_terminals, elsewhere, monkeypatch):
     for name in ("TERM", "NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
     for name, value in env.items():
@@ -286,14 +269,14 @@ TEXTS = st.lists(
 
 @given(TEXTS)
 @settings(derandomize=True, deadline=None, max_examples=60)
-def test_colours_change_no_character(lines: list[str]) -> None:
+def test_colours_change_no_character(lines):
     text = "\n".join(lines)
     for painted in (colour.answer(text), colour.message(text)):
         assert COLOUR.sub("", painted) == text
         assert painted.count("\x1b[0m") == len(re.findall(r"(?:\x1b\[(?!0m)[0-9]+m)+", painted))
 
 
-def test_verdicts_titles_and_the_map_are_coloured() -> None:
+def test_verdicts_titles_and_the_map_are_coloured():
     assert colour.answer("EQUAL to us: 3") == "\x1b[1m\x1b[32mEQUAL to\x1b[0m us: 3"
     assert colour.answer("a   b\n--  --") == "\x1b[1ma   b\x1b[0m\n\x1b[2m--  --\x1b[0m"
     assert colour.answer("1 |ii.|") == "1 |\x1b[34mii\x1b[0m\x1b[2m.\x1b[0m|"
@@ -301,7 +284,7 @@ def test_verdicts_titles_and_the_map_are_coloured() -> None:
     assert said == "a.toml:3:1: \x1b[1m\x1b[31merror:\x1b[0m no\n  \x1b[1m\x1b[36mhint:\x1b[0m yes"
 
 
-def test_a_table_that_cannot_fit_becomes_records_with_whole_figures() -> None:
+def test_a_table_that_cannot_fit_becomes_records_with_whole_figures():
     titles = ["#", "layer", "instructions", "RAM alive", "MACs", "kernel"]
     rows = [
         [3, "block/expand/" + "very_long_" * 5 + "name", 123456789, 12345678, 7, "conv2d_dsp"],

@@ -7,7 +7,7 @@ import pytest
 from daemons import eventually, running
 from zeronet import small
 
-from buildtool.daemon import events
+from buildtool.daemon import watcher
 from buildtool.fronts.cli import main as cli
 from buildtool.fronts.cli import watch
 
@@ -113,8 +113,8 @@ def test_a_touch_and_other_files_start_no_round(project):
 
 
 def test_a_network_file_system_is_looked_at_and_that_is_said_once(project, monkeypatch, capsys):
-    monkeypatch.setattr(events, "file_system", lambda folder: "nfs")
-    assert "nfs" in events.FOREIGN
+    monkeypatch.setattr(watcher, "file_system", lambda folder: "nfs")
+    assert "nfs" in watcher.FOREIGN
     saves = [lambda: (project / "net.tflite").write_bytes(small(16))]
     first, second = rounds(monkeypatch, capsys, ["--daemon", "off"], saves)
     (told,) = (line for line in first if f"no events for {project}:" in line)

@@ -31,7 +31,7 @@ def handle(request: Mapping[str, Any], session: Session | None = None) -> dict[s
     with working(session):
         asked = parse(request)
         module, _, function = asked.handler.partition(":")
-        return {**getattr(import_module(module), function)(asked, session), "schema": SCHEMA}
+        return {**getattr(import_module(f"buildtool.{module}"), function)(asked, session), "schema": SCHEMA}
 
 
 def kept_session() -> Session:

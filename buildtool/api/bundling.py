@@ -6,10 +6,10 @@ is written by buildtool.fronts.bundles.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from buildtool import DISTRIBUTION
@@ -18,7 +18,6 @@ from buildtool.api.describe import EXACT
 from buildtool.api.requests.kinds import Bundle
 from buildtool.base.errors import UsageError, suggest
 from buildtool.base.session import Session
-from buildtool.plan.types import Plan
 from buildtool.schema.builds import BundleAnswer, BundledNetwork, License, SecondArena
 from buildtool.target.types import Target
 
@@ -52,6 +51,11 @@ def answer(request: Bundle, session: Session) -> BundleAnswer:
     files |= {file: path.read_bytes() for file, path in {**kernels, **headers}.items()} | licensed.texts
     text = own[f"{net}.h"].decode()
     array = f"{folder}/{net}_weights.c"
+    second: SecondArena = {}
+    if plan.second_at:
+        second["second_arena_bytes"] = plan.arenas[1]
+    if plan.states:
+        second["state_bytes"] = plan.state_bytes
     network: BundledNetwork = {
         "network": request.name or made.model.name,
         "board": made.target.board.name,
@@ -60,7 +64,7 @@ def answer(request: Bundle, session: Session) -> BundleAnswer:
         "defines": list(core.defines),
         "plan": digest(plan),
         "arena_bytes": plan.arenas[0],
-        **_second(plan),
+        **second,
         "arena_alignment": _macro(text, "ARENA_ALIGNMENT") or plan.alignment,
         "stack_bytes": _macro(text, "STACK_BYTES"),
         "weights_bytes": len(sources.image.data),
@@ -79,12 +83,6 @@ def answer(request: Bundle, session: Session) -> BundleAnswer:
     return {"net": net, "network": network, "files": files}
 
 
-def _second(plan: Plan) -> SecondArena:
-    """The sizes of a second arena, and of state; nothing where there is none."""
-    found: SecondArena = {"second_arena_bytes": plan.arenas[1]} if plan.second_at else {}
-    return {**found, "state_bytes": plan.state_bytes} if plan.states else found
-
-
 def _macro(header: str, name: str) -> int | None:
     """The number that the network's header defines; None where it does not."""
     found = re.search(rf"(?m)^#define \w+_{name} (\d+)$", header)
@@ -95,7 +93,7 @@ def _kernel_files(
     target: Target, own: Iterable[bytes], compiled: list[Path]
 ) -> tuple[dict[str, Path], dict[str, Path]]:
     """Name in the folder -> file, of the kernels' sources and of all headers that anything includes."""
-    from buildtool.firmware.includes import closure
+    from buildtool.firmware.objects import closure
     from buildtool.target.kernels import include_folder, kernel_includes
 
     homes = {family.folder: family.name for family in target.families}
@@ -115,12 +113,19 @@ def _kernel_files(
 # ---- under which licenses the kernels stand: what their distributions say of themselves -----------------
 
 
-@dataclass
 class Licensed:
     """What was found: the licenses, and the texts by their names in the bundle."""
 
-    found: list[License] = field(default_factory=list)
-    texts: dict[str, bytes] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.found: list[License] = []
+        self.texts: dict[str, bytes] = {}
+
+    def add(self, name: str, spdx: str, text: bytes, folders: list[str]) -> None:
+        """A license of the files in some folders of the bundle."""
+        place = f"{TEXTS}/{name}.txt" if text else ""
+        if text:
+            self.texts[place] = text
+        self.found.append({"spdx": spdx, "text": place, "folders": folders})
 
 
 def licenses(target: Target, files: Mapping[str, Path]) -> Licensed:
@@ -137,53 +142,27 @@ def licenses(target: Target, files: Mapping[str, Path]) -> Licensed:
             others.setdefault(folder, {})[name] = path
     licensed = Licensed()
     if mine:
-        _add(licensed, _OURS, _our_expression(), _our_text(), sorted(mine))
+        licensed.add(_OURS, *_our_license(), sorted(mine))
     known = {family.folder: family.name for family in target.families}
     for folder, listed in sorted(others.items()):
         first = next(iter(listed.values()))
         home = next((place for place in first.parents if place in known), first.parent)
-        _add(licensed, known.get(home, home.name), _tags(listed.values()), _text_near(home), [folder])
+        # the text in the kernel family's folder, or in the package's folder that it lies in
+        near = (path for place in (home, home.parent) for path in sorted(place.iterdir()))
+        text = next((path.read_bytes() for path in near if _NAMES.match(path.name) and path.is_file()), b"")
+        tags = {tag for path in listed.values() for tag in _TAG.findall(path.read_bytes())}
+        spdx = " AND ".join(sorted(tag.decode(errors="replace") for tag in tags))
+        licensed.add(known.get(home, home.name), spdx, text, [folder])
     return licensed
 
 
-def _add(licensed: Licensed, name: str, spdx: str, text: bytes, folders: list[str]) -> None:
-    place = f"{TEXTS}/{name}.txt" if text else ""
-    if text:
-        licensed.texts[place] = text
-    licensed.found.append({"spdx": spdx, "text": place, "folders": folders})
-
-
-def _our_expression() -> str:
-    """As the distribution's metadata say."""
-    try:
-        return importlib.metadata.metadata(DISTRIBUTION)["License-Expression"]
-    except (importlib.metadata.PackageNotFoundError, KeyError):  # a checkout that is not installed
-        return ""
-
-
-def _our_text() -> bytes:
-    """The text that came with the distribution, or lies in the checkout."""
-    checkout = Path(__file__).resolve().parents[2] / "LICENSE"
-    if checkout.is_file():
-        return checkout.read_bytes()
-    try:
+def _our_license() -> tuple[str, bytes]:
+    """The expression in the distribution's metadata, and the text that came with it or is in the checkout."""
+    expression, listed = "", []
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError, KeyError):  # it is not installed
+        expression = importlib.metadata.metadata(DISTRIBUTION)["License-Expression"]
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         listed = importlib.metadata.files(DISTRIBUTION) or []
-    except importlib.metadata.PackageNotFoundError:
-        listed = []
-    found = [Path(str(file.locate())) for file in listed if _NAMES.match(file.name)]
-    return next((path.read_bytes() for path in found if path.is_file()), b"")
-
-
-def _text_near(folder: Path) -> bytes:
-    """The text in a kernel family's folder, or in the package's folder that it lies in."""
-    for place in (folder, folder.parent):
-        for path in sorted(place.iterdir()):
-            if _NAMES.match(path.name) and path.is_file():
-                return path.read_bytes()
-    return b""
-
-
-def _tags(files: Iterable[Path]) -> str:
-    """What the files' SPDX tags say, all of it; "" where there is no tag."""
-    found = {tag.decode(errors="replace") for path in files for tag in _TAG.findall(path.read_bytes())}
-    return " AND ".join(sorted(found))
+    checkout = Path(__file__).resolve().parents[2] / "LICENSE"
+    paths = [checkout, *(Path(str(file.locate())) for file in listed if _NAMES.match(file.name))]
+    return expression, next((path.read_bytes() for path in paths if path.is_file()), b"")

@@ -46,17 +46,23 @@ def answer(request: Describe, session: Session) -> DescribeAnswer:
     board, origins, tools = target.board, Origins.of(choice, target), toolchain(choice, target)
     check_formats(board, flashing.formats, signed=flashing.sign is not None)
     harness, roots = harness_of(board, tools), _Roots(origins.folders(choice.cmsis_nn))
+    groups: list[SourceGroup] = []
+
+    def group(name: str, shared: bool, includes: list[Place], sources: list[Source]) -> None:
+        groups.append({"name": name, "shared": shared, "includes": includes, "sources": sources})
+
     emitted = _emitted("")
     kernels = list(map(roots.place, kernel_includes(target)))
     own = [roots.place(Path(folder)) for folder in tools.includes]
     testing = list(map(roots.place, harness.includes))
-    groups = [
-        _group("kernels", True, kernels, _sources(roots, all_kernel_sources(target), True)),
-        _group("startup", True, [*own, *kernels], _sources(roots, map(Path, tools.objects))),
-        _group("harness", False, [emitted, *own, *kernels, *testing], _sources(roots, harness.sources)),
-    ]
+    group("kernels", True, kernels, _sources(roots, all_kernel_sources(target), True))
+    group("startup", True, [*own, *kernels], _sources(roots, map(Path, tools.objects)))
+    group("harness", False, [emitted, *own, *kernels, *testing], _sources(roots, harness.sources))
     if net:
-        groups.append(_group("network", False, [emitted, *kernels], _network_sources(net)))
+        code: Source = {"file": _emitted(f"{net}.c"), "object": f"{net}.o", "reads": []}
+        image, assembly = _emitted(f"{net}_weights.bin"), _emitted(f"{net}_weights.S")
+        weights: Source = {"file": assembly, "object": f"{net}_weights.o", "reads": [image]}
+        group("network", False, [emitted, *kernels], [code, weights])
     script = tools.script
     return {
         "board": board.name,
@@ -101,10 +107,6 @@ def _emitted(name: str) -> Place:
     return {"root": EMITTED, "path": name}
 
 
-def _group(name: str, shared: bool, includes: list[Place], sources: list[Source]) -> SourceGroup:
-    return {"name": name, "shared": shared, "includes": includes, "sources": sources}
-
-
 def _sources(roots: _Roots, files: Iterable[Path], folders: bool = False) -> list[Source]:
     """Objects are called as the files are; with their folder where `folders` asks, or two share a name."""
     listed = list(files)
@@ -117,14 +119,6 @@ def _sources(roots: _Roots, files: Iterable[Path], folders: bool = False) -> lis
     return [{"file": roots.place(path), "object": called(path), "reads": []} for path in listed]
 
 
-def _network_sources(net: str) -> list[Source]:
-    image = _emitted(f"{net}_weights.bin")
-    return [
-        {"file": _emitted(f"{net}.c"), "object": f"{net}.o", "reads": []},
-        {"file": _emitted(f"{net}_weights.S"), "object": f"{net}_weights.o", "reads": [image]},
-    ]
-
-
 def _tools(tools: Toolchain, target: Target) -> Tools:
     libraries = [flag for library in target.libraries for flag in library.cflags]  # find their headers
     return {
@@ -135,7 +129,7 @@ def _tools(tools: Toolchain, target: Target) -> Tools:
         "cflags": [*tools.cflags, *tools.renames],
         "exact": [*EXACT, *libraries],
         "core": list(target.board.core.cflags),
-        "defines": [*target.board.core.defines, *(wiring.defines if (wiring := tools.wiring) else ())],
+        "defines": [*target.board.core.defines, *(tools.wiring.defines if tools.wiring else ())],
         "arflags": ["rcsD"],  # D: no times, no owners
         "ldflags": list(tools.ldflags),
         "incbin": "-I",

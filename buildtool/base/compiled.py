@@ -12,9 +12,8 @@ from buildtool.base.errors import ToolError
 
 
 def load(module: str, name: str, abi: int, functions: Mapping[str, tuple[Any, ...]]) -> ctypes.CDLL:
-    """The library `_NAME` beside the file of a module. `functions`: result and arguments, as ctypes has them.
-
-    The library gives its ABI by a function `NAME_abi`. ToolError where there is no library of this ABI.
+    """The library `_NAME` beside a module's file; `functions`: result and arguments, as ctypes has them.
+    ToolError where no library there has this ABI, which its function `NAME_abi` gives.
     """
     for suffix in EXTENSION_SUFFIXES:
         try:

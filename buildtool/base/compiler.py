@@ -27,21 +27,12 @@ PASSED = "BUILDTOOL_COMPILER_ENV"  # names of variables that compilers get as we
 # What programs need in order to start, and to find their temporary files.
 _NEEDED = ("PATH", "HOME", "TMPDIR", "TMP", "TEMP", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 # Variables that change what compilers, assemblers and linkers read or make, as their manuals list them.
-VARIABLES = (
-    *("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "OBJC_INCLUDE_PATH", "OBJCPLUS_INCLUDE_PATH"),
-    *("COMPILER_PATH", "GCC_EXEC_PREFIX", "GCC_COMPARE_DEBUG", "LIBRARY_PATH", "LD_RUN_PATH", "LDEMULATION"),
-    *("CCC_OVERRIDE_OPTIONS", "CCC_ADD_ARGS", "CLANG_NO_DEFAULT_CONFIG", "QA_OVERRIDE_GCC3_OPTIONS"),
-    *(
-        "DEPENDENCIES_OUTPUT",
-        "SUNPRO_DEPENDENCIES",
-        "SOURCE_DATE_EPOCH",
-        "GNUTARGET",
-        "CL",
-        "_CL_",
-        "INCLUDE",
-    ),
-    *("SDKROOT", "MACOSX_DEPLOYMENT_TARGET", "NIX_CFLAGS_COMPILE", "NIX_LDFLAGS", "LD_PRELOAD"),
-    *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "XTENSA_GNU_CONFIG", "CCACHE_PREFIX", "CCACHE_COMPILER"),
+VARIABLES = tuple(
+    """CPATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH OBJC_INCLUDE_PATH OBJCPLUS_INCLUDE_PATH COMPILER_PATH
+    GCC_EXEC_PREFIX GCC_COMPARE_DEBUG LIBRARY_PATH LD_RUN_PATH LDEMULATION CCC_OVERRIDE_OPTIONS CCC_ADD_ARGS
+    CLANG_NO_DEFAULT_CONFIG QA_OVERRIDE_GCC3_OPTIONS DEPENDENCIES_OUTPUT SUNPRO_DEPENDENCIES SOURCE_DATE_EPOCH
+    GNUTARGET CL _CL_ INCLUDE SDKROOT MACOSX_DEPLOYMENT_TARGET NIX_CFLAGS_COMPILE NIX_LDFLAGS LD_PRELOAD
+    LD_LIBRARY_PATH DYLD_LIBRARY_PATH XTENSA_GNU_CONFIG CCACHE_PREFIX CCACHE_COMPILER""".split()
 )
 _SECONDS = 120.0
 _SCRIPT_BYTES = 1 << 20  # of a script that are looked at
@@ -54,10 +45,8 @@ _DEPENDENCY = re.compile(r"(?:\\[ #\\]|\$\$|[^\s\\$])+|\\(?!\n)")
 
 @dataclass(frozen=True)
 class Identity:
-    """A compiler with its flags: `digest` stands for all that it is.
-
-    `files`: programs, their libraries, and what configures them; `folders`: where it looks for headers that
-    come with it or with the system, in its order.
+    """A compiler with its flags, for all of which `digest` stands. `files`: its programs, libraries and
+    settings; `folders`: where it looks for its own and the system's headers, in its order.
     """
 
     digest: str
@@ -86,10 +75,8 @@ def passed() -> dict[str, str]:
 def identify(
     command: Sequence[str], variables: Mapping[str, str], ldflags: Sequence[str] | None = None
 ) -> Identity | None:
-    """What the compiler of `command` (its name or path, and flags) is, where it runs with `variables`.
-
-    `ldflags`: with the linker, as it is called with these flags. None: it cannot be told, because the
-    compiler does not say what it runs.
+    """The compiler of `command` (its name or path, and flags), which runs with `variables`; None: it does not
+    say. `ldflags`: with the linker, as it is called with these flags.
     """
     variables = {**variables, "LC_ALL": "C"}
     text = _said(command, variables, ldflags)
@@ -112,12 +99,13 @@ def identify(
     for name, content in sorted(contents.items()):
         digest.update(f"\0{name}\0{content}".encode(errors="surrogateescape"))
     seen.save()
-    return Identity(digest.hexdigest(), tuple(sorted(contents)), _folders(text))
+    searched = _SEARCHED.search(text)
+    folders = tuple(line.strip() for line in searched[1].splitlines()) if searched else ()
+    return Identity(digest.hexdigest(), tuple(sorted(contents)), folders)
 
 
 def _said(command: Sequence[str], variables: Mapping[str, str], ldflags: Sequence[str] | None) -> str | None:
     """What a compiler says while it compiles an empty file, without the names of temporary files.
-
     With `ldflags`, what it would run in order to compile and link that file: nothing is run then.
     """
     words = ["-v", "-c", "-o", "empty.o"] if ldflags is None else ["-###", "-o", "empty", *ldflags]
@@ -174,8 +162,7 @@ def _spaced_files(line: str) -> Iterator[str]:
 
 
 def _named_by_scripts(files: Iterable[str]) -> set[str]:
-    """The files that scripts among `files` name by a whole path, and scripts among those in turn.
-
+    """The files that scripts among `files`, and scripts among those, name by a whole path.
     A script may run a program for some sources alone, or after the compiler, which then says nothing of it.
     """
     found: set[str] = set()
@@ -195,27 +182,18 @@ def _named_by_scripts(files: Iterable[str]) -> set[str]:
 
 
 def _libraries(programs: Mapping[str, str], variables: Mapping[str, str]) -> set[str]:
-    """The shared libraries that programs load: the code of a distribution's clang lies in one.
-
-    `programs`: the digests of their contents, by path.
-    """
+    """The shared libraries that `programs` (path -> digest) load: clang's code lies in one."""
 
     def listed(program: str) -> str:
         with Path(program).open("rb") as file:
             if file.read(4) != b"\x7fELF":
                 return ""
         try:
-            done = subprocess.run(
-                ["ldd", program],
-                env=dict(variables),
-                capture_output=True,
-                text=True,
-                timeout=_SECONDS,
-                check=False,
-            )
+            command = ["ldd", program]
+            done = subprocess.run(command, env=dict(variables), capture_output=True, timeout=_SECONDS)
         except (OSError, subprocess.TimeoutExpired):
             return ""
-        return "\n".join(_LIBRARIES.findall(done.stdout))
+        return "\n".join(_LIBRARIES.findall(done.stdout.decode(errors="surrogateescape")))
 
     seen, found = known_files(), set[str]()
     known = "/etc/ld.so.cache"
@@ -242,11 +220,6 @@ def _there(folders: Iterable[str]) -> Iterator[str]:
             yield from sorted(name for name in os.listdir(folder) if ".so" in name)  # noqa: PTH208
 
 
-def _folders(text: str) -> tuple[str, ...]:
-    match = _SEARCHED.search(text)
-    return tuple(line.strip() for line in match[1].splitlines()) if match else ()
-
-
 # ---- headers that no source names by its place -------------------------------------------------------------
 
 Fact = tuple[str, str]  # a path, and the digest of the file there ("": there is none)
@@ -260,10 +233,9 @@ def dependencies(rule: bytes) -> list[str]:
 
 
 def facts(identity: Identity, files: Iterable[str]) -> list[Fact]:
-    """What decides which headers are read, and what they hold: of `files`, which a compilation has read.
-
-    A header that lies in one of the compiler's folders may come to lie in another one, too, and is then read
-    there. Raises OSError.
+    """The facts that decide which headers are read, and their content; `files`: which a compilation has read.
+    A header of one of the compiler's folders may later lie in another, and is then read there. Raises
+    OSError.
     """
     paths: set[str] = set()
     for path in files:
@@ -285,12 +257,7 @@ def are_so(known: Iterable[Sequence[str]]) -> bool:
 
 def changed_since(known: Iterable[Fact], when_ns: int) -> bool:
     """Whether one of the files of facts may have changed after `when_ns` (ns since 1970)."""
-    for path, digest in known:
-        if digest:
-            there = Path(path).stat()
-            if there.st_ctime_ns > when_ns - _YOUNG_NS:
-                return True
-    return False
+    return any(digest and Path(path).stat().st_ctime_ns > when_ns - _YOUNG_NS for path, digest in known)
 
 
 def _digest(path: str) -> str:

@@ -51,10 +51,9 @@ def stamp(there: os.stat_result) -> tuple[int, int, int, int]:
 
 
 def at_rest(there: os.stat_result, when_ns: int) -> bool:
-    """Whether the file had not changed for longer than the clock's grain at `when_ns`.
-
-    That is not known of one whose data changed, as it says, in a whole second: images of file systems are
-    made with one time for all files, and another image in the same place has the same inodes, too.
+    """Whether the file had been unchanged for longer than the clock's grain at `when_ns`. Unknown where it
+    changed in a whole second: images of file systems have one time for all files, and another image in the
+    same place has the same inodes.
     """
     if there.st_ctime_ns % 1_000_000_000 == 0:
         return False
@@ -132,17 +131,26 @@ class Digests:
     def __init__(self, scope: str) -> None:
         name = f"{__version__} {scope}"  # no version reads another one's entries
         self._name = hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest()
-        self._records: dict[str, Record[str]] | None = None
         self._used: set[str] = set()
         self._learnt = False
 
-    def digest(self, path: str, made: Callable[[str], str] | None = None, how: str = "") -> str:
-        """The digest of the file at `path`: SHA-256 (hex), or what `made` gives, whose name is `how`.
+    @functools.cached_property
+    def _records(self) -> dict[str, Record[str]]:
+        """The records that were kept; none where they are not what this version writes."""
+        data = disk.recall(_LEVEL, self._name)
+        try:
+            form, records = msgpack.unpackb(data, use_list=False, unicode_errors="surrogateescape")
+            if data is None or form != _FORMAT:
+                return {}
+            known = ((key, record) for key, record in records.items() if isinstance(record, tuple))
+            return {key: record for key, record in known if tuple(map(type, record)) == (*(int,) * 5, str)}
+        except Exception:  # nothing was kept, or whatever msgpack raises about bytes that somebody else wrote
+            return {}
 
-        Raises OSError where the file cannot be read.
+    def digest(self, path: str, made: Callable[[str], str] | None = None, how: str = "") -> str:
+        """SHA-256 (hex) of the file at `path`, or what `made`, named `how`, gives. OSError if it cannot be
+        read.
         """
-        if self._records is None:
-            self._records = _load(self._name)
         key = f"{how}:{path}"
         self._used.add(key)
         digest, record = _made(path, self._records.get(key), made or sha256)
@@ -156,8 +164,6 @@ class Digests:
 
         Where a file of this content at this path is known, none is read, whatever its times say.
         """
-        if self._records is None:
-            self._records = _load(self._name)
         key = f"{how}:{content}:{path}"
         self._used.add(key)
         if key not in self._records or is_hashed_always():
@@ -167,7 +173,7 @@ class Digests:
 
     def save(self) -> None:
         """Keeps the records for the next process, if there are new ones."""
-        if not self._learnt or self._records is None:
+        if not self._learnt:
             return
         records = self._records
         if len(records) > _MOST_RECORDS:
@@ -178,12 +184,12 @@ class Digests:
 
 
 def sha256(path: str, most: float = math.inf) -> str:
-    """SHA-256 (hex) of a file's content; OSError where it has more than `most` bytes, or is no regular file.
-
-    A pipe that has taken a file's place is not waited for.
+    """SHA-256 (hex) of a file; OSError for more than `most` bytes, or no regular file: a pipe is not waited
+    for.
     """
     digest = hashlib.sha256()
-    with open(path, "rb", opener=_without_waiting) as file:
+    no_wait = getattr(os, "O_NONBLOCK", 0)
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | no_wait)) as file:
         there = os.fstat(file.fileno())
         if not stat.S_ISREG(there.st_mode) or there.st_size > most:
             raise OSError("not a file, or too large a one")
@@ -198,30 +204,3 @@ def digest_of(path: str) -> str:
         return sha256(path)
     except (OSError, ValueError):  # ValueError: text that is no path
         return ""
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-
-
-def _load(name: str) -> dict[str, Record[str]]:
-    """The records that were kept; none where they are not what this version writes."""
-    data = disk.recall(_LEVEL, name)
-    if data is None:
-        return {}
-    try:
-        form, records = msgpack.unpackb(data, use_list=False, unicode_errors="surrogateescape")
-    except Exception:  # whatever msgpack raises about bytes that somebody else wrote
-        return {}
-    if form != _FORMAT or not isinstance(records, dict):
-        return {}
-    return {key: record for key, record in records.items() if _is_record(record)}
-
-
-def _is_record(record: object) -> bool:
-    return (
-        isinstance(record, tuple)
-        and len(record) == 6
-        and all(isinstance(number, int) for number in record[:5])
-        and isinstance(record[5], str)
-    )

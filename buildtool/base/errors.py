@@ -34,9 +34,8 @@ class ErrorData(TypedDict):
 
 
 class Hint(NamedTuple):
-    """One thing that would help: options to set and what that gives, or words alone.
-
-    `settings`: options by their names in a request, with the value to give (None: leave the option out).
+    """One thing that would help: words, or options by their names in a request with values (None: leave it
+    out).
     """
 
     text: str = ""
@@ -179,13 +178,9 @@ class InternalError(BuildtoolError):
 
 
 # What the system may refuse to anybody: then it is no fault of ours.
-_FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
-_REFUSALS = frozenset(
-    (
-        *(errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EMFILE, errno.ENFILE),
-        *(errno.ENOMEM, errno.EAGAIN, errno.EIO, errno.ELOOP, errno.ETXTBSY, *_FULL),
-    )
-)
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_LACKING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, *_FULL)
+_REFUSED = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EIO, errno.ELOOP, errno.ETXTBSY)
 
 
 def from_exception(error: BaseException) -> BuildtoolError:
@@ -196,15 +191,11 @@ def from_exception(error: BaseException) -> BuildtoolError:
         hint = "a machine with more memory, or a smaller network"
         return MachineError("this takes more memory than there is", hint=hint)
     no_folder = isinstance(error, FileNotFoundError) and "temporary directory" in str(error.strerror)
-    if isinstance(error, OSError) and (error.errno in _REFUSALS or no_folder):
+    if isinstance(error, OSError) and (error.errno in (*_LACKING, *_REFUSED) or no_folder):
         path = error.filename if isinstance(error.filename, str) else ""
         full = error.errno in _FULL or no_folder
         hint = "free space there, or name another folder for temporary files (TMPDIR)" if full else ""
         return MachineError(f"the system refuses: {error.strerror}", path=path, hint=hint)
-    return _internal(error)
-
-
-def _internal(error: BaseException) -> InternalError:
     import traceback  # costs start-up time, and is for faults alone
 
     frames = traceback.extract_tb(error.__traceback__)
@@ -244,8 +235,12 @@ def from_data(data: Mapping[str, Any]) -> BuildtoolError:
         number = data.get(name)
         setattr(error, name, number if isinstance(number, int) else 0)
     hints = data.get("hints")
-    found = [hint for hint in hints if isinstance(hint, Mapping)] if isinstance(hints, list) else []
-    error.hints = tuple(map(_hint, found))
+    for hint in hints if isinstance(hints, list) else ():
+        if isinstance(hint, Mapping):
+            settings = hint.get("settings")
+            pairs = settings.items() if isinstance(settings, Mapping) else ()
+            plain = {str(k): v if v is None or isinstance(v, str | int | float) else str(v) for k, v in pairs}
+            error.hints = (*error.hints, Hint(str(hint.get("text", "")), tuple(plain.items())))
     return error
 
 
@@ -274,12 +269,3 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     names = sorted(known)
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     return f"did you mean '{close[0]}'?" if close else "known: " + ", ".join(names)
-
-
-def _hint(data: Mapping[str, Any]) -> Hint:
-    settings = data.get("settings")
-    pairs: list[tuple[str, Value]] = []
-    for option, value in settings.items() if isinstance(settings, Mapping) else ():
-        is_plain = value is None or isinstance(value, str | int | float)
-        pairs.append((str(option), value if is_plain else str(value)))
-    return Hint(str(data.get("text", "")), tuple(pairs))

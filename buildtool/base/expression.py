@@ -61,10 +61,7 @@ def evaluate(expression: str, variables: Mapping[str, int]) -> Value:
 
 
 def check(expression: str, names: frozenset[str]) -> bool:
-    """Raises TargetError unless `expression` is well formed and uses only `names`.
-
-    Whether it can stand in another one without parentheses: a name, a number or a call.
-    """
+    """TargetError unless `expression` is well formed, of `names` alone; whether it needs no parentheses."""
     tree = _parse(expression)
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id not in names and node.id not in FUNCTIONS:
@@ -125,12 +122,11 @@ def _check_node(node: ast.AST, expression: str, depth: int) -> None:
 
 @lru_cache(maxsize=1024)
 def compiled(expression: str) -> Formula:
-    """A function of the variables that is worth what `evaluate` gives, but is many times faster.
+    """What `evaluate` computes, as a function of the variables that is many times faster.
 
-    It is bytecode of the checked tree, in which names are looked up in the variables and in nothing else. It
-    checks neither names nor divisions nor results: it is for expressions that the catalogue's reader has
-    accepted, on variables that are in their range. Cached, because a planner asks for the same few costs
-    very often.
+    It is bytecode of the checked tree, in which names are looked up in the variables alone. It checks neither
+    names nor divisions nor results: the catalogue's reader has accepted the expression and the variables'
+    range.
     """
     function = ast.parse("lambda variables: 0", mode="eval")
     assert isinstance(function.body, ast.Lambda)

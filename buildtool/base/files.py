@@ -15,9 +15,8 @@ from buildtool.base.errors import ModelError, UsageError
 
 @dataclass(frozen=True)
 class File:
-    """A file: `data`, or what lies at the absolute `path`, whose SHA-256 is `sha256` (hex; "": not said).
-
-    With `data`, `path` is only the name that messages and emitted files get.
+    """A file: `data` (`path` is its name then), or what lies at `path`, of SHA-256 `sha256` (hex; "": not
+    said).
     """
 
     path: str
@@ -34,12 +33,18 @@ class File:
         return self.data is not None or Path(self.path).exists()
 
     def read(self, what: str, most: int) -> bytes:
-        """The content of `what` ("the model"), at most `most` bytes; UsageError if it is not what was sent.
-
-        ModelError above `most`, before anything is read.
+        """The content of `what`, at most `most` bytes (else ModelError); UsageError if it is not what was
+        sent.
         """
         with self._errors(what):
-            data = self._read(most)
+            if self.data is not None:
+                data = self.data
+            else:
+                self._check(most)
+                with Path(self.path).open("rb") as file:
+                    data = file.read(most + 1)  # it may have grown
+            if len(data) > most:
+                raise self._too_large(most)
         self._compare(what, hashlib.sha256(data).hexdigest() if self.sha256 else "")
         return data
 
@@ -57,11 +62,8 @@ class File:
     def _compare(self, what: str, sha256: str) -> None:
         """Raises UsageError where the content is not what the client saw."""
         if self.sha256 and sha256 != self.sha256:
-            raise UsageError(
-                f"{what} changed after the request was made: its digest differs",
-                path=self.path,
-                hint="send the request again",
-            )
+            text = f"{what} changed after the request was made: its digest differs"
+            raise UsageError(text, path=self.path, hint="send the request again")
 
     @contextlib.contextmanager
     def opened(self, what: str, most: int) -> Iterator[IO[bytes]]:
@@ -77,17 +79,6 @@ class File:
                     self._compare(what, hashlib.file_digest(file, "sha256").hexdigest())
                     file.seek(0)
             yield file
-
-    def _read(self, most: int) -> bytes:
-        if self.data is not None:
-            data = self.data
-        else:
-            self._check(most)
-            with Path(self.path).open("rb") as file:
-                data = file.read(most + 1)  # it may have grown
-        if len(data) > most:
-            raise self._too_large(most)
-        return data
 
     def _check(self, most: int) -> None:
         """Raises an error for a file that must not be opened, or is too large."""
@@ -106,22 +97,21 @@ Named = str | File  # a network of the zoo or a known board by its name, or a fi
 
 
 def to_file(value: str | dict[str, Any] | File, suffixes: tuple[str, ...]) -> str | File:
-    """What a request's value names: a file, or text that is no path (of a network or a board).
-
-    Text is a path if it is absolute or has one of the `suffixes`; then it must be absolute.
+    """The file that a request's value names, or text of a network or board. Text with one of the `suffixes`,
+    or of an absolute path, is a path, which has to be absolute.
     """
     if isinstance(value, File):
         return value
     if isinstance(value, dict):
-        if "data" in value:
-            return File(value["name"], data=value["data"])
-        return File(_absolute(value["path"]), value["sha256"])
-    if Path(value).is_absolute() or value.lower().endswith(suffixes):
-        return File(_absolute(value))
-    return value
-
-
-def _absolute(path: str) -> str:
-    if not Path(path).is_absolute():
-        raise UsageError("a path in a request must be absolute", path=path)
-    return path
+        file = (
+            File(value["name"], data=value["data"])
+            if "data" in value
+            else File(value["path"], value["sha256"])
+        )
+    elif Path(value).is_absolute() or value.lower().endswith(suffixes):
+        file = File(value)
+    else:
+        return value
+    if file.data is None and not Path(file.path).is_absolute():
+        raise UsageError("a path in a request must be absolute", path=file.path)
+    return file

@@ -38,15 +38,15 @@ def memo_folder() -> Path | None:
 
 def _in_users_cache(name: str) -> Path | None:
     """A folder of buildtool's in the user's folder for caches; None without a home."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    if not base or not Path(base).is_absolute():
+    base = Path(os.environ.get("XDG_CACHE_HOME") or ".")
+    if not base.is_absolute():
         try:
-            base = str(Path.home() / ".cache")
+            base = Path.home() / ".cache"
         except RuntimeError:
             return None
-        if os.environ.get("HOME", "/") in ("", "/") or not Path(base).is_absolute():
+        if os.environ.get("HOME", "/") in ("", "/") or not base.is_absolute():
             return None  # of a user without a home
-    return Path(base) / "buildtool" / name
+    return base / "buildtool" / name
 
 
 def kept_folder() -> Path | None:
@@ -81,23 +81,19 @@ def most_disk_bytes() -> int:
 
 def state_folder() -> Path:
     """$BUILDTOOL_STATE_DIR, $XDG_RUNTIME_DIR/buildtool, or a folder of this user in /tmp.
-
-    $TMPDIR has no part in it: builds set it as they like, and each would get a daemon of its own.
+    Not $TMPDIR: builds set it as they like, and each would get a daemon of its own.
     """
     if named := os.environ.get(STATE):
         return Path(named).absolute()
-    base = os.environ.get("XDG_RUNTIME_DIR")
-    if base and Path(base).is_absolute():
-        return Path(base) / "buildtool"
-    return _short_folder()
+    base = Path(os.environ.get("XDG_RUNTIME_DIR") or ".")
+    return base / "buildtool" if base.is_absolute() else _short_folder()
 
 
 def socket_path(name: str) -> Path:
     """Where the socket of the daemon `name` is: in the state folder, unless the path would be too long."""
     path = state_folder() / f"{name}.sock"
-    if len(os.fsencode(path)) <= MOST_SOCKET_PATH:
-        return path
-    return _short_folder() / f"{short_name(str(path))}.sock"
+    fits = len(os.fsencode(path)) <= MOST_SOCKET_PATH
+    return path if fits else _short_folder() / f"{short_name(str(path))}.sock"
 
 
 def short_name(text: str) -> str:
@@ -122,13 +118,12 @@ def private(folder: Path) -> Path:
 
 
 def _short_folder() -> Path:
-    if os.name == "posix":
-        folder = Path("/tmp")
-    else:
+    folder = "/tmp"
+    if os.name != "posix":
         import tempfile  # which imports much
 
-        folder = Path(tempfile.gettempdir())
-    return folder.absolute() / f"buildtool-{user()}"
+        folder = tempfile.gettempdir()
+    return Path(folder).absolute() / f"buildtool-{user()}"
 
 
 def user() -> int:

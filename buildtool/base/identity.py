@@ -30,10 +30,8 @@ def environment() -> dict[str, str]:
 
 
 def interpreter() -> str:
-    """The Python that runs this, whatever name it was called by: its file, and its environment's folder.
-
-    `python3` and `python3.11` are one; two virtual environments that share a file are two, since each finds
-    packages of its own.
+    """The Python that runs this: its file, whatever it was called by, and its environment's folder.
+    Virtual environments that share a file are different: each finds packages of its own.
     """
     file = os.path.realpath(sys.executable) if sys.executable else ""  # "" where Python is embedded
     return f"{file} in {os.path.realpath(sys.prefix)}"
@@ -41,18 +39,16 @@ def interpreter() -> str:
 
 def namesakes() -> list[str]:
     """The `buildtool-VERSION.dist-info` folders here: somebody else's package has that name."""
-    return sorted(
-        {os.path.join(*place) for place in _distributions() if place[1].lower().startswith("buildtool-")}  # noqa: PTH118
-    )
+    places = {place for place in _distributions() if place[1].lower().startswith("buildtool-")}
+    return sorted(os.path.join(*place) for place in places)  # noqa: PTH118
 
 
 def code_digest() -> str:
     """SHA-256 (hex) over buildtool, its target plugins and its kernel catalogues.
 
-    The C of kernels and start-up code has no part in it: it decides no plan, and a build system knows
-    it as sources. C that planning runs on this machine has: it lies beside a module of its name, or is
-    called NAME_ask.h. Packages of others that offer boards count whole.
-    Files that have not changed since an earlier call are not read again.
+    Not over the C of kernels and start-up code, which decides no plan and is the build system's; but over
+    the C that planning runs here: beside a module of its name, or called NAME_ask.h. Packages of others that
+    offer boards count whole. Files that have not changed since an earlier call are not read again.
     """
     from buildtool.base.digests import Digests  # whoever asks for a folder alone loads no msgpack
 
@@ -79,9 +75,8 @@ def code_folders() -> list[str]:
 
 
 def below(folder: str, suffixes: tuple[str, ...]) -> list[str]:
-    """The files below `folder` that have one of the suffixes, or that planning asks: relative, sorted.
-
-    What Python has compiled never counts.
+    """The files below `folder` with one of the suffixes, or that planning asks: relative, sorted; none of
+    .pyc.
     """
     found = []
     for place, folders, names in os.walk(folder):
@@ -106,15 +101,14 @@ def _folders() -> Iterator[tuple[Path, tuple[str, ...]]]:
     """The folders, and the suffixes of the files that count there."""
     root = Path(home())
     yield root / "buildtool", _OURS
-    for name, beside in (
-        ("buildtool_plugins", "plugins/buildtool_plugins"),
-        ("buildtool_kernels", "kernels"),
-    ):
+    for name, beside in ("buildtool_plugins", "plugins/buildtool_plugins"), ("buildtool_kernels", "kernels"):
         if (root / beside).is_dir():
             yield root / beside, _DATA
         else:
             yield from ((folder, _DATA) for folder in _package(name))
-    for name in _others():
+    # packages of others that offer boards, as installers note them: importlib.metadata takes long
+    noted = {f"{folder}/{name}/entry_points.txt" for folder, name in _distributions()}
+    for name in sorted({one for path in noted for one in _offered(path)} - {"buildtool_plugins"}):
         yield from ((folder, ALL) for folder in _package(name))
 
 
@@ -125,14 +119,6 @@ def _package(name: str) -> list[Path]:
     except (ImportError, ValueError):
         return []
     return [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
-
-
-def _others() -> list[str]:
-    """Packages of others that offer boards, as installers note them: importlib.metadata takes long."""
-    found = {
-        one for folder, name in _distributions() for one in _offered(f"{folder}/{name}/entry_points.txt")
-    }
-    return sorted(found - {"buildtool_plugins"})
 
 
 def _distributions() -> Iterator[tuple[str, str]]:

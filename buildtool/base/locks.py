@@ -1,9 +1,10 @@
-"""Locks of files and folders among processes, where the system has them, and which processes there are."""
+"""Locks among processes, where the system has them; processes; temporary folders, locked while in use."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,8 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 FILE = os.O_RDWR | os.O_CREAT | _NO_LINK  # it is made where it is not there
 FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
 REAL_FOLDER = FOLDER | _NO_LINK  # no link to one
+PREFIX = "buildtool-run-"  # of temporary folders
+YOUNG_SECONDS = 10.0  # of such a folder that is made and may not be locked yet
 
 
 def lock(handle: int, *, wait: bool, shared: bool = False) -> bool:
@@ -29,7 +32,6 @@ def lock(handle: int, *, wait: bool, shared: bool = False) -> bool:
 @contextlib.contextmanager
 def locked(path: Path | str, *, wait: bool, flags: int = FILE) -> Iterator[int | None]:
     """Holds a lock; None where another process has it and nobody is to `wait`, or there are no locks.
-
     `flags`: how the file is opened, which may raise OSError.
     """
     if not HAS_LOCKS:
@@ -60,12 +62,28 @@ def is_locked(path: Path) -> bool:
 
 
 def process(pid: int) -> tuple[int, str]:
-    """Parent and start of a process, as Linux counts it: its number alone may be another's by now.
-
-    (0, "") elsewhere, and for one that has ended, also if its parent has not waited for it.
-    """
+    """Parent and start of a process on Linux, whose number may be reused; (0, "") if it has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
         return (0, "") if fields[0] in "ZX" else (int(fields[1]), fields[19])
     except (OSError, ValueError, IndexError):
         return 0, ""
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[str]:
+    """A temporary folder, locked while it is used; those that killed commands have left are removed first."""
+    import shutil  # for who needs such a folder: a client does not
+    import tempfile
+
+    with contextlib.suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
+        for entry in entries:
+            if entry.name.startswith(PREFIX):
+                with contextlib.suppress(OSError), locked(entry.path, wait=False, flags=REAL_FOLDER) as held:
+                    left = os.fstat(held) if held is not None else None
+                    if left and left.st_uid == os.getuid() and time.time() - left.st_mtime > YOUNG_SECONDS:
+                        shutil.rmtree(entry.path, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=PREFIX) as name, contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # without a lock it is never cleared
+            stack.enter_context(locked(name, wait=True, flags=REAL_FOLDER))
+        yield name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -55,25 +56,18 @@ def write_changed(files: Mapping[str, bytes], folder: Path) -> list[str]:
 
 
 def outdated(files: Mapping[str, bytes], folder: Path) -> list[str]:
-    """The files for flash that an earlier build of these networks left in a folder, and `files` has not.
-
-    They would be flashed beside firmware that is not theirs. None where no build has been.
+    """The files for flash that an earlier build of these networks left in a folder, and `files` has not:
+    they would be flashed beside firmware that is not theirs.
     """
-    nets = [name.removesuffix(_ARENA) for name in files if name.endswith(_ARENA)]
-    names = [
-        f"{net}{part}.{kind}"
-        for net in nets
-        if (folder / f"{net}{_ARENA}").is_file()
-        for part in FlashPart
-        for kind in Format
-    ]
+    built = [name for name in files if name.endswith(_ARENA) and (folder / name).is_file()]
+    endings = [f"{part}.{kind}" for part in FlashPart for kind in Format]
+    names = [name.removesuffix(_ARENA) + ending for name in built for ending in endings]
     return [name for name in names if name not in files and (folder / name).is_file()]
 
 
 def keep_inputs(written: Iterable[tuple[Path, bytes | None]], read: Iterable[str]) -> None:
-    """UsageError where a file that a command is to write is one that it reads, or another one of them.
-
-    `written`: paths with their content, as far as it is known: one that has it already loses nothing.
+    """UsageError where a command would write a file that it reads, or write one twice; `written`: paths with
+    their content, as far as it is known: a file that has it already loses nothing.
     """
     kept = {os.path.realpath(name) for name in read}
     names = set[str]()
@@ -83,29 +77,24 @@ def keep_inputs(written: Iterable[tuple[Path, bytes | None]], read: Iterable[str
         except ValueError:  # a null character; who writes it says so
             continue
         if name in kept and (data is None or not holds(path, data)):
-            raise UsageError(
-                "this file is read by the command, and would be lost",
-                path=str(path),
-                hint="write to another one",
-            )
+            text, hint = "this file is read by the command, and would be lost", "write to another one"
+            raise UsageError(text, path=str(path), hint=hint)
         if name in names:
-            raise UsageError(
-                "two files are to be written by this name", path=str(path), hint="give each a name of its own"
-            )
+            text, hint = "two files are to be written by this name", "give each a name of its own"
+            raise UsageError(text, path=str(path), hint=hint)
         names.add(name)
 
 
 def keep_networks(files: Mapping[str, bytes], folder: Path) -> None:
-    """Raises UsageError where `files` of one network would replace those of another in `folder`.
-
-    Two models may get one name in C, as `a-b.tflite` and `a_b.tflite` do. A file that cannot be read, or that
-    names no network, keeps nothing from being written.
+    """UsageError where `files` would replace those of another network in `folder` that has the same name in
+    C. A file that cannot be read, or that names no network, keeps nothing from being written.
     """
     for name, data in files.items():
         if name.endswith(_ARENA):
-            refuse_another(
-                _network(folder / name), json.loads(data)["network"], folder, name.removesuffix(_ARENA)
-            )
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+                old = json.loads((folder / name).read_bytes())["network"]
+                new, net = json.loads(data)["network"], name.removesuffix(_ARENA)
+                refuse_another(old if isinstance(old, str) else None, new, folder, net)
 
 
 def refuse_another(old: str | None, new: str, folder: Path, net: str) -> None:
@@ -117,15 +106,6 @@ def refuse_another(old: str | None, new: str, folder: Path, net: str) -> None:
             path=str(folder),
             hint="name the new one (--name), write it to a folder of its own, or remove the old one's files",
         )
-
-
-def _network(path: Path) -> str | None:
-    """The network that the file at `path` says its neighbours are of; None where it says nothing."""
-    try:
-        found = json.loads(path.read_bytes())["network"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
-    return found if isinstance(found, str) else None
 
 
 def holds(path: Path, data: bytes) -> bool:
@@ -149,10 +129,18 @@ class _Set:
     def add(self, path: Path, data: bytes) -> None:
         """Writes `data` beside `path`."""
         with _writing(path):
-            self._make_folder(path.parent)
+            folder, missing = path.parent, list[Path]()
+            while not folder.exists() and folder != folder.parent:
+                missing.append(folder)
+                folder = folder.parent
+            for one in reversed(missing):
+                one.mkdir(exist_ok=True)
+                self._folders.append(one)
             if path.is_dir():
                 raise IsADirectoryError(0, "Is a directory")
-            if _is_special(path):
+            # a device, a pipe or a socket, or a link that stands for an open file (/dev/stdout)
+            is_open = path.is_symlink() and str(path.readlink()).startswith("/proc/")
+            if is_open or (path.exists() and not path.is_file()):
                 raise OSError(0, "a device or a pipe, and a file would take its place")
             part = path.parent / f"{self._token}-{len(self._parts)}.part"
             self._parts[path] = part
@@ -168,7 +156,13 @@ class _Set:
             for number, (path, part) in enumerate(self._parts.items()):
                 with _writing(path):
                     kept = path.parent / f"{self._token}-{number}.old"
-                    self._old[path] = kept if _keep(path, kept) else None
+                    is_there = path.is_symlink() or path.exists()
+                    if is_there:  # it gets a second name, by which it can be put back
+                        try:
+                            kept.hardlink_to(path)
+                        except OSError:  # a file system without hard links
+                            path.rename(kept)
+                    self._old[path] = kept if is_there else None
                     part.replace(path)
 
     def undo(self) -> None:
@@ -192,33 +186,6 @@ class _Set:
             if leftover is not None:
                 with contextlib.suppress(OSError):
                     leftover.unlink(missing_ok=True)
-
-    def _make_folder(self, folder: Path) -> None:
-        missing = []
-        while not folder.exists() and folder != folder.parent:
-            missing.append(folder)
-            folder = folder.parent
-        for one in reversed(missing):
-            one.mkdir(exist_ok=True)
-            self._folders.append(one)
-
-
-def _is_special(path: Path) -> bool:
-    """Whether a device, a pipe or a socket is there, or a link that stands for an open file (/dev/stdout)."""
-    if path.is_symlink() and str(path.readlink()).startswith("/proc/"):
-        return True
-    return path.exists() and not path.is_file()
-
-
-def _keep(path: Path, kept: Path) -> bool:
-    """Gives the file at `path` a second name, by which it can be put back; whether there was one."""
-    if not path.is_symlink() and not path.exists():
-        return False
-    try:
-        kept.hardlink_to(path)
-    except OSError:  # a file system without hard links
-        path.rename(kept)
-    return True
 
 
 @contextlib.contextmanager
@@ -249,31 +216,19 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 def depfile(target: str, files: Iterable[str]) -> bytes:
-    """The rule `target: files` as Make, Ninja and CMake read it, a file a line, sorted.
-
-    Make alone reads a semicolon and brackets as its own, and knows no way to escape them.
-    UsageError for a name with a line break, which none of them can read.
+    """The rule `target: files` for Make, Ninja and CMake, a file a line, sorted; UsageError for a line break
+    in a name. Make alone reads a semicolon and brackets as its own, and has no escape for them.
     """
     lines = [_escaped(target) + ":", *(_escaped(name) for name in sorted(set(files)))]
     return (" \\\n  ".join(lines) + "\n").encode(errors="surrogateescape")
 
 
 def _escaped(name: str) -> str:
-    """A name as Ninja's and Make's readers take it: blanks, hashes and dollars have a meaning of their own.
-
-    Backslashes stand for themselves but before a blank or a hash.
-    """
+    """A name with its blanks, hashes and dollars escaped, as Ninja and Make read it."""
     if "\n" in name or "\r" in name:
         raise UsageError("a file with a line break in its name cannot stand in a depfile", path=repr(name))
-    found, slashes = "", 0
-    for character in name:
-        if character in " \t#":
-            found += "\\" * slashes + "\\"  # those before it are doubled, and one is its own
-        elif character == "$":
-            found += "$"
-        found += character
-        slashes = slashes + 1 if character == "\\" else 0
-    return found
+    # of a blank or a hash the backslashes before it are doubled, and one is its own
+    return re.sub(r"(\\*)([ \t#])", r"\1\1\\\2", name).replace("$", "$$")
 
 
 def remove_stamp(stamp: str) -> None:

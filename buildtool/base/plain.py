@@ -12,7 +12,7 @@ import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple, Self, TypeVar
 
 from buildtool.base.errors import did_you_mean, shown
@@ -22,10 +22,8 @@ _LEAVES = frozenset((int, str, float, bool, bytes, type(None)))
 
 
 class Mismatch(ValueError):
-    """A plain value that is not of the type that it should be of; its text says where and what.
-
-    Of a table that people write `what` is wrong with `key` ("": with the whole; then `at` is the key that
-    this is near), and `hint` would help.
+    """A plain value that is not of its type. Of a table that people write: `what` is wrong with `key` ("":
+    with the whole, near the key `at`), and the `hint`.
     """
 
     def __init__(self, what: str, key: str = "", hint: str = "", at: str = "") -> None:
@@ -34,10 +32,8 @@ class Mismatch(ValueError):
 
 
 def to_plain(value: object, *, named: bool = False, defaults: bool = True) -> Any:
-    """Dataclasses as lists of their fields in declared order, enumerations as their values, tuples as lists.
-
-    `named`: dataclasses as maps instead, without fields that have their default unless `defaults`. Maps are
-    sorted by their keys.
+    """Dataclasses as lists of their fields in declared order, enumerations as values, tuples as lists, maps
+    sorted. `named`: dataclasses as maps, without fields that have their default unless `defaults`.
     """
     kind = type(value)
     if kind in _LEAVES:
@@ -67,11 +63,11 @@ def to_plain(value: object, *, named: bool = False, defaults: bool = True) -> An
 
 def to_tuples(value: object) -> Any:
     """As `to_plain`, with tuples in place of lists, so that it can be hashed."""
-    return _frozen(to_plain(value))
 
+    def frozen(plain: Any) -> Any:
+        return tuple(map(frozen, plain)) if isinstance(plain, list) else plain
 
-def _frozen(value: Any) -> Any:
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+    return frozen(to_plain(value))
 
 
 @cache
@@ -82,97 +78,64 @@ def fields_of(kind: type) -> tuple[tuple[str, Any, Any], ...]:
 
 
 def from_plain(value: Any, kind: Any, where: str) -> Any:
-    """The value of the type `kind` that `to_plain` made `value` of, by position or by name.
+    """The value of the type `kind` (as a field is annotated, or a TypedDict) that `to_plain` made `value` of.
 
-    `kind` is a type as a dataclass's fields are annotated, or a TypedDict. Raises Mismatch, with `where` and
-    the way from there, for anything else: numbers are finite, integers have 64 bits, a bool is no integer.
+    Raises Mismatch, with `where` and the way from there, for anything else: numbers are finite, integers have
+    64 bits, a bool is no integer.
     """
-    origin = typing.get_origin(kind)
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is tuple or origin is list:
         if isinstance(value, list | tuple):
-            return _items(value, origin, typing.get_args(kind), where)
+            if origin is list or arguments[-1:] == (...,):
+                arguments = (arguments[0],) * len(value)
+            if len(arguments) != len(value):
+                raise Mismatch(f"{where} has {len(value)} items, not {len(arguments)}")
+            pairs = enumerate(zip(value, arguments, strict=True))
+            return origin([from_plain(item, inner, f"{where}[{i}]") for i, (item, inner) in pairs])
     elif origin is typing.Union or origin is types.UnionType:
-        return _one_of(value, typing.get_args(kind), where)
+        for one in arguments:
+            try:
+                return from_plain(value, one, where)
+            except Mismatch as error:
+                last = error
+        raise last
     elif origin is not None:  # Mapping[str, T], dict[str, T]
         if isinstance(value, dict):
-            inner = typing.get_args(kind)[1]
-            return {str(key): from_plain(held, inner, f"{where}.{key}") for key, held in value.items()}
+            return {str(key): from_plain(held, arguments[1], f"{where}.{key}") for key, held in value.items()}
     elif typing.is_typeddict(kind):
         if isinstance(value, dict):
-            return _typed(value, kind, where)
+            return _by_name(value, typing.get_type_hints(kind), kind.__required_keys__, where)
     elif dataclasses.is_dataclass(kind):
         assert isinstance(kind, type)
+        fields = fields_of(kind)
         if isinstance(value, Mapping):
-            return _by_name(value, kind, where)
-        if isinstance(value, list | tuple) and len(value) == len(fields_of(kind)):
-            pairs = zip(value, fields_of(kind), strict=True)
-            return kind(*(from_plain(held, hint, f"{where}.{name}") for held, (name, hint, _) in pairs))
+            needed = [name for name, _, default in fields if default is dataclasses.MISSING]
+            return kind(**_by_name(value, {name: hint for name, hint, _ in fields}, needed, where))
+        if isinstance(value, list | tuple) and len(value) == len(fields):
+            held = zip(value, fields, strict=True)
+            return kind(*(from_plain(item, hint, f"{where}.{name}") for item, (name, hint, _) in held))
     elif issubclass(kind, enum.Enum):
         if any(value == one.value and type(value) is type(one.value) for one in kind):
             return kind(value)
-    elif type(value) is kind and _is_bounded(value):
+    elif type(value) is kind and not (
+        (isinstance(value, int) and abs(value) > _LARGEST)
+        or (isinstance(value, float) and not math.isfinite(value))
+    ):
         return value
     raise Mismatch(f"{where} is a {type(value).__name__}")
 
 
-def _is_bounded(value: object) -> bool:
-    """Whether a number is one that every format has."""
-    return (
-        math.isfinite(value)
-        if isinstance(value, float)
-        else not isinstance(value, int) or abs(value) <= _LARGEST
-    )
-
-
-def _items(value: Any, origin: type, kinds: tuple[Any, ...], where: str) -> Any:
-    """The items of a list, or of a tuple of one length or any."""
-    if origin is list or kinds[-1:] == (...,):
-        kinds = (kinds[0],) * len(value)
-    if len(kinds) != len(value):
-        raise Mismatch(f"{where} has {len(value)} items, not {len(kinds)}")
-    found = [
-        from_plain(item, kind, f"{where}[{i}]")
-        for i, (item, kind) in enumerate(zip(value, kinds, strict=True))
-    ]
-    return found if origin is list else tuple(found)
-
-
-def _one_of(value: Any, kinds: tuple[Any, ...], where: str) -> Any:
-    """The value as the first of some types that it can be."""
-    for kind in kinds:
-        try:
-            return from_plain(value, kind, where)
-        except Mismatch as error:
-            last = error
-    raise last
-
-
-def _typed(value: dict[str, Any], kind: Any, where: str) -> dict[str, Any]:
-    hints = typing.get_type_hints(kind)
-    for name in kind.__required_keys__:
+def _by_name(
+    value: Mapping[str, Any], hints: Mapping[str, Any], needed: Iterable[str], where: str
+) -> dict[str, Any]:
+    """The values of a map whose keys are fields with type hints; Mismatch for an unknown or missing one."""
+    for name in value:
+        if name not in hints:
+            raise Mismatch(f"{where} has no field '{name}'")
+    for name in needed:
         if name not in value:
             raise Mismatch(f"{where} has no '{name}'")
-    return {
-        name: from_plain(held, _hint(hints, name, where), f"{where}.{name}") for name, held in value.items()
-    }
-
-
-def _hint(hints: Mapping[str, Any], name: str, where: str) -> Any:
-    if name not in hints:
-        raise Mismatch(f"{where} has no field '{name}'")
-    return hints[name]
-
-
-def _by_name(value: Mapping[str, Any], kind: type, where: str) -> Any:
-    """A dataclass of a map: a field that the map lacks has its default."""
-    hints = {name: hint for name, hint, _ in fields_of(kind)}
-    given = {
-        name: from_plain(held, _hint(hints, name, where), f"{where}.{name}") for name, held in value.items()
-    }
-    for name, _, default in fields_of(kind):
-        if name not in given and default is dataclasses.MISSING:
-            raise Mismatch(f"{where} has no '{name}'")
-    return kind(**given)
+    return {name: from_plain(held, hints[name], f"{where}.{name}") for name, held in value.items()}
 
 
 # What people write: the tables of a .toml file. A field that can stand there is annotated with its `Key`,
@@ -239,16 +202,12 @@ Table = dict[str, Any]
 def marked(kind: type, mark: type[Mark]) -> dict[str, Mark]:
     """The fields of a class, named with the first of their annotations that is a `mark`."""
     hints = typing.get_type_hints(kind, include_extras=True)
-    found = dict[str, Mark]()
-    for name, hint in hints.items():
-        marks = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, mark)]
-        if marks:
-            found[name] = marks[0]
-    return found
+    marks = ((name, one) for name, hint in hints.items() for one in getattr(hint, "__metadata__", ())[::-1])
+    return {name: one for name, one in marks if isinstance(one, mark)}
 
 
 class Slot(NamedTuple):
-    """A key of a table: its name there, the field, whose type `hint` is, its default, and its annotations."""
+    """A key of a table: its name there, and the field: name, type (`hint`), default, annotations."""
 
     name: str
     field: str
@@ -268,7 +227,9 @@ def slots(kind: type) -> tuple[Slot, ...]:
         if name in keys and name in kind.__annotations__:
             key = keys[name]
             given = default is not dataclasses.MISSING or name in made or key.without
-            own = (key.name or name, name, _optional(hint), default, key, kinds.get(name, Kind()))
+            inner = [one for one in typing.get_args(hint) if one is not type(None)]
+            hint = inner[0] if isinstance(hint, types.UnionType) and len(inner) == 1 else hint  # noqa: PLW2901
+            own = (key.name or name, name, hint, default, key, kinds.get(name, Kind()))
             found.append(Slot(*own, not given or key.needed))
     return tuple(found)
 
@@ -280,21 +241,17 @@ def has_names(kind: Any) -> bool:
 
 def key_names(kind: type) -> tuple[str, ...]:
     """The keys of a dataclass's own table."""
-    names = [
-        inner
-        for slot in slots(kind)
-        for inner in (key_names(slot.hint) if slot.name == BESIDE else (slot.name.partition(".")[0],))
-    ]
-    return tuple(dict.fromkeys(names))
+    names: dict[str, None] = {}
+    for slot in slots(kind):
+        names |= dict.fromkeys(key_names(slot.hint) if slot.name == BESIDE else [slot.name.partition(".")[0]])
+    return tuple(names)
 
 
 def from_table(
     value: object, kind: type[Made], where: str = "", *, also: Iterable[str] = (), **own: Any
 ) -> Made:
-    """The dataclass that a table of a file gives, whose dotted key is `where`; see `Key`.
-
-    `own` are fields that the table does not give, `also` keys that are read elsewhere. Raises Mismatch,
-    which says which key is wrong.
+    """The dataclass that the table at the dotted key `where` gives; see `Key`. Raises Mismatch.
+    `own` are fields that the table does not give, `also` keys that are read elsewhere.
     """
     return kind(**own, **values_of(a_table(value, where), kind, where, also=also))
 
@@ -334,22 +291,15 @@ def _beside(table: Mapping[str, Any], kind: type, where: str) -> Any:
     return None
 
 
-def _optional(hint: Any) -> Any:
-    """A type without its None."""
-    kinds = [kind for kind in typing.get_args(hint) if kind is not type(None)]
-    return kinds[0] if isinstance(hint, types.UnionType) and len(kinds) == 1 else hint
-
-
 def _read(value: Any, slot: Slot, key: str) -> Any:
     """The value of a field, by its own reader or that of its type."""
-    found = (slot.kind.read or partial(_typed_value, slot.hint))(value, key)
+    found = slot.kind.read(value, key) if slot.kind.read else _typed_value(slot.hint, value, key)
     if slot.kind.wrong and (wrong := slot.kind.wrong(found)):
         raise Mismatch(wrong, key)
     return found
 
 
 def _typed_value(hint: Any, value: Any, key: str) -> Any:
-    """The value of a field that has no reader of its own."""
     if typing.get_origin(hint) is tuple:
         inner = typing.get_args(hint)[0]
         return _tables(value, inner, key) if dataclasses.is_dataclass(inner) else texts(value, key)
@@ -392,6 +342,15 @@ def show_size(size: int) -> str:
         if size and size % _UNITS[unit] == 0:
             return f"{size // _UNITS[unit]}{unit}"
     return str(size)
+
+
+def duration(seconds: float) -> str:
+    """A time in words, of about two digits: 40 s, 12 min, 3.2 h."""
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= size:
+            number = seconds / size
+            return f"{number:.0f} {unit}" if number >= 10 else f"{number:.1f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def known_keys(table: Mapping[str, Any], names: Iterable[str], where: str) -> None:

@@ -8,8 +8,9 @@ import functools
 import hashlib
 import subprocess
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from buildtool.base.compiler import (
     passed,
 )
 from buildtool.base.errors import ToolError
-from buildtool.base.scratch import scratch
+from buildtool.base.locks import scratch
 from buildtool.base.session import Level, Session, at_work
 
 _SHOWN = 2000  # characters of a compiler's complaint
@@ -37,19 +38,14 @@ Made = tuple[list[Fact], bytes]  # the headers that were read, and what was made
 
 def level(name: str) -> Level[Made]:
     """The level of the cache for what a compiler makes; keys say all that decides."""
-    return Level(name, _packed, _unpacked, by_code=False)
 
+    def unpack(data: bytes) -> Made:
+        known, made = msgpack.unpackb(data, unicode_errors="surrogateescape")
+        if not isinstance(made, bytes) or not all(isinstance(word, str) for pair in known for word in pair):
+            raise ValueError("not what a compiler has made")
+        return [(path, digest) for path, digest in known], made
 
-def _packed(made: Made) -> bytes:
-    packed: bytes = msgpack.packb(made, unicode_errors="surrogateescape")
-    return packed
-
-
-def _unpacked(data: bytes) -> Made:
-    known, made = msgpack.unpackb(data, unicode_errors="surrogateescape")
-    if not isinstance(made, bytes) or not all(isinstance(word, str) for pair in known for word in pair):
-        raise ValueError("not what a compiler has made")
-    return [(path, digest) for path, digest in known], made
+    return Level(name, partial(msgpack.packb, unicode_errors="surrogateescape"), unpack, by_code=False)
 
 
 PROGRAMS = level("programs")
@@ -84,15 +80,28 @@ class Recipe:
 def program(
     cc: str, name: str, sources: Sequence[Path], flags: Sequence[str], what: str, place: Path, hint: str = ""
 ) -> Path:
-    """The program that `cc`, a compiler for this machine, makes of `sources`; there until this process ends.
-
-    Raises ToolError: `what` (at `place`) does not compile.
+    """The program that `cc` makes of `sources` for this machine; there until this process ends.
+    ToolError where `what` (at `place`) does not compile.
     """
     command = [cc, *flags]
     contents = [[path.name, hashlib.sha256(path.read_bytes()).hexdigest()] for path in sources]
     key = (name, *command, *map(tuple, contents))
+
+    def compiled(folder: Path) -> bytes:
+        built = folder / "program"
+        words = [*command, "-MD", *map(str, sources), "-o", str(built)]
+        options: dict[str, Any] = {"cwd": folder, "env": environment(), "stdin": subprocess.DEVNULL}
+        try:
+            done = subprocess.run(words, capture_output=True, text=True, errors="replace", **options)
+        except OSError as error:
+            raise ToolError(f"{what} cannot be compiled: {error.strerror}", path=cc) from None
+        if done.returncode or not built.is_file():
+            said = done.stderr.strip()[:_SHOWN] or f"the compiler's exit status is {done.returncode}"
+            raise ToolError(f"{what} does not compile:\n{said}", path=str(place), hint=hint)
+        return built.read_bytes()
+
     made = at_work().remember(
-        "programs of this process", key, lambda: _made(command, sources, contents, what, place, hint)
+        "programs of this process", key, lambda: _kept(command, sources, contents, compiled)
     )
     path = Path(_folder(), f"{hashlib.sha256(made).hexdigest()[:16]}-{name}")
     if not path.is_file():  # whoever removes temporary files may have removed it
@@ -109,8 +118,8 @@ def _folder() -> str:
     return held.enter_context(scratch())
 
 
-def _made(
-    command: list[str], sources: Sequence[Path], contents: object, what: str, place: Path, hint: str
+def _kept(
+    command: list[str], sources: Sequence[Path], contents: object, compiled: Callable[[Path], bytes]
 ) -> bytes:
     """The program, from the cache or new."""
     session, began = at_work(), time.time_ns()
@@ -123,33 +132,8 @@ def _made(
         if (kept := recipe.kept(session)) is not None:
             return kept
     with scratch() as name:
-        folder = Path(name)
-        _compile(command, sources, folder, what, place, hint)
-        made = (folder / "program").read_bytes()
-        rules = list(folder.glob("*.d"))
+        made, rules = compiled(Path(name)), list(Path(name).glob("*.d"))
         if recipe is not None and len(rules) == len(sources):
             read = {path for rule in rules for path in dependencies(rule.read_bytes())}
             recipe.keep(session, made, sorted(read - set(map(str, sources))))
     return made
-
-
-def _compile(
-    command: Sequence[str], sources: Sequence[Path], folder: Path, what: str, place: Path, hint: str
-) -> None:
-    built = folder / "program"
-    try:
-        done = subprocess.run(
-            [*command, "-MD", *map(str, sources), "-o", str(built)],
-            cwd=folder,
-            env=environment(),
-            capture_output=True,
-            text=True,
-            errors="replace",
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
-    except OSError as error:
-        raise ToolError(f"{what} cannot be compiled: {error.strerror}", path=command[0]) from None
-    if done.returncode or not built.is_file():
-        said = done.stderr.strip()[:_SHOWN] or f"the compiler's exit status is {done.returncode}"
-        raise ToolError(f"{what} does not compile:\n{said}", path=str(place), hint=hint)

@@ -15,7 +15,8 @@ import hashlib
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, cast
 
 import msgpack
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from buildtool.base.store.cache import Cache
 
 T = TypeVar("T")
+S = TypeVar("S")
+P = ParamSpec("P")
 
 _at_work: ContextVar[Session | None] = ContextVar("session", default=None)
 
@@ -38,9 +41,8 @@ _SCHEMA = 1  # of keys
 class Level(Generic[T]):
     """A kind of value that outlives a process: its name (lower-case letters), and its bytes.
 
-    `by_code`: the value depends on the code of buildtool, which is a part of its key then. `pack` gives b""
-    for a value that shall not outlive the session. `unpack` raises an exception for bytes that are no such
-    value; then it is made anew.
+    `by_code`: buildtool's code is a part of its key. `pack` gives b"" for a value that shall not outlive the
+    session. `unpack` raises for bytes that are no such value; then it is made anew.
     """
 
     name: str
@@ -57,9 +59,8 @@ class _Value(NamedTuple):
 
 
 class Session:
-    """Values by kind and key; of each kind the ones used last are kept, and some by a `keeper` as well.
-
-    `progress` hears, in a few words, of steps that may take a while. `work`: what a request may still spend.
+    """Values by kind and key: of each kind the ones used last, and some by a `keeper` as well.
+    `progress` hears of steps that may take a while; `work`: what a request may still spend.
     """
 
     def __init__(
@@ -68,11 +69,9 @@ class Session:
         keeper: Cache | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
-        self._most = most_entries
+        self._most, self.keeper, self.progress = most_entries, keeper, progress
         self._kinds: dict[str, Recent[Hashable, _Value]] = {}
         self.work = Work()
-        self.keeper = keeper
-        self.progress = progress
 
     def tell(self, text: str) -> None:
         """Says what begins now, to whoever listens."""
@@ -96,19 +95,16 @@ class Session:
         most_entries: int = 0,
         serves: Callable[[T], bool] = lambda _: True,
     ) -> T:
-        """The value kept under `kind` and `key`; made, and kept, where there is none.
+        """The value kept under `kind` and `key`; made, and kept, where there is none, or it does not `serve`.
 
-        `most_entries`: of this kind, if not the session's. An exception of `make` reaches the caller and
-        nothing is kept; nor is what the budget of `work` has cut short. A value that does not `serve` is
-        neither kept nor taken.
+        `most_entries`: of this kind, if not the session's. What `make` raises reaches the caller; what the
+        budget of `work` has cut short is not kept.
         """
         known, work = self._of(kind), self.work
         found = known.peek(key)
         if found is not None and serves(found.value) and (not found.spent or work.pay(found.spent)):
             known.use(key)
-            value: T = found.value
-            return value
-        took: tuple[Spent, ...] | None = None
+            return cast(T, found.value)
         work.begin((kind, key))
         try:
             value = make()
@@ -121,9 +117,8 @@ class Session:
     def keep(
         self, level: Level[T], parts: Mapping[str, Any], make: Callable[[], T], most_entries: int = 0
     ) -> T:
-        """As `remember`, and by the keeper as well. `parts`: all that the value depends on, by name.
-
-        They are plain values: numbers, text, bytes, None, and lists and maps of these. No value is None.
+        """As `remember`, and by the keeper as well; no value is None.
+        `parts`: all that the value depends on, by name, as plain values (buildtool/base/plain.py).
         """
         value = self.kept(level, parts, most_entries)
         if value is None:
@@ -136,8 +131,7 @@ class Session:
         key = self._key(level, parts)
         known = self._of(level.name).get(key)
         if known is not None:
-            value: T = known.value
-            return value
+            return cast(T, known.value)
         data = self.keeper.get(level.name, key, parts) if self.keeper is not None else None
         if data is None or self.keeper is None:
             return None
@@ -164,10 +158,7 @@ class Session:
         return self._kinds.setdefault(kind, Recent(self._most))
 
     def _key(self, level: Level[T], parts: Mapping[str, Any]) -> str:
-        """SHA-256 (hex) of canonical bytes: all that the value depends on, the code included.
-
-        Where the code has no part in it, its version has: no version reads another one's entries.
-        """
+        """SHA-256 (hex) of all that the value depends on: the code included, or else its version."""
         code = self.keeper.code if self.keeper is not None and level.by_code else __version__
         said = [_SCHEMA, level.name, code, sorted(parts.items())]
         data = msgpack.packb(said, unicode_errors="surrogateescape")  # a name of a file need not be UTF-8
@@ -185,8 +176,21 @@ def working(session: Session) -> Iterator[None]:
 
 
 def at_work() -> Session:
-    """The session of the request at work; one that knows nothing where there is none.
-
-    For those whom nobody hands a session: plugins, which run compilers in order to answer.
-    """
+    """The session of the request at work, or a new one: for plugins, whom nobody hands a session."""
     return _at_work.get() or Session()
+
+
+def remembered(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+    """The method, which makes each result once: the instance keeps them by the arguments, none of which is
+    given by name.
+    """
+    name = f"results of {method.__name__}"
+
+    @wraps(method)
+    def known(self: Any, *args: Any) -> T:
+        results: dict[tuple[Any, ...], T] = self.__dict__.setdefault(name, {})
+        if args not in results:
+            results[args] = cast(Callable[..., T], method)(self, *args)
+        return results[args]
+
+    return cast(Callable[Concatenate[S, P], T], known)

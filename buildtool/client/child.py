@@ -44,11 +44,15 @@ class Client:
 
     def _ask_child(self, request: Mapping[str, Any]) -> dict[str, Any]:
         with self._lock:
-            child = self._start()
+            if self._child is None:
+                # -P: the folder the build runs in must not shadow Python's modules.
+                command = [sys.executable, "-P", "-m", "buildtool.api"]
+                pipe = subprocess.PIPE
+                self._child = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment())
+            child = self._child
             assert child.stdin is not None and child.stdout is not None
             try:
-                message = {"request": request, "cache": self._cache}
-                wire.send(child.stdin, message)
+                wire.send(child.stdin, {"request": request, "cache": self._cache})
                 told = wire.receive(child.stdout)
             except BaseException as error:
                 # Whatever is left in the pipe would be taken for the next answer.
@@ -77,17 +81,6 @@ class Client:
 
     def __exit__(self, *about: object) -> None:
         self.close()
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        if self._child is None:
-            self._child = subprocess.Popen(
-                # -P: the folder the build runs in must not shadow Python's modules.
-                [sys.executable, "-P", "-m", "buildtool.api"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env=environment(),
-            )
-        return self._child
 
     def _end(self, *, kill: bool) -> int:
         """Ends the child and returns its exit status; the caller holds the lock."""

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import socket
+import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,11 +20,14 @@ from buildtool.api.requests import needs
 from buildtool.api.requests.parts import Needs
 from buildtool.base import wire
 from buildtool.base.errors import BuildtoolError, MachineError, ToolError, from_data
-from buildtool.base.locks import HAS_LOCKS
+from buildtool.base.folders import CACHE, STATE, cache_folder
+from buildtool.base.identity import environment
+from buildtool.base.locks import HAS_LOCKS, locked
 from buildtool.client import endpoint as places
 from buildtool.client.endpoint import CONNECT_SECONDS, AbsentError, Endpoint
 
 HELLO_SECONDS = 2.0
+START_SECONDS = 10.0
 SILENCE_SECONDS = 5.0  # a daemon that is at work says so twice a second
 NO_DAEMONS = "this system has no daemons: they need locks and local sockets"
 _CHUNK = 1 << 18
@@ -60,22 +66,18 @@ class Link:
     def prepare(
         self, requests: Sequence[tuple[Mapping[str, Any], Mapping[str, str]]], told: Mapping[str, float]
     ) -> None:
-        """Gives it requests, with their environments, to prepare in the background.
-
-        `told`: seconds that nobody has asked for (`idle`), and CPU seconds `spent` on preparing meanwhile.
+        """Gives it requests, with their environments, to prepare. `told`: seconds that nobody has asked for
+        (`idle`), and CPU seconds `spent` on preparing meanwhile.
         """
-        pairs = [[dict(request), dict(environment)] for request, environment in requests]
+        pairs = [[dict(request), dict(variables)] for request, variables in requests]
         self._send({"prepare": pairs, **told})
         self._receive(SILENCE_SECONDS)
 
     def request(self, request: Mapping[str, Any], cache: str, listen: Listener | None) -> dict[str, Any]:
-        """The final message to a request.
-
-        AbsentError when the daemon ends, is silent for too long, or has lost the process that was at work.
-        """
+        """The final message; AbsentError where the daemon ends, is silent, or has lost its worker."""
         # what the answer may depend on of the caller's environment: the tools that it finds
-        environment = dict(os.environ) if needs(request) is Needs.COMPILERS else {}
-        self._send({"request": dict(request), "cache": cache, "environment": environment})
+        variables = dict(os.environ) if needs(request) is Needs.COMPILERS else {}
+        self._send({"request": dict(request), "cache": cache, "environment": variables})
         while True:
             message = self._receive(SILENCE_SECONDS)
             if message.get("crash"):
@@ -151,8 +153,6 @@ def reach(at: Endpoint | None = None, *, start: bool) -> Link:
         found = (at or places.endpoint()).prepared() if start else at or places.endpoint()
         connection = found.connect(CONNECT_SECONDS)
         if connection is None and start:
-            from buildtool.client.starting import started  # most clients find one that runs
-
             connection = started(found)
     except (MachineError, OSError) as error:
         told = error.text if isinstance(error, BuildtoolError) else str(error)
@@ -165,3 +165,77 @@ def reach(at: Endpoint | None = None, *, start: bool) -> Link:
     except BaseException:
         link.close()
         raise
+
+
+# ---- starting one, however many clients want it at once -----------------------------------------------
+
+
+def started(at: Endpoint) -> socket.socket | None:
+    """A connection to a daemon that was started here, or by another client at the same time."""
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        connection: socket.socket | None = None
+        with locked(at.starting, wait=False) as mine:
+            if mine is None:
+                time.sleep(0.02)
+            else:
+                connection = at.connect(CONNECT_SECONDS) or _of_the_living(at)
+                if connection is None:
+                    _spawn(at, deadline)
+        connection = connection or at.connect(CONNECT_SECONDS)
+        if connection is not None:
+            return connection
+    raise AbsentError(f"the daemon was not there after {START_SECONDS:.0f} seconds")
+
+
+def _of_the_living(at: Endpoint) -> socket.socket | None:
+    """A connection to a daemon that holds the lock; None where none does. AbsentError if it takes nobody."""
+    deadline = time.monotonic() + CONNECT_SECONDS
+    while at.is_alive():
+        connection = at.connect(CONNECT_SECONDS)
+        if connection is not None:
+            return connection
+        if time.monotonic() > deadline:
+            why = str(at.said().get("ended") or "")
+            raise AbsentError(f"it has not ended yet ({why})" if why else "it takes no more clients")
+        time.sleep(0.02)
+    return None
+
+
+def _spawn(at: Endpoint, deadline: float) -> None:
+    """Starts a daemon and waits until it listens. AbsentError, with its last words, if it ended instead."""
+    import subprocess  # most clients find a daemon that runs
+
+    read, write = os.pipe()
+    try:
+        # as this process has them: a daemon has another working folder
+        cache = cache_folder()
+        folders = {STATE: str(at.folder)} | ({CACHE: str(cache)} if cache is not None else {})
+        log = os.open(at.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o600)
+        try:
+            child = subprocess.Popen(
+                [sys.executable, "-P", "-m", "buildtool.daemon", at.name, str(write)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                env=environment() | folders,
+                pass_fds=[write],
+                start_new_session=True,
+            )
+        finally:
+            os.close(log)
+            os.close(write)
+        with contextlib.suppress(OSError):  # it writes a byte when it is ready, or closes the pipe
+            is_said = select.select([read], [], [], max(0.0, deadline - time.monotonic()))[0]
+            if is_said and os.read(read, 1) == b"r":
+                return
+    finally:
+        os.close(read)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        if child.wait(CONNECT_SECONDS) == 0:
+            return  # another one was there first
+    if child.returncode is None:
+        child.kill()  # it never got as far as to listen
+        child.wait()
+    raise AbsentError(f"the daemon ended at its start; its last words:\n{at.last_words()}")

@@ -14,6 +14,7 @@ Whatever of this cannot be read, or changed shortly before the question was aske
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -46,34 +47,27 @@ def described(
     request: Request, folder: str, code: str, seen: Digests, ask: Callable[[Request], dict[str, Any]]
 ) -> dict[str, Any]:
     """The answer to the `describe` request; `ask` is a client's method, called where nothing is known.
-
-    `folder` is what relative paths are relative to; `code` is buildtool's digest as it is now, and
-    `seen` knows those of files.
+    `folder`: what relative paths are relative to; `code`: buildtool's digest now; `seen`: digests of files.
     """
     began = time.time_ns()
     name = _name(request, folder, code)
-    known = _read(name)
-    if known is not None:
-        answer, facts = known
-        try:
-            if facts == _packed(_Facts(answer, seen).values):
-                return answer
-        except (OSError, AttributeError, KeyError, TypeError, ValueError):
-            pass  # something is gone: whether it is missed, the service knows
+    data = disk.recall(_LEVEL, name)
+    # damaged bytes (msgpack raises many kinds), or something is gone: whether it is missed, the service knows
+    with contextlib.suppress(Exception):
+        form, answer, facts = msgpack.unpackb(data, unicode_errors="surrogateescape")
+        if form == _FORMAT and facts == _packed(_Facts(answer, seen).values):
+            return dict(answer)
     answer = ask(request)
     if answer.get("digest") == code:
-        try:
+        with contextlib.suppress(OSError):
             found = _Facts(answer, seen)
-        except OSError:
-            return answer
-        if found.newest_ns + GRAIN_NS <= began:
-            disk.keep(_LEVEL, name, _packed([_FORMAT, answer, _packed(found.values)]))
+            if found.newest_ns + GRAIN_NS <= began:
+                disk.keep(_LEVEL, name, _packed([_FORMAT, answer, _packed(found.values)]))
     return answer
 
 
 class _Facts:
-    """What an answer was made from, as it is now; raises OSError where something is missing.
-
+    """What an answer was made from, as it is now; OSError where something is missing.
     `newest_ns`: when the last of it changed, in nanoseconds since 1970.
     """
 
@@ -82,36 +76,38 @@ class _Facts:
         self._seen = seen
         roots = {name: root for name, root in answer["roots"].items() if name not in OURS}
         foreign = [name for name in roots if name != _LIBRARY]
+        places = [place for place in answer["depends"] if place["root"] not in OURS]
+        files = [str(Path(answer["roots"].get(place["root"], ""), place["path"])) for place in places]
         self.values: list[Any] = [
             [self._folder(folder) for folder in _searched()],
             [self._program(answer["tools"][name]) for name in ("cc", "ar")],
             _said(answer["tools"]["cc"]),
-            [self._file(path) for path in _files(answer)],
+            [self._file(path) for path in files],
             [[name, self._tree(root, _C if name == _LIBRARY else ALL)] for name, root in roots.items()],
             # code of others may look at any variable
             sorted(os.environ.items()) if foreign else [],
         ]
 
+    def _stamp(self, path: str) -> tuple[int, int, int, int]:
+        """Size, both times and inode."""
+        found = stamp(Path(path).stat())
+        self.newest_ns = max(self.newest_ns, *found[1:3])
+        return found
+
     def _folder(self, path: str) -> list[Any]:
         """When names in a folder came or went; of one that is not there, that it is not."""
         try:
-            there = Path(path).stat()
+            return [path, *self._stamp(path)[1:]]  # archives set the first of these
         except OSError:
             return [path]
-        self.newest_ns = max(self.newest_ns, there.st_mtime_ns, there.st_ctime_ns)
-        return [path, there.st_mtime_ns, there.st_ctime_ns, there.st_ino]  # archives set the first of these
 
     def _program(self, path: str) -> list[Any]:
         """A program behind its links, and the folder where it looks for others."""
         real = os.path.realpath(shutil.which(path) or path)
-        there = Path(real).stat()
-        self.newest_ns = max(self.newest_ns, there.st_mtime_ns, there.st_ctime_ns)
-        beside = self._folder(str(Path(real).parent))
-        return [path, real, *stamp(there), beside]
+        return [path, real, *self._stamp(real), self._folder(str(Path(real).parent))]
 
     def _file(self, path: str) -> list[Any]:
-        there = Path(path).stat()
-        self.newest_ns = max(self.newest_ns, there.st_mtime_ns, there.st_ctime_ns)
+        self._stamp(path)
         return [path, self._seen.digest(path)]
 
     def _tree(self, folder: str, suffixes: tuple[str, ...]) -> str:
@@ -127,9 +123,8 @@ class _Facts:
 
 
 def _said(path: str) -> str:
-    """What a script that stands for a compiler says of itself: what runs behind it may be another one now.
-
-    Linker and archiver are chosen by that. "" of a program that is no script.
+    """What a script that stands for a compiler says of itself ("": it is no script): another compiler may run
+    behind it now, by which linker and archiver are chosen.
     """
     with Path(shutil.which(path) or path).open("rb") as file:
         if file.read(2) != b"#!":
@@ -151,12 +146,6 @@ def _searched() -> Iterator[str]:
             yield folder
 
 
-def _files(answer: Mapping[str, Any]) -> list[str]:
-    """The files that the answer says it depends on, but for buildtool's own."""
-    places = [place for place in answer["depends"] if place["root"] not in OURS]
-    return [str(Path(answer["roots"].get(place["root"], ""), place["path"])) for place in places]
-
-
 def _name(request: Request, folder: str, code: str) -> str:
     """The entry's name: of a question about the same by the same means. The model is not read."""
     asked = {name: value for name, value in request.items() if name != "model"}
@@ -168,19 +157,6 @@ def _name(request: Request, folder: str, code: str) -> str:
     about = (model, os.path.normpath(path), bool(model) and path.is_file())
     parts = [_FORMAT, code, home(), Located(asked, folder).request, *about, *means, *paths]
     return hashlib.sha256(_packed(parts)).hexdigest()
-
-
-def _read(name: str) -> tuple[dict[str, Any], bytes] | None:
-    data = disk.recall(_LEVEL, name)
-    if data is None:
-        return None
-    try:
-        form, answer, facts = msgpack.unpackb(data, unicode_errors="surrogateescape")
-    except Exception:  # whatever msgpack raises about bytes that somebody else wrote
-        return None
-    if form != _FORMAT or not isinstance(answer, dict) or not isinstance(facts, bytes):
-        return None
-    return answer, facts
 
 
 def _packed(value: Any) -> bytes:

@@ -37,8 +37,7 @@ class Mode(enum.StrEnum):
 
 
 def mode(given: str | None = None) -> Mode:
-    """The mode that was `given`, or the environment's; UsageError for a word that is none.
-
+    """The mode that was `given`, or the environment's; UsageError for an unknown word.
     Off where every file is to be read: a daemon remembers what it has read.
     """
     text = given or os.environ.get(MODE, "")
@@ -64,10 +63,9 @@ def ask(
     cache: str = "on",
     listen: Listener | None = None,
 ) -> dict[str, Any]:
-    """The answer to a request whose paths are absolute; `here` answers it without a daemon.
-
-    What it notes of options that could not be honoured is told on standard error. ToolError where a daemon is
-    required and none answers; UsageError for what the environment says of the cache and no cache knows.
+    """The answer to a request with absolute paths; `here` answers it without a daemon. Notes go to standard
+    error. ToolError where a daemon is required and none answers; UsageError for unknown words in the
+    environment.
     """
     kept_levels()
     most_disk_bytes()

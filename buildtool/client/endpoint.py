@@ -86,8 +86,7 @@ class Endpoint(NamedTuple):
 
     def process(self) -> tuple[int, str]:
         """Number and start of the process that wrote the record; (0, "") where it does not say."""
-        said = self.said()
-        pid, start = said.get("pid"), said.get("start")
+        pid, start = map(self.said().get, ("pid", "start"))
         return (pid, start) if isinstance(pid, int) and isinstance(start, str) else (0, "")
 
     def last_words(self, lines: int = 40) -> str:
@@ -102,12 +101,10 @@ class Endpoint(NamedTuple):
         """A connection to it; None where nobody of this user listens, or too many others wait."""
         found = socket.socket(socket.AF_UNIX)
         found.settimeout(seconds)
-        try:
+        with contextlib.suppress(OSError):
             found.connect(str(self.address))
             if peer(found) in (None, os.getuid()):
                 return found
-        except OSError:
-            pass
         found.close()
         return None
 

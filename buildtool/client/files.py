@@ -19,10 +19,7 @@ MOST_BYTES = 1 << 30  # no file that the service reads may be larger
 
 
 class Located:
-    """A request whose paths are absolute; `request` is what to send.
-
-    `folder` is what relative paths are relative to.
-    """
+    """A request whose paths are absolute: `request` is what to send; paths are relative to `folder`."""
 
     def __init__(self, request: Mapping[str, Any], folder: str | None = None) -> None:
         self._folder = Path(folder or Path.cwd()).absolute()

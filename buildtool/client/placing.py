@@ -7,7 +7,6 @@ changes are the bytes there: addresses, code and everything else stay as they we
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from buildtool.base.errors import ToolError
@@ -23,15 +22,6 @@ _FORMS = {
 }
 
 
-class _Form(NamedTuple):
-    """How a kind of ELF file is read: see _FORMS."""
-
-    head: struct.Struct
-    section: struct.Struct
-    symbol: struct.Struct
-    symbol_fields: tuple[int, ...]
-
-
 class _Section(NamedTuple):
     kind: int
     address: int
@@ -40,20 +30,9 @@ class _Section(NamedTuple):
     link: int
 
 
-def _form(program: bytes) -> _Form:
-    if program[:4] != b"\x7fELF" or len(program) < 64 or program[4] not in _FORMS or program[5] not in (1, 2):
-        raise ToolError("not an ELF image")
-    head, section, symbol, fields = _FORMS[program[4]]
-    order = "<" if program[5] == 1 else ">"
-    return _Form(
-        struct.Struct(order + head), struct.Struct(order + section), struct.Struct(order + symbol), fields
-    )
-
-
 def place(program: bytes, symbol: str, data: bytes) -> bytes:
-    """The program with `data` where `symbol` is.
-
-    ToolError where this is no ELF image, or has no such symbol, or room of another size.
+    """The program with `data` where `symbol` is; ToolError for no ELF image, no symbol, or room of another
+    size.
     """
     try:
         start, size = _room(program, symbol)
@@ -69,13 +48,20 @@ def place(program: bytes, symbol: str, data: bytes) -> bytes:
 
 def _room(program: bytes, symbol: str) -> tuple[int, int]:
     """Where in the file the bytes of `symbol` are, and how many."""
-    form = _form(program)
-    sections = _sections(program, form)
+    if program[:4] != b"\x7fELF" or len(program) < 64 or program[4] not in _FORMS or program[5] not in (1, 2):
+        raise ToolError("not an ELF image")
+    order, (head, header, entry, numbers) = "<" if program[5] == 1 else ">", _FORMS[program[4]]
+    offset, size, count = struct.unpack_from(order + head, program)
+    if size != struct.calcsize(order + header):
+        raise ToolError("not an ELF image: its section headers have an unknown size")
+    headers = [struct.unpack_from(order + header, program, offset + index * size) for index in range(count)]
+    sections = [_Section(fields[1], *fields[3:7]) for fields in headers]
+    step = struct.calcsize(order + entry)
     found: dict[tuple[int, int], bool] = {}  # whether other files see the symbol there
     for table in sections:
-        if table.kind != _SYMBOLS:
-            continue
-        for name, section, value, size, seen in _symbols(program, form, table):
+        for index in range(min(table.size // step, _MOST_SYMBOLS) if table.kind == _SYMBOLS else 0):
+            fields = struct.unpack_from(order + entry, program, table.offset + index * step)
+            name, section, value, size, info = (fields[number] for number in numbers)
             there = sections[table.link].offset + name
             if program[there : there + len(symbol) + 1] == symbol.encode() + b"\0" and 0 < section < 0xFF00:
                 holder = sections[section]
@@ -85,34 +71,12 @@ def _room(program: bytes, symbol: str) -> tuple[int, int]:
                 if holder.offset + start + size > len(program):
                     raise ToolError("not an ELF image: it is cut short", hint="link it again")
                 place = holder.offset + start, size
-                found[place] = seen or found.get(place, False)
+                found[place] = info >> 4 != _LOCAL or found.get(place, False)
     # a file of the program may have a static variable of this name
     places = [place for place, seen in found.items() if seen] or list(found)
     if len(places) > 1:
         raise ToolError(f"the image has several symbols '{symbol}'", hint="give the others another name")
-    if places:
-        return places[0]
-    raise ToolError(
-        f"the image has no symbol '{symbol}'",
-        hint="link the network's code, and do not strip the image before its weights are in",
-    )
-
-
-def _sections(program: bytes, form: _Form) -> list[_Section]:
-    offset, size, count = form.head.unpack_from(program)
-    if size != form.section.size:
-        raise ToolError("not an ELF image: its section headers have an unknown size")
-    found = []
-    for index in range(count):
-        fields = form.section.unpack_from(program, offset + index * size)
-        found.append(_Section(fields[1], *fields[3:7]))
-    return found
-
-
-def _symbols(program: bytes, form: _Form, table: _Section) -> Iterator[tuple[int, int, int, int, bool]]:
-    """Name (offset in the strings), section, value, size, and whether other files see the symbol."""
-    count = min(table.size // form.symbol.size, _MOST_SYMBOLS)
-    for index in range(count):
-        fields = form.symbol.unpack_from(program, table.offset + index * form.symbol.size)
-        name, section, value, size, info = (fields[number] for number in form.symbol_fields)
-        yield name, section, value, size, info >> 4 != _LOCAL
+    if not places:
+        hint = "link the network's code, and do not strip the image before its weights are in"
+        raise ToolError(f"the image has no symbol '{symbol}'", hint=hint)
+    return places[0]

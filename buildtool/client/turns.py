@@ -41,10 +41,7 @@ _ALWAYS = Span(0.0, float("inf"))
 
 
 class Turn:
-    """The right to build in a folder, from `take` until `end` or the process's end.
-
-    `cut_off`: the builds before it that were killed.
-    """
+    """The right to build in a folder, from `take` until `end`; `cut_off`: the killed builds before it."""
 
     def __init__(self, handle: int | None, cut_off: tuple[Span, ...] = ()) -> None:
         self._handle = handle
@@ -62,9 +59,7 @@ class Turn:
 
 def take(folder: str, waits: Callable[[int], None]) -> Turn:
     """Takes the turn in `folder`; where another build has it, calls `waits` with its PID, and waits.
-
-    A build that was started by the one that has the turn goes on as a part of it. Where nothing can be
-    locked (a read-only folder, a file system without locks), nothing waits.
+    A build that the turn's holder started is a part of it. Where nothing can be locked, nothing waits.
     """
     path = Path(folder, NAME)
     while HAS_LOCKS:
@@ -73,14 +68,15 @@ def take(folder: str, waits: Callable[[int], None]) -> Turn:
         except OSError:
             return Turn(None)
         if not _locked(handle, wait=False):
-            running = _Text(_read(handle)).running
+            running = _Text(handle).running
             if running and running in _ancestors():
                 os.close(handle)
                 return look(folder)
             waits(running[0] if running else 0)
             _locked(handle, wait=True)
-        if _is(path, handle):
-            return _begun(handle)
+        with contextlib.suppress(OSError):
+            if os.path.samestat(path.stat(), os.fstat(handle)):
+                return _begun(handle)
         os.close(handle)  # somebody removed it meanwhile: others lock another file of this name
     return Turn(None)
 
@@ -92,19 +88,17 @@ def look(folder: str) -> Turn:
     except OSError:
         return Turn(None)
     try:
-        found = _Text(_read(handle))
-        spans = [*found.cut_off]
+        found = _Text(handle)
         if found.began is not None and _locked(handle, wait=False):
-            spans.append(Span(found.began, time.time()))
+            found.cut_off.append(Span(found.began, time.time()))
     finally:
         os.close(handle)
-    return Turn(None, tuple(spans))
+    return Turn(None, tuple(found.cut_off))
 
 
 def _begun(handle: int) -> Turn:
     """Writes down that this process builds now."""
-    now = time.time()
-    found = _Text(_read(handle))
+    now, found = time.time(), _Text(handle)
     spans = [*found.cut_off, *([Span(found.began, now)] if found.began is not None else [])]
     while len(spans) > _MOST_SPANS:
         first, second, *others = spans
@@ -117,13 +111,16 @@ def _begun(handle: int) -> Turn:
 
 
 class _Text:
-    """What the file says; what cannot be read says that a build was cut off at any time."""
+    """What an open file says; what makes no sense says that a build was cut off at any time."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, handle: int) -> None:
         self.cut_off: list[Span] = []
         self.began: float | None = None
         self.running: tuple[int, str] | None = None
-        for line in text.splitlines():
+        text = b""
+        with contextlib.suppress(OSError):
+            text = os.pread(handle, _MOST_BYTES, 0)
+        for line in text.decode(errors="replace").splitlines():
             word, *values = line.split()[:4] or [""]
             try:
                 if word == "running":
@@ -140,13 +137,6 @@ def _lines(spans: tuple[Span, ...]) -> list[str]:
     return [f"cut-off {span.first!r} {span.last!r}" for span in spans]
 
 
-def _read(handle: int) -> str:
-    try:
-        return os.pread(handle, _MOST_BYTES, 0).decode(errors="replace")
-    except OSError:
-        return ""
-
-
 def _write(handle: int, lines: list[str]) -> None:
     data = "".join(f"{line}\n" for line in lines).encode()
     os.pwrite(handle, data, 0)
@@ -159,14 +149,6 @@ def _locked(handle: int, *, wait: bool) -> bool:
         return lock(handle, wait=wait)
     except OSError:  # a file system without locks
         return True
-
-
-def _is(path: Path, handle: int) -> bool:
-    """Whether the open file is the one that has the name."""
-    try:
-        return os.path.samestat(path.stat(), os.fstat(handle))
-    except OSError:
-        return False
 
 
 def _ancestors() -> Iterator[tuple[int, str]]:

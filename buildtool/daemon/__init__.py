@@ -7,8 +7,7 @@
     worker.py       what runs in them
     memory.py       answers that are still true
     lifetime.py     lock, socket, record: how a daemon begins and ends; code that changed: the next daemon
-    events.py       events of files
-    watcher.py      files that changed: their next answers are prepared
+    watcher.py      events of files, and which changed: their next answers are prepared
 
 The daemon's own process imports no planner: it answers at once, whatever its children do.
 """

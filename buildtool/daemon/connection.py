@@ -108,8 +108,18 @@ class Connection:
             return None
         self._begun = self._clock() if self._decoder.held else 0.0
         size = before - self._decoder.held
-        if size > MOST_VALUES and _has_more_values(message, MOST_VALUES):
-            raise ToolError(f"a message of more than {MOST_VALUES:,} values")
+        if size > MOST_VALUES:  # else each value has a byte
+            left: list[Any] = [message]
+            values = 0
+            while left:
+                one = left.pop()
+                values += 1
+                if isinstance(one, Mapping):
+                    left += (*one.keys(), *one.values())
+                elif isinstance(one, list | tuple):
+                    left += one
+                if values + len(left) > MOST_VALUES:
+                    raise ToolError(f"a message of more than {MOST_VALUES:,} values")
         if self.job is None:
             self.asked_bytes = size
         return message
@@ -179,15 +189,11 @@ class Clients(set[Connection]):
         The one that is left may hold more: a single answer of a large network.
         """
         found: list[Connection] = []
-        if self.held <= MOST_BYTES:
-            return found
-        rest = Clients(self)
         holders = [client for client in self if client.job is None and (client.held or client.wants_to_write)]
         for client in sorted(holders, key=lambda client: client.used)[:-1]:
-            found.append(client)
-            rest.discard(client)
-            if rest.held <= MOST_BYTES:
+            if Clients(self - set(found)).held <= MOST_BYTES:
                 break
+            found.append(client)
         return found
 
     def refusal(self, asking: Connection) -> str:
@@ -198,18 +204,3 @@ class Clients(set[Connection]):
         if sum(client.asked_bytes for client in waiting) + asking.asked_bytes > MOST_BYTES // 2:
             return "the requests that wait for answers are too large together"
         return ""
-
-
-def _has_more_values(value: Any, most: int) -> bool:
-    """Whether a message holds more than so many values, at any depth."""
-    left = [value]
-    seen = 0
-    while left and seen <= most:
-        one = left.pop()
-        seen += 1
-        if isinstance(one, Mapping):
-            left += one.keys()
-            left += one.values()
-        elif isinstance(one, list | tuple):
-            left += one
-    return seen > most

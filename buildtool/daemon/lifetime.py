@@ -37,7 +37,7 @@ class Life:
         self._node, self._lock_node = _identity(at.address), _identity(lock)
         self._cache = kept_folder()
         self._cache_node: tuple[int, int] | None = None
-        self.began = time.time()
+        self._began = round(time.time(), 3)
         said = at.said()
         self.last_end = str(said.get("ended") or (_KILLED if said else ""))
         self.note()
@@ -51,35 +51,32 @@ class Life:
             "python": interpreter(),
             "home": home(),
             "code": self.code,
-            "began": round(self.began, 3),
+            "began": self._began,
             "ended": ended,
         }
         with contextlib.suppress(OSError):
             write_whole(self.at.record, (json.dumps(said, indent=1) + "\n").encode())
 
     def what_is_gone(self) -> str:
-        """What this daemon cannot be without, in words; "" where all is there.
-
-        Nobody finds it any more without its socket, its lock and their folder. Nobody needs it any more
-        once its cache's folder was removed, as those of tests and of builds in a box of their own are.
+        """What this daemon cannot be without and is gone, in words; "" where all is there.
+        Nobody finds it without its socket and lock, and nobody needs it once its cache's folder was removed.
         """
-        if not (self._has_socket() and self._has_lock()):
+        if _identity(self.at.address) != self._node or _identity(self.at.lock) != self._lock_node:
             return "its socket or its folder"
         return "" if self.has_cache() else "its cache's folder"
 
     def leave(self, why: str) -> None:
         """Takes the endpoint away, so that the next client starts another daemon."""
-        if self._has_socket():
+        if _identity(self.at.address) == self._node:
             with contextlib.suppress(OSError):
                 self.at.address.unlink()
-        if self._has_lock():  # else the record is another one's
+        if _identity(self.at.lock) == self._lock_node:  # else the record is another one's
             self.note(why)
         self.listener.close()
 
     def has_cache(self) -> bool:
         """Whether the cache's folder is the one that there was; it is made with the first entry.
-
-        It has to be asked when an entry may have been written: a folder that nobody saw is not missed.
+        To be asked when an entry may have been written: a folder that nobody saw is not missed.
         """
         if self._cache is None:
             return True
@@ -92,12 +89,6 @@ class Life:
         node = found.st_dev, found.st_ino
         self._cache_node = self._cache_node or node
         return self._cache_node == node
-
-    def _has_socket(self) -> bool:
-        return _identity(self.at.address) == self._node
-
-    def _has_lock(self) -> bool:
-        return _identity(self.at.lock) == self._lock_node
 
 
 def _identity(path: Path | int) -> tuple[int, int, int] | None:
@@ -164,13 +155,11 @@ Requests = Sequence[tuple[Mapping[str, Any], Mapping[str, str]]]
 
 
 class Succession:
-    """When code of buildtool or of a plugin was edited: a daemon of it is started, and prepares for it.
+    """Starts a daemon of the new code when buildtool or a plugin was edited, and has it prepare requests.
 
     It takes over how long nobody has asked, and has no successor of its own before somebody does. A client
     would start it anyway, and the new daemon asks the old one to end; so whatever fails here is left to them.
-
     `code`: this daemon's own; `wake` is called, from another thread, when `is_stale`.
-
     `is_asked`: a request came since the last succession; `is_stale`: the code is another one, and none came.
     """
 
@@ -180,34 +169,31 @@ class Succession:
         self._at_work: list[threading.Thread] = []
 
     def begin(self, requests: Requests, told: Mapping[str, float], after_seconds: float = 0.0) -> None:
-        """The code may be another one now: see `_run`."""
-        given = requests if self.is_asked else None
-        thread = threading.Thread(target=self._run, args=(given, told, after_seconds), daemon=True)
-        self._at_work.append(thread)
-        thread.start()
+        """Starts, in a thread after `after_seconds`, the daemon of the code on disk, if it is new; gives it
+        requests. `told`: seconds that nobody has asked for, and CPU seconds that were spent on preparing
+        meanwhile.
+        """
+        was_asked = self.is_asked
+
+        def run() -> None:
+            time.sleep(after_seconds)
+            for _ in range(_ATTEMPTS):
+                with contextlib.suppress(AbsentError, OSError):
+                    if code_digest() == self._code:
+                        return
+                    if not was_asked:
+                        self.is_stale = True
+                        self._wake()
+                        return
+                    with contextlib.closing(reach(start=True)) as link:
+                        link.prepare(requests[-MOST_REQUESTS:], told)
+                    self.is_asked = False
+                    return
+
+        self._at_work.append(threading.Thread(target=run, daemon=True))
+        self._at_work[-1].start()
 
     def wait(self) -> None:
-        """Until the next daemon has what it is told, or for so long: it may end this one before it has."""
+        """Until the next daemon has what it is told, at most END_SECONDS: it may end this one before."""
         for thread in self._at_work:
             thread.join(END_SECONDS)
-
-    def _run(self, requests: Requests | None, told: Mapping[str, float], after_seconds: float) -> None:
-        """Starts the daemon of the code that is on disk, if that is another one, and gives it requests.
-
-        `requests`: None to start none; `told`: seconds that nobody has asked for, and CPU seconds that were
-        spent on preparing meanwhile. `after_seconds`: to wait first, where more files may be about to be
-        saved.
-        """
-        time.sleep(after_seconds)
-        for _ in range(_ATTEMPTS):
-            with contextlib.suppress(AbsentError, OSError):
-                if code_digest() == self._code:
-                    return
-                if requests is None:
-                    self.is_stale = True
-                    self._wake()
-                    return
-                with contextlib.closing(reach(start=True)) as link:
-                    link.prepare(requests[-MOST_REQUESTS:], told)
-                self.is_asked = False
-                return

@@ -19,17 +19,15 @@ _MOST_FILES = 1024  # whose digests are known
 
 def request_key(request: Mapping[str, Any], environment: Mapping[str, str], cache: str) -> str:
     """Stands for all that a request says."""
-    said = [_sorted(request), sorted(environment.items()), cache]
-    data = msgpack.packb(said, unicode_errors="surrogateescape")
-    return hashlib.sha256(data).hexdigest()
 
+    def ordered(value: Any) -> Any:
+        if isinstance(value, dict):
+            pairs = sorted(value.items(), key=lambda pair: str(pair[0]))
+            return [[str(key), ordered(item)] for key, item in pairs]
+        return [ordered(item) for item in value] if isinstance(value, list | tuple) else value
 
-def _sorted(value: Any) -> Any:
-    if isinstance(value, dict):
-        return [[str(key), _sorted(item)] for key, item in sorted(value.items(), key=lambda kv: str(kv[0]))]
-    if isinstance(value, list | tuple):
-        return [_sorted(item) for item in value]
-    return value
+    said = [ordered(request), sorted(environment.items()), cache]
+    return hashlib.sha256(msgpack.packb(said, unicode_errors="surrogateescape")).hexdigest()
 
 
 class FileDigests(Memo[str]):

@@ -30,10 +30,9 @@ _CHUNK = 1 << 18
 
 
 class Worker:
-    """A child; `about`: the network and board that it planned last; `job`: the key of its request.
-
-    `prepares`: it plans what nobody has asked for, and nothing else: its priority may be low, and a process
-    that gave its priority up cannot take it back.
+    """A child; `about`: the network and board that it planned last; `job`: the key of its request;
+    `prepares`: it plans what nobody has asked for, and nothing else, as a process cannot take back its
+    priority.
     """
 
     def __init__(self, *, prepares: bool = False) -> None:
@@ -45,50 +44,33 @@ class Worker:
             start_new_session=True,  # so that its own children end with it
         )
         assert self.process.stdin is not None and self.process.stdout is not None
-        self.stdin, self.stdout = self.process.stdin, self.process.stdout
-        self.ended = False
-        os.set_blocking(self.stdin.fileno(), False)
-        os.set_blocking(self.stdout.fileno(), False)
+        self.pid, self.stdin, self.stdout = self.process.pid, self.process.stdin, self.process.stdout
+        for pipe in (self.stdin, self.stdout):
+            os.set_blocking(pipe.fileno(), False)
+        self.ended = self.ready = self.dropped = False  # `dropped`: it was told to give memory back
         self._decoder = wire.Decoder()
-        self._out = bytearray()
-        self.about = ""
+        self.unsent = bytearray()
+        self.about, self.doing = "", "starting"
         self.job: str | None = None
-        self.ready = self.dropped = False  # `dropped`: it was told to give memory back
-        self.rss = 0  # bytes, as it said last
-        self.cpu = 0.0  # seconds that it has used, as it said last
-        self.since = time.monotonic()  # that it is at work, or idle
-        self.doing = "starting"
-        self.heard = time.monotonic()
-
-    @property
-    def pid(self) -> int:
-        """Its process."""
-        return self.process.pid
-
-    @property
-    def wants_to_write(self) -> bool:
-        """Whether bytes are waiting for its standard input."""
-        return bool(self._out)
+        self.rss, self.cpu = 0, 0.0  # bytes of memory, and CPU seconds, as it said last
+        self.since = self.heard = time.monotonic()  # `since`: it is at work, or idle
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Sends it a message, as soon as it reads."""
-        self._out += wire.packed(message)
+        self.unsent += wire.packed(message)
         self.heard = time.monotonic()  # from now on it has to say that it is at work
         self.write()
 
     def is_silent(self, now: float, seconds: float) -> bool:
-        """Whether it is at work and has said nothing for so long: it was stopped, or hangs.
-
-        One that prepares may say nothing while others need the machine, and nobody waits for it.
-        """
+        """Whether it works for a client and was silent for this long: it was stopped, or hangs."""
         return self.job is not None and not self.prepares and now - self.heard > seconds
 
     def write(self) -> None:
         """Writes what its pipe takes now; a child that ended is noticed where it is read."""
         with contextlib.suppress(OSError):
-            while self._out and not self.ended:
-                sent = os.write(self.stdin.fileno(), memoryview(self._out)[:_CHUNK].tobytes())
-                del self._out[:sent]
+            while self.unsent and not self.ended:
+                sent = os.write(self.stdin.fileno(), memoryview(self.unsent)[:_CHUNK].tobytes())
+                del self.unsent[:sent]
 
     def read(self) -> list[dict[str, Any]] | None:
         """The messages that it has sent; None where it ended. ToolError for what is no message."""
@@ -155,11 +137,7 @@ class Job:
 
 
 def lower_priority(pid: int) -> None:
-    """Gives a process that leads a session the lowest priority there is, for good.
-
-    Where Linux groups processes by session, priorities count within a session alone, and the group has one
-    of its own.
-    """
+    """Gives a process that leads a session, and its group, the lowest priority for good."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, pid, 19)
     with contextlib.suppress(OSError, AttributeError):  # Linux alone has it
@@ -169,7 +147,7 @@ def lower_priority(pid: int) -> None:
 
 
 class Pool:
-    """The workers, at most so many at work for clients at once; `selector` waits for what they say."""
+    """The workers, of which MOST_WORKERS work for clients at once; `selector` waits for what they say."""
 
     def __init__(self, selector: selectors.BaseSelector) -> None:
         self.workers: list[Worker] = []
@@ -177,15 +155,14 @@ class Pool:
         self._selector = selector
 
     def free(self, about: str) -> Worker | None:
-        """One that can take a request about a network: the one that knows it, an idle one, or a new one.
-
-        OSError where the system has no process left.
+        """A worker for a request about a network: one that knows it, an idle one, a new one. OSError: no
+        process left.
         """
         idle = [worker for worker in self.asked if worker.job is None]
-        known = [worker for worker in idle if worker.about == about]
-        fresh = [worker for worker in idle if not worker.about]
-        if known or fresh:
-            return (known or fresh)[0]
+        for wanted in (about, ""):  # "": it has planned nothing yet
+            for worker in idle:
+                if worker.about == wanted:
+                    return worker
         if len(self.asked) < MOST_WORKERS:
             return self.add()
         return min(idle, key=lambda worker: worker.since, default=None)
@@ -212,9 +189,9 @@ class Pool:
         if worker.ended:
             return
         known = worker.stdin.fileno() in self._selector.get_map()
-        if worker.wants_to_write and not known:
+        if worker.unsent and not known:
             self._selector.register(worker.stdin, selectors.EVENT_WRITE, worker)
-        elif known and not worker.wants_to_write:
+        elif known and not worker.unsent:
             self._selector.unregister(worker.stdin)
 
     def remove(self, worker: Worker) -> int:

@@ -52,8 +52,7 @@ class Budget:
 
 @dataclass(eq=False)
 class Preparation:
-    """Something to prepare: the whole answer to a request, or (`ahead`) what may be asked for after it.
-
+    """Something to prepare: the answer to a request, or (`ahead`) what may be asked for after it.
     `needs`: CPU seconds that have to be left before it begins: twice what it was ended for taking.
     """
 
@@ -88,19 +87,19 @@ class Preparer:
         """Something to prepare as soon as the budget allows. Of one network one look ahead waits."""
         if self._share <= 0:
             return
-        found = Preparation(job, ahead, job.about if ahead else _subject(job))
+        subject = job.about if ahead else _subject(job.request, job.environment)
+        found = Preparation(job, ahead, subject)
         rest = [one for one in self.waiting if (one.ahead, one.subject) != (ahead, found.subject)]
         self.waiting = sorted([*rest, found][-MOST_WAITING:], key=lambda one: one.ahead)
 
     def asked(self, request: Mapping[str, Any], environment: Mapping[str, str]) -> None:
-        """A request has come: what is at work ends at once, and waits for a budget that begins anew.
-
+        """A request has come: what is at work ends, and waits for a budget that begins anew.
         The request's own answer is not prepared any more, nor one for what its files held before.
         """
         self.stop()
         self.budget.begin()
         if self.waiting:
-            subject = request_key(without_digests(request), environment, "")
+            subject = _subject(request, environment)
             self.waiting = [one for one in self.waiting if one.ahead or one.subject != subject]
 
     def go_on(self) -> None:
@@ -112,9 +111,10 @@ class Preparer:
                 self.at_work.needs = 2 * used
                 self.stop()
             return
-        chosen = (one for one in self.waiting if self.budget.left(one.part) >= one.needs)
-        if (one := next(chosen, None)) is not None:
-            self._begin(one)
+        for one in self.waiting:
+            if self.budget.left(one.part) >= one.needs:
+                self._begin(one)
+                return
 
     def heard(self, worker: Worker, message: Mapping[str, Any]) -> Preparation | None:
         """What its process says: the time it has used. The preparation that has ended with this message."""
@@ -129,7 +129,7 @@ class Preparer:
             worker.doing, worker.since = "idle", time.monotonic()
         if one is None:
             return None
-        self.at_work, worker.job = None, None
+        self.at_work = worker.job = None
         if message.get("left"):  # it has used up what it was given
             self.waiting.append(one)
         return one
@@ -146,8 +146,8 @@ class Preparer:
 
     def _begin(self, one: Preparation) -> None:
         self.waiting.remove(one)
+        job, worker = one.job, self.worker
         try:
-            worker = self.worker
             if worker is None:
                 worker = self._pool.add(prepares=True)
                 if self._share <= 1:
@@ -155,13 +155,11 @@ class Preparer:
         except OSError:  # the system has no process left: it is no time to prepare anything
             return
         self.at_work, self._began = one, worker.cpu
-        worker.job, worker.about, worker.dropped = one.job.key, one.job.about, False
+        worker.job, worker.about, worker.dropped = job.key, job.about, False
         worker.doing = "preparing other limits" if one.ahead else "preparing"
         worker.since = time.monotonic()
-        left = self.budget.left(one.part)
-        ahead = {"ahead": one.job.request, "key": one.job.key, "seconds": left}
-        told = ahead if one.ahead else one.job.message()
-        self._pool.tell(worker, told)
+        ahead = {"ahead": job.request, "key": job.key, "seconds": self.budget.left(one.part)}
+        self._pool.tell(worker, ahead if one.ahead else job.message())
 
     def stop(self) -> None:
         """Ends the process unless it is idle; what was at work waits again."""
@@ -185,6 +183,6 @@ class Preparer:
         worker.cpu = cpu
 
 
-def _subject(job: Job) -> str:
+def _subject(request: Mapping[str, Any], environment: Mapping[str, str]) -> str:
     """Stands for a request without the digests of its files."""
-    return request_key(without_digests(job.request), job.environment, "")
+    return request_key(without_digests(request), environment, "")

@@ -20,19 +20,12 @@ from buildtool.daemon.pool import Job, Pool, Worker
 from buildtool.daemon.preparing import Preparer
 from buildtool.daemon.watcher import Watcher
 
-_CRASH = "the process that planned this ended (status {})"
-_LOST = "the process that prepares has ended"
-_SILENT = "the process that planned this said nothing for long"
-_NO_PROCESS = "no process can be started for this: {}"
-
 
 class Scheduler:
-    """Jobs and workers.
+    """Jobs and workers, whose code has the digest `code`: `end` is called, with the reason, for other code.
 
-    `code`: the digest of the code that workers have to have; `end` is called, with the reason, when one has
-    other code. `most_bytes`: of memory for all workers together, between two requests; `silence_seconds`:
-    after which a worker that is at work and says nothing is taken for dead. `share`: of the time since the
-    last request, for what nobody has asked for.
+    `most_bytes`: of memory for all workers between two requests; `silence_seconds`: after which a worker at
+    work is taken for dead; `share`: of the time since the last request, for what nobody has asked for.
     """
 
     def __init__(
@@ -68,14 +61,12 @@ class Scheduler:
             client.send_frame(known.frame)
             self._watcher.remember(request, environment)
             return
-        job = self.jobs.get(key)
-        fresh = job is None
-        if job is None:
-            job = self.jobs[key] = Job(key, request, environment, cache)
+        is_new = key not in self.jobs
+        job = self.jobs.setdefault(key, Job(key, request, environment, cache))
         client.job = key
         job.waiting.append(client)
         self._watcher.remember(request, environment)
-        if fresh:
+        if is_new:
             self._begin(job)
 
     def prepare(self, request: Mapping[str, Any], environment: Mapping[str, str]) -> None:
@@ -85,13 +76,19 @@ class Scheduler:
             self.preparer.add(Job(key, request, environment, "on"))
 
     def leave(self, client: Connection) -> None:
-        """A client is gone: what it alone waited for is given up."""
+        """A client is gone: what it alone waited for is given up. A worker has no other way to stop."""
         job = self.jobs.get(client.job or "")
-        if job is not None and client in job.waiting:
-            job.waiting.remove(client)
-            if not job.waiting:
-                self._give_up(job)
-                self.at_hand()
+        if job is None or client not in job.waiting:
+            return
+        job.waiting.remove(client)
+        if not job.waiting:
+            self.jobs.pop(job.key, None)
+            if job in self.queue:
+                self.queue.remove(job)
+            if job.worker is not None:
+                self.pool.remove(job.worker)
+                self._has_room = True  # others that wait may be given up before they are begun
+            self.at_hand()
 
     def forget(self) -> None:
         """Nothing that was planned so far is used any more."""
@@ -110,7 +107,7 @@ class Scheduler:
         try:
             worker = self.pool.free(job.about)
         except OSError as error:
-            self._failed(job, _NO_PROCESS.format(error.strerror))
+            self._failed(job, f"no process can be started for this: {error.strerror}")
             return
         if worker is None:
             self.queue.append(job)
@@ -120,15 +117,6 @@ class Scheduler:
         job.doing = "planning" if worker.ready else "starting"
         self.counts["planned"] += 1
         self.pool.tell(worker, job.message())
-
-    def _give_up(self, job: Job) -> None:
-        """Ends the work on a job: its worker has no other way to stop."""
-        self.jobs.pop(job.key, None)
-        if job in self.queue:
-            self.queue.remove(job)
-        if job.worker is not None:
-            self.pool.remove(job.worker)
-            self._has_room = True  # others that wait may be given up before they are begun
 
     def next(self) -> None:
         """Starts what waits for a free worker, if one is free since the last call."""
@@ -176,14 +164,23 @@ class Scheduler:
         if events & selectors.EVENT_WRITE:
             worker.write()
         if events & selectors.EVENT_READ:
-            self._read(worker)
+            try:
+                messages = worker.read()
+            except ToolError:
+                messages = None
+            if messages is None:
+                self._lost(worker)
+            for message in messages or ():
+                if worker.ended:
+                    break
+                self._heard(worker, message)
         self.pool.look(worker)
 
     def tick(self, now: float) -> None:
         """What has to be done now and then."""
         for worker in list(self.pool.workers):
             if worker.is_silent(now, self._silence_seconds):
-                self._lost(worker, _SILENT)
+                self._lost(worker, "the process that planned this said nothing for long")
         for worker in self.pool.tired(now):
             self.pool.remove(worker)
         if not self.jobs:
@@ -194,32 +191,21 @@ class Scheduler:
         for worker in list(self.pool.workers):
             self.pool.remove(worker)
 
-    def _read(self, worker: Worker) -> None:
-        try:
-            messages = worker.read()
-        except ToolError:
-            messages = None
-        if messages is None:
-            self._lost(worker)
-            return
-        for message in messages:
-            if worker.ended:
-                return
-            worker.rss = int(message.get("rss", worker.rss))
-            if "ready" in message:
-                worker.ready = True
-            if "dropped" in message:
-                self._bound_memory()
-            elif worker.prepares:
-                self._prepared(worker, message)
-            elif "rested" in message and worker.job is None:
-                worker.doing = "idle"
-            elif "progress" in message:
-                self._progress(worker, message["progress"])
-            elif "final" in message:
-                self._answered(worker, message)
-            if message.get("code", self._code) != self._code:
-                self._end("buildtool's code has changed")
+    def _heard(self, worker: Worker, message: Mapping[str, Any]) -> None:
+        worker.rss = int(message.get("rss", worker.rss))
+        worker.ready = worker.ready or "ready" in message
+        if "dropped" in message:
+            self._bound_memory()
+        elif worker.prepares:
+            self._prepared(worker, message)
+        elif "rested" in message and worker.job is None:
+            worker.doing = "idle"
+        elif "progress" in message:
+            self._progress(worker, message["progress"])
+        elif "final" in message:
+            self._answered(worker, message)
+        if message.get("code", self._code) != self._code:
+            self._end("buildtool's code has changed")
 
     def _progress(self, worker: Worker, progress: Mapping[str, Any]) -> None:
         job = self.jobs.get(worker.job or "")
@@ -277,7 +263,8 @@ class Scheduler:
         job = self.jobs.get(worker.job or "")
         status = self.pool.remove(worker)
         self.counts["crashes"] += 1
-        text = why or (_LOST if worker.prepares else _CRASH.format(status))
+        ended = f"the process that planned this ended (status {status})"
+        text = why or ("the process that prepares has ended" if worker.prepares else ended)
         print(f"buildtool daemon: {text}", flush=True)
         if worker.prepares:
             self.preparer.lost(worker)

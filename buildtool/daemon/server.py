@@ -34,6 +34,11 @@ SILENCE_SECONDS = 10.0  # $BUILDTOOL_DAEMON_SILENCE: of a worker at work, which 
 MOST_AT_ONCE = 16  # messages of one client, or new clients, before others are looked at
 
 
+# The words of control that ask for something other than the status or the end, and the answers to them.
+_DONE = {"lease": {"leased": True}, "forget": {"forgotten": True}}
+_ENDS = {"stop": "it was stopped", "retire": "a daemon of newer code took its place"}
+
+
 class Server:
     """A daemon; `life` is its hold on the endpoint."""
 
@@ -44,18 +49,21 @@ class Server:
         self.idle_seconds = _number("BUILDTOOL_DAEMON_IDLE", IDLE_SECONDS)
         self._selector = selectors.DefaultSelector()
         self._ending, self._deadline = "", 0.0
-        self._deaf = True  # no client is let in
-        self._listen()
+        self._selector.register(life.listener, selectors.EVENT_READ, None)
+        self._deaf = False  # no client is let in
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
         self._selector.register(self._wake_read, selectors.EVENT_READ, "wake")
         self.watcher = Watcher(self.wake)
-        most_bytes = int(_number("BUILDTOOL_DAEMON_BYTES", MEMORY_BYTES))
-        silence = _number("BUILDTOOL_DAEMON_SILENCE", SILENCE_SECONDS)
-        share = _number("BUILDTOOL_DAEMON_AHEAD", SHARE) / 100
         self.scheduler = Scheduler(
-            self._selector, self.watcher, life.code, most_bytes, silence, share, self._outdated
+            self._selector,
+            self.watcher,
+            life.code,
+            most_bytes=int(_number("BUILDTOOL_DAEMON_BYTES", MEMORY_BYTES)),
+            silence_seconds=_number("BUILDTOOL_DAEMON_SILENCE", SILENCE_SECONDS),
+            share=_number("BUILDTOOL_DAEMON_AHEAD", SHARE) / 100,
+            end=self._outdated,
         )
         self._began = self._used = self._beaten = time.monotonic()
         self._signal = 0
@@ -66,12 +74,17 @@ class Server:
 
     def run(self) -> None:
         """Serves until it is told to end, or nobody needs it any more."""
+
+        def note(number: int, _frame: object) -> None:
+            self._signal = number  # the loop wakes up, and ends
+
         for word in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(word, self._signalled)
+            signal.signal(word, note)
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         self.scheduler.at_hand()
         while not self._is_over():
-            for key, events in self._selector.select(self._patience()):
+            patience = SETTLE_SECONDS if self.watcher.is_hinted else BEAT_SECONDS
+            for key, events in self._selector.select(0.0 if self._unheard else patience):
                 self._guarded(self._handle, key.data, events)
             unheard, self._unheard = self._unheard, set()
             for client in unheard & self.clients:
@@ -87,13 +100,11 @@ class Server:
                 self._guarded(self._tick, now)
             if not self._ending:
                 self._guarded(self._prepare_changed)
-        self._finish()
-
-    def _patience(self) -> float:
-        """Seconds to wait for something to happen."""
-        if self._unheard:
-            return 0.0
-        return SETTLE_SECONDS if self.watcher.is_hinted else BEAT_SECONDS
+        self.succession.wait()
+        self.watcher.stop()
+        self.scheduler.stop()
+        for client in list(self.clients):
+            client.socket.close()
 
     def wake(self) -> None:
         """Ends the loop's wait; from any thread."""
@@ -123,21 +134,11 @@ class Server:
             if about and isinstance(about[0], Connection):
                 self._hang_up(about[0])
 
-    def _signalled(self, number: int, _frame: object) -> None:
-        self._signal = number  # the loop wakes up, and ends
-
     def _is_over(self) -> bool:
         if not self._ending:
             return False
         waiting = self.scheduler.is_waited_for or any(client.wants_to_write for client in self.clients)
         return not waiting or time.monotonic() > self._deadline
-
-    def _finish(self) -> None:
-        self.succession.wait()
-        self.watcher.stop()
-        self.scheduler.stop()
-        for client in list(self.clients):
-            client.socket.close()
 
     def _handle(self, about: object, events: int) -> None:
         if about is None:
@@ -161,7 +162,9 @@ class Server:
         """What has to be done now and then."""
         if not self._ending and (gone := self.life.what_is_gone()):
             self.end(f"{gone} is gone")
-        self._listen()
+        if self._deaf and not self._ending:
+            self._selector.register(self.life.listener, selectors.EVENT_READ, None)
+            self._deaf = False
         for client in list(self.clients):
             if client.is_stuck(now):
                 self._hang_up(client)
@@ -200,12 +203,6 @@ class Server:
 
     # ---- clients -------------------------------------------------------------------------------------
 
-    def _listen(self) -> None:
-        """Lets clients in, unless it ends."""
-        if self._deaf and not self._ending:
-            self._selector.register(self.life.listener, selectors.EVENT_READ, None)
-            self._deaf = False
-
     def _accept(self) -> None:
         """Lets in who has knocked; who was idle for longest makes room."""
         for _ in range(MOST_AT_ONCE):
@@ -237,40 +234,35 @@ class Server:
 
     def _look(self, client: Connection) -> None:
         """Listens to a client for what there is to do now."""
-        if client not in self.clients:
-            return
-        if client.is_over:
-            self._hang_up(client)
-            return
-        self.scheduler.look(client)
+        if client in self.clients:
+            (self._hang_up if client.is_over else self.scheduler.look)(client)
 
     def _listen_to(self, client: Connection) -> None:
-        """Does what a client has asked for, and then looks at others."""
-        self._hear(client)
+        """Does what a client has asked for, and then looks at others.
+
+        Where something is wrong with a message it says so and hangs up: the client plans by itself.
+        """
+        refusal: BuildtoolError | None = None
+        try:
+            for _ in range(MOST_AT_ONCE):
+                if (message := client.take()) is None:
+                    break
+                self._obey(client, message)
+        except BuildtoolError as error:
+            refusal = error
+        except (ValueError, TypeError, RecursionError, OverflowError) as error:
+            # of values that no request has: too deep, or of types that cannot be compared
+            refusal = ToolError(f"a request cannot be read: {type(error).__name__}")
+        if refusal is not None:
+            self.counts["bad"] += 1
+            client.send({"crash": True, "error": to_data(refusal)})
+            client.close()
         if client.has_message and client in self.clients:
             self._unheard.add(client)
         self._look(client)
 
-    def _hear(self, client: Connection) -> None:
-        try:
-            for _ in range(MOST_AT_ONCE):
-                message = client.take()
-                if message is None:
-                    return
-                self._obey(client, message)
-        except BuildtoolError as error:
-            self._refuse(client, error)
-        except (ValueError, TypeError, RecursionError, OverflowError) as error:
-            # of values that no request has: too deep, or of types that cannot be compared
-            self._refuse(client, ToolError(f"a request cannot be read: {type(error).__name__}"))
-
-    def _refuse(self, client: Connection, error: BuildtoolError) -> None:
-        """Says what is wrong with a message, and hangs up: the client plans by itself."""
-        self.counts["bad"] += 1
-        client.send({"crash": True, "error": to_data(error)})
-        client.close()
-
     def _obey(self, client: Connection, message: Mapping[str, Any]) -> None:
+        """Does what a message asks for; ToolError where it asks for nothing that there is."""
         if "hello" in message:
             client.greeted = True
             state = "ready" if any(w.ready for w in self.scheduler.pool.workers) else "starting"
@@ -279,7 +271,17 @@ class Server:
         elif not client.greeted:
             raise ToolError("a client has to say hello first")
         elif "control" in message:
-            self._control(client, message["control"])
+            word = message["control"]
+            if word not in ("status", *_DONE, *_ENDS):
+                raise ToolError("an unknown word of control")
+            if word == "lease":
+                client.leased = True
+            elif word == "forget":
+                self.scheduler.forget()
+            elif word in _ENDS:
+                self.end(_ENDS[word])
+            ending = {"stopping": True, "pid": os.getpid()}
+            client.send({"control": self.status() if word == "status" else _DONE.get(word, ending)})
         elif "request" in message:
             self._request(client, message)
         elif "prepare" in message:
@@ -287,29 +289,13 @@ class Server:
         else:
             raise ToolError("a message asks for nothing")
 
-    def _control(self, client: Connection, word: object) -> None:
-        if word == "status":
-            client.send({"control": self.status()})
-        elif word == "lease":
-            client.leased = True
-            client.send({"control": {"leased": True}})
-        elif word == "forget":
-            self.scheduler.forget()
-            client.send({"control": {"forgotten": True}})
-        elif word in ("stop", "retire"):
-            self.end("it was stopped" if word == "stop" else "a daemon of newer code took its place")
-            client.send({"control": {"stopping": True, "pid": os.getpid()}})
-        else:
-            raise ToolError("an unknown word of control")
-
     def _hang_up(self, client: Connection) -> None:
-        if client not in self.clients:
-            return
-        self.clients.discard(client)
-        with contextlib.suppress(KeyError, ValueError):
-            self._selector.unregister(client.socket)
-        client.socket.close()
-        self.scheduler.leave(client)
+        if client in self.clients:
+            self.clients.discard(client)
+            with contextlib.suppress(KeyError, ValueError):
+                self._selector.unregister(client.socket)
+            client.socket.close()
+            self.scheduler.leave(client)
 
     def _request(self, client: Connection, message: Mapping[str, Any]) -> None:
         request, environment = message["request"], message.get("environment") or {}

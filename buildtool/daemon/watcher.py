@@ -7,22 +7,94 @@ sends no events (it is another machine's), or the system has no watch left, that
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from buildtool.api.requests import asked
-from buildtool.daemon.events import Events
 from buildtool.daemon.memory import FileDigests, request_key
+
+if TYPE_CHECKING:
+    from watchdog.observers.api import BaseObserver, ObservedWatch
 
 MOST_REQUESTS = 32  # that are remembered
 SETTLE_SECONDS = 0.1  # after the last event: whoever saves writes in several steps
 CODE_SETTLE_SECONDS = 3 * SETTLE_SECONDS  # whoever edits code saves several files
 LOOK_SECONDS = 2.0  # between two looks at sizes and times
 _SOURCES = (".py", ".c", ".h", ".toml", ".so", ".pyd")
+
+# File systems of another machine, or of another kernel: what is written there is not told here.
+FOREIGN = frozenset("nfs nfs4 cifs smb3 smbfs 9p fuse.sshfs vboxsf afs ceph lustre".split())
+
+
+class Events:
+    """Events of folders; those who listen are called in a thread that begins with the first of them."""
+
+    def __init__(self) -> None:
+        self.watches: dict[str, ObservedWatch] = {}
+        self._observer: BaseObserver | None = None
+
+    def listen(self, folder: str, heard: Callable[[set[str]], None], *, below: bool = False) -> str:
+        """Calls `heard` with the paths that change, also in folders `below`; why it will not, in words ("":
+        it will).
+        """
+        kind = file_system(folder)
+        if kind in FOREIGN:
+            return f"its file system ({kind}) sends no events"
+        try:
+            self._schedule(folder, heard, below)
+        except Exception as error:  # no watch left, no folder, no such system
+            return str(error) or type(error).__name__
+        return ""
+
+    def _schedule(self, folder: str, heard: Callable[[set[str]], None], below: bool) -> None:
+        import logging
+
+        from watchdog.events import FileSystemEvent, FileSystemEventHandler
+        from watchdog.observers import Observer
+
+        class Handler(FileSystemEventHandler):
+            def on_any_event(self, event: FileSystemEvent) -> None:
+                if event.event_type not in ("opened", "closed_no_write"):
+                    heard({str(path) for path in (event.src_path, event.dest_path) if path})
+
+        if self._observer is None:
+            logging.getLogger("watchdog").setLevel(logging.ERROR)
+            self._observer = Observer()
+            self._observer.daemon = True
+            self._observer.start()
+        watch = self._observer.schedule(Handler(), folder, recursive=below)
+        if not below:  # that is never forgotten, and is another watch of the folder
+            self.watches[folder] = watch
+
+    def forget(self, folder: str) -> None:
+        """Asks for no more events of a folder."""
+        watch = self.watches.pop(folder, None)
+        if watch is not None and self._observer is not None:
+            with contextlib.suppress(KeyError, OSError):  # the folder is gone as well
+                self._observer.unschedule(watch)
+
+    def stop(self) -> None:
+        """Ends the thread."""
+        if self._observer is not None:
+            self._observer.stop()
+
+
+def file_system(folder: str) -> str:
+    """The kind of file system that a folder is on, as Linux calls it; "" where that is not known."""
+    best, kind = "", ""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/mounts").read_text(errors="replace").splitlines():
+            _, point, found, *_ = line.split(" ")
+            point = point.replace("\\040", " ")
+            inside = folder == point or folder.startswith(point.rstrip("/") + "/")
+            if inside and len(point) >= len(best):
+                best, kind = point, found
+    return kind
 
 
 class Watcher:
@@ -62,7 +134,7 @@ class Watcher:
             self._forget_files()
 
     def _forget_files(self) -> None:
-        """Watches no more what no request that is remembered is about."""
+        """Stops watching the files that no remembered request is about."""
         needed = {path for request, _ in self._requests.values() for path in _files(request)}
         needed |= {path for paths in self._also.values() for path in paths}
         for path in self._seen.keys() - needed:
@@ -157,11 +229,16 @@ class Watcher:
 
     def watch_code(self, folders: Callable[[], Sequence[str]]) -> None:
         """Asks for events of buildtool's code and its plugins'. Without them the next client finds out."""
-        if self._code_is_watched:
-            return
-        self._code_is_watched = True
-        for folder in folders():
-            self._events.listen(folder, self._hint_code, below=True)
+
+        def heard(paths: set[str]) -> None:
+            if any(path.endswith(_SOURCES) for path in paths):
+                self._code_time = time.monotonic()
+                self._wake()
+
+        if not self._code_is_watched:
+            self._code_is_watched = True
+            for folder in folders():
+                self._events.listen(folder, heard, below=True)
 
     def code_has_changed(self) -> bool:
         """Whether a source was written, and none since a moment; True once."""
@@ -173,11 +250,6 @@ class Watcher:
     def requests(self) -> list[tuple[dict[str, Any], dict[str, str]]]:
         """The requests that are remembered, the latest last, with their environments."""
         return list(self._requests.values())
-
-    def _hint_code(self, paths: set[str]) -> None:
-        if any(path.endswith(_SOURCES) for path in paths):
-            self._code_time = time.monotonic()
-            self._wake()
 
     def _watch(self, path: str) -> None:
         """Asks for events of a file's folder; files that are replaced by others keep their name there."""
@@ -208,9 +280,9 @@ def _size_and_time(path: str) -> tuple[int, int] | None:
 
 def _files(request: Any) -> dict[str, str]:
     """Path and digest of every file that a request names."""
-    found: dict[str, str] = {}
-    _changed(request, found.setdefault)
-    return found
+    files: dict[str, str] = {}
+    _changed(request, files.setdefault)
+    return files
 
 
 def without_digests(request: Any) -> Any:

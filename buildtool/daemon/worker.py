@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from pkgutil import walk_packages
 from typing import Any
@@ -78,7 +79,7 @@ class Service:
         self.session = Session(
             keeper=self.cache, progress=lambda text: self._say({"progress": {"text": text}})
         )
-        self._ahead = _imports()
+        self._ahead: Iterator[None] = _imports()
         # what it looks ahead from, the CPU seconds to stop at, and those at which it kept what it had made
         self._ahead_key, self._until, self._kept = "", 0.0, 0.0
 
@@ -117,31 +118,27 @@ class Service:
         if message.get("key") != self._ahead_key:
             registry.forget_others()
             self.session.keeper = self.cache
-            self._ahead, self._ahead_key = self._points(message.get("ahead")), str(message.get("key"))
+            # without a cache nobody would find what is made here
+            points = points_ahead(message.get("ahead"), self.session) if self.cache is not None else ()
+            self._ahead, self._ahead_key = chain(points, _imports()), str(message.get("key"))
         self._until = time.process_time() + float(message.get("seconds", 0.0))
 
-    @property
-    def is_over_budget(self) -> bool:
-        """Whether it has looked ahead for as long as it may."""
-        return bool(self._ahead_key) and time.process_time() >= self._until
-
-    def rested(self, *, left: bool) -> None:
-        """Says that it does nothing more; `left`: because it may not."""
-        self._keep()
-        self._say({"rested": self._ahead_key, "left": left, "rss": resident_bytes()})
-
     def rest(self) -> bool:
-        """Does a piece of what may be asked for next; whether anything is left of that."""
+        """Does a piece of what may be asked for next, within the budget; False where it does no more."""
+        is_over = bool(self._ahead_key) and time.process_time() >= self._until
         try:
-            next(self._ahead)
+            if not is_over:
+                next(self._ahead)
+                if time.process_time() - self._kept > KEEP_SECONDS:
+                    self._keep()  # it may be ended at any time
+                return True
         except StopIteration:
-            return False
+            pass
         except Exception as error:  # whoever asks for it will hear of it
             print(f"buildtool daemon: what is done ahead failed: {error!r}", file=sys.stderr, flush=True)
-            return False
-        if time.process_time() - self._kept > KEEP_SECONDS:
-            self._keep()  # it may be ended at any time
-        return True
+        self._keep()
+        self._say({"rested": self._ahead_key, "left": is_over, "rss": resident_bytes()})
+        return False
 
     def _keep(self) -> None:
         """Writes what was made ahead to the cache."""
@@ -157,17 +154,10 @@ class Service:
             self.cache.forget()
         self._say({"dropped": True, "rss": resident_bytes()})
 
-    def _points(self, request: Any) -> Iterator[None]:
-        if self.cache is not None:  # else nobody would find what is made here
-            yield from points_ahead(request, self.session)
-        yield from _imports()
-
 
 def _answer(request: Any, session: Session, environment: Any) -> dict[str, Any]:
-    """The final message: an answer or an error.
-
-    `pure`: it depends on the request alone; `crash`: on this process, so that the client had better see for
-    itself.
+    """The final message: an answer or an error. `pure`: it depends on the request alone; `crash`: on this
+    process, so that the client had better see for itself.
     """
     try:
         if not isinstance(request, dict):
@@ -193,10 +183,7 @@ def _frame(answer: Mapping[str, Any]) -> bytes:
 
 
 def _imports() -> Iterator[None]:
-    """Imports what planning needs, a module a step.
-
-    Code that is edited while a worker lives has no effect on it then: nothing is imported later.
-    """
+    """Imports what planning needs, a module a step: code edited later has no effect on this worker."""
     for room in PRELOADED:
         package = import_module(f"buildtool.{room}")
         yield
@@ -210,19 +197,16 @@ def _imports() -> Iterator[None]:
 
 def points_ahead(request: Any, session: Session) -> Iterator[None]:
     """Prepares what the next request may ask for after a planning request; a step a plan.
-
     It places the points of the front, and plans for the limits on memory that people choose, largest first,
     until one cannot be kept. Such a limit is then found in the cache.
     """
-    try:
+    with contextlib.suppress(BuildtoolError):  # whoever asks for it will hear why
         asked = parse(request)
         if isinstance(asked, Planning) and not asked.lock and asked.options.strategy == Strategy.BEST:
-            yield from _prepared(asked, session)
-    except BuildtoolError:
-        return  # whoever asks for it will hear why
+            yield from _plans_ahead(asked, session)
 
 
-def _prepared(asked: Planning, session: Session) -> Iterator[None]:
+def _plans_ahead(asked: Planning, session: Session) -> Iterator[None]:
     from buildtool.api.answers.planreport import beside, described
     from buildtool.firmware.planned import planned, prepare
     from buildtool.plan.choose.choose import choice
@@ -240,7 +224,10 @@ def _prepared(asked: Planning, session: Session) -> Iterator[None]:
             yield
     whole = choice(replace(prepared, options=replace(asked.options, ram=None))).plan.arena_bytes
     least = replace(asked.options, ram=None, objective=Objective.RAM)
-    for options in (least, *(replace(asked.options, ram=limit) for limit in _limits(whole))):
+    # round numbers of bytes, the largest first: those that are given as limits more often than others
+    steps = {n * step << 10 for step in STEPS for n in range(1, MOST_STEPS + 1)}
+    limits = sorted((n for n in {1 << n for n in range(10, 24)} | steps if n < whole), reverse=True)
+    for options in (least, *(replace(asked.options, ram=limit) for limit in limits)):
         choice(replace(prepared, options=options))
         yield
         made = planned(asked.model, asked.target, options, session)
@@ -249,18 +236,8 @@ def _prepared(asked: Planning, session: Session) -> Iterator[None]:
         yield
 
 
-def _limits(most: int) -> list[int]:
-    """Round numbers of bytes, the largest first: those that are given as limits more often than others."""
-    twos = {1 << n for n in range(10, 24)}
-    steps = {n * step << 10 for step in STEPS for n in range(1, MOST_STEPS + 1)}
-    return sorted((n for n in twos | steps if n < most), reverse=True)
-
-
 def _inputs(request: Any) -> list[list[str]]:
-    """Path and digest of the files that a request's answer depends on, and that it gives no digest of.
-
-    "" is the digest of a file that cannot be read.
-    """
+    """Path and digest ("": unreadable) of the files that an answer depends on, but gives no digests of."""
     if not isinstance(request, dict):
         return []
     board = request.get("board")
@@ -325,10 +302,7 @@ def main() -> int:
         speaker.say({"ready": True, "code": service.code, "rss": resident_bytes()})
         while os.getppid() == parent:
             if busy and not select.select([0], [], [], 0)[0]:
-                over = service.is_over_budget
-                busy = not over and service.rest()
-                if not busy:
-                    service.rested(left=over)
+                busy = service.rest()
                 continue
             if not busy:
                 speaker.busy.clear()
@@ -339,12 +313,9 @@ def main() -> int:
             for message in decoder.feed(data):
                 if "drop" in message:
                     service.drop()
-                    continue
-                busy = True
-                if "ahead" in message:
-                    service.look_ahead(message)
                 else:
-                    service.serve(message)
+                    busy = True
+                    (service.look_ahead if "ahead" in message else service.serve)(message)
     except ToolError as error:
         print(error, file=sys.stderr)
         return 1

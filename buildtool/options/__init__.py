@@ -14,8 +14,7 @@ from typing import Any
 
 from buildtool.base.errors import UsageError, Value, did_you_mean, in_requests, suggest
 from buildtool.base.modes import Strategy
-from buildtool.options.table import BY_NAME, OPTIONS
-from buildtool.options.types import BOARD_SUFFIXES, MODEL_SUFFIXES, NESTED, Group, Option
+from buildtool.options.table import BOARD_SUFFIXES, BY_NAME, MODEL_SUFFIXES, NESTED, OPTIONS, Group, Option
 
 __all__ = [
     "BOARD_SUFFIXES",

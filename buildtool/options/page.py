@@ -7,7 +7,7 @@ import sys
 from buildtool.api.requests import EVERY_KIND, type_of
 from buildtool.base.modes import Strategy
 from buildtool.options import OPTIONS
-from buildtool.options.types import Group, Option
+from buildtool.options.table import Group, Option
 
 _HEAD = """\
 # Options

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from buildtool.base.errors import UsageError, did_you_mean, shown
-from buildtool.options.types import Parser
 
+Parser = Callable[[str, object], Any]  # (an option's name, a plain value or text) -> its value; UsageError
 MOST_BATCH = 65536
 MOST_SAMPLES = 100_000_000  # inputs of a data set
 WIRES = ("serial", "rtt", "semihosting")  # how results come back from a board
@@ -233,9 +233,8 @@ def _integer(value: object) -> int | None:
 
 @dataclass(frozen=True)
 class Normalise:
-    """The real value of a pixel p from 0 to 255: (p / `divisor` - mean) / deviation, channel by channel.
-
-    One mean and deviation are those of every channel. `name` as it is spelt.
+    """The real value of a pixel p from 0 to 255: (p / `divisor` - mean) / deviation, channel by channel, or
+    of one mean and deviation for all; `name`: as it is spelt.
     """
 
     name: str

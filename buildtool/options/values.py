@@ -59,10 +59,7 @@ class Lock:
 
 @dataclass(frozen=True)
 class NetworkOptions:
-    """How to count a network that is not for a board.
-
-    `batch`: images at a time (0: the file's; Darknet: 1); `size`: (rows, columns) of the image.
-    """
+    """How to count a network without a board; `batch`: images at a time (0: the file's; Darknet: 1)."""
 
     weights: WeightsIn = WeightsIn.FLASH
     operators: Counted = Counted.SEPARATE
@@ -95,10 +92,9 @@ class TargetChoice:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a request says of its data set.
-
-    `file`: a .npz file or a folder; `labels`: a file of labels or of the classes' names. `limit`: so many
-    inputs, chosen by `seed` (None: all). `normalise`: None for what the input's quantisation says.
+    """What a request says of its data set (a .npz file or a folder), and its file of labels or classes'
+    names. `limit`: the number of inputs, chosen by `seed` (None: all); `normalise`: None: as the input's
+    quantisation.
     """
 
     file: File

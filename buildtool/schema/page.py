@@ -58,7 +58,7 @@ def answers_of(kind: str) -> tuple[type, ...]:
     names: list[str] = []
     for request in TYPES[kind]:
         module, _, function = request.handler.partition(":")
-        handler = getattr(import_module(module), function) if module else None
+        handler = getattr(import_module(f"buildtool.{module}"), function) if module else None
         names += (handler.__annotations__["return"] if handler else request.answers).split(" | ")
     return tuple(_types()[name] for name in names)
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from buildtool.base import outfiles
 from buildtool.base.errors import MachineError, ModelError, ToolError, UsageError
-from buildtool.base.scratch import scratch
+from buildtool.base.locks import scratch
 
 BACKENDS = ("tensorflow", "torch", "jax")
 EXTRA = "pip install keras tensorflow-cpu pillow h5py"

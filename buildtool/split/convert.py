@@ -23,7 +23,7 @@ import numpy.typing as npt
 import tflite
 
 from buildtool.base.errors import ToolError
-from buildtool.base.scratch import scratch
+from buildtool.base.locks import scratch
 from buildtool.split import backend
 from buildtool.split.graphs import each_after
 

@@ -16,7 +16,7 @@ from buildtool.api import answered, kept_session
 from buildtool.base import outfiles
 from buildtool.base.digests import sha256
 from buildtool.base.errors import BuildtoolError, PlanError
-from buildtool.base.scratch import scratch
+from buildtool.base.locks import scratch
 from buildtool.client.files import Located
 from buildtool.fronts.texts.split import text
 from buildtool.plan.choose.choose import chosen

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from buildtool.base.durations import duration
 from buildtool.base.errors import UnsupportedError, UsageError
+from buildtool.base.plain import duration
 from buildtool.split import backend, structure, training
 from buildtool.split.data import Data
 from buildtool.split.records import Records, key_of

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.base.durations import duration
 from buildtool.base.errors import MachineError, UsageError, suggest
+from buildtool.base.plain import duration
 from buildtool.options.parsers import Normalise
 from buildtool.split import backend
 from buildtool.split.data import Data, Labels, Pixels, check, share_of_each

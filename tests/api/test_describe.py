@@ -1,13 +1,9 @@
 """Describe: what it says is what is emitted, compiled and linked, and it reads no model to say it."""
 
-from __future__ import annotations
-
 import functools
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import msgpack
 import pytest
@@ -27,7 +23,7 @@ PLANS = [{}, {"image": "stream", "objective": "ram"}]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def compilers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def compilers(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         for name, value in once_compiled(tmp_path_factory).items():
             patch.setenv(name, value)
@@ -35,15 +31,15 @@ def compilers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @functools.cache
-def described(board: str, model: str = NET, **more: str) -> dict:
+def described(board, model=NET, **more):
     return handle({"kind": "describe", "board": board, "model": model, **more})
 
 
-def group(answer: dict, name: str) -> dict:
+def group(answer, name):
     return next(group for group in answer["groups"] if group["name"] == name)
 
 
-def path(answer: dict, place: dict, emitted: Path) -> Path:
+def path(answer, place, emitted):
     """A place on this machine."""
     if place["root"] == "emitted":
         return emitted / place["path"]
@@ -53,20 +49,20 @@ def path(answer: dict, place: dict, emitted: Path) -> Path:
 class Front:
     """The smallest build system: it writes an answer down as command lines, and runs them."""
 
-    def __init__(self, answer: dict, folder: Path) -> None:
+    def __init__(self, answer, folder):
         self.answer, self.tools, self.folder = answer, answer["tools"], folder
         self.emitted = folder / "emitted"
         self.emitted.mkdir()
         self.kernels: dict[str, list[Path]] = {}
 
-    def emit(self, request: dict) -> None:
+    def emit(self, request):
         answer = handle({"kind": "emit", **request})
         assert sorted(answer["files"]) == sorted(self.answer["network"]["emitted"])
         assert answer["net"] == self.answer["network"]["net"]
         for name, data in answer["files"].items():
             (self.emitted / name).write_bytes(data)
 
-    def objects(self, name: str) -> list[Path]:
+    def objects(self, name):
         found = group(self.answer, name)
         includes = [f"-I{path(self.answer, place, self.emitted)}" for place in found["includes"]]
         made: list[Path] = []
@@ -85,7 +81,7 @@ class Front:
             self.kernels[name] = made  # whatever network and plan
         return made
 
-    def image(self) -> Path:
+    def image(self):
         library = self.folder / self.answer["network"]["library"]
         library.unlink(missing_ok=True)
         members = [object_ for name in self.answer["library"] for object_ in self.objects(name)]
@@ -98,20 +94,20 @@ class Front:
         )
         return image
 
-    def script(self) -> list[str]:
+    def script(self):
         script = self.answer["script"]
         if script is None:
             return []
         (self.folder / script["name"]).write_bytes(script["data"])
         return [f"{script['flag']}{self.folder / script['name']}"]
 
-    def command(self, name: str, **slots: object) -> str:
+    def command(self, name, **slots):
         words = [
             word if isinstance(word, str) else slots[word["slot"]] for word in self.answer["commands"][name]
         ]
         return self.run(sys.executable, "-m", "buildtool", *words)
 
-    def run(self, *words: object) -> str:
+    def run(self, *words):
         done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False, cwd=ROOT)
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -120,7 +116,7 @@ class Front:
 @pytest.mark.parametrize(
     "board", ["cortex-m4", "hifive1", "xcore"]
 )  # the others: where they are built, below
-def test_the_files_are_those_that_are_emitted_whatever_the_plan(board: str, tmp_path: Path) -> None:
+def test_the_files_are_those_that_are_emitted_whatever_the_plan(board, tmp_path):
     front = Front(described(board), tmp_path)
     for options in PLANS:
         front.emit({"model": NET, "board": board, "options": options})
@@ -129,7 +125,7 @@ def test_the_files_are_those_that_are_emitted_whatever_the_plan(board: str, tmp_
 # The archive of "qemu-virt-rv32v" holds that of "hifive1".
 @pytest.mark.slow  # the fast tier has SCons, which does the same (tests/scons)
 @pytest.mark.parametrize("board", ["host", "cortex-m55", "qemu-virt-rv32v", "xcore"])
-def test_builds_made_from_the_answer_alone_are_exact(board: str, tmp_path: Path) -> None:
+def test_builds_made_from_the_answer_alone_are_exact(board, tmp_path):
     front = Front(described(board), tmp_path)
     for options in PLANS:
         front.emit({"model": NET, "board": board, "options": options})
@@ -145,7 +141,7 @@ def test_builds_made_from_the_answer_alone_are_exact(board: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("board", [name for name in board_names() if name not in FOREIGN])
-def test_the_library_is_the_whole_of_the_boards_kernels(board: str) -> None:
+def test_the_library_is_the_whole_of_the_boards_kernels(board):
     kernels = group(described(board), "kernels")
     files = {path(described(board), source["file"], ROOT) for source in kernels["sources"]}
     assert kernels_root() / "runtime" / "nn_image.c" in files
@@ -154,7 +150,7 @@ def test_the_library_is_the_whole_of_the_boards_kernels(board: str) -> None:
     assert len({source["object"] for source in kernels["sources"]}) == len(files)
 
 
-def test_no_model_is_read_and_the_network_is_called_as_its_file(tmp_path: Path) -> None:
+def test_no_model_is_read_and_the_network_is_called_as_its_file(tmp_path):
     missing = described("host", str(tmp_path / "Wake Word.tflite"))
     assert missing["network"]["net"] == "wake_word"
     assert missing["network"]["emitted"] == [
@@ -166,7 +162,7 @@ def test_no_model_is_read_and_the_network_is_called_as_its_file(tmp_path: Path) 
     assert handle({"kind": "describe", "board": "host", "model": unread})["network"]["net"] == "b"
 
 
-def test_without_a_model_the_board_alone_is_described() -> None:
+def test_without_a_model_the_board_alone_is_described():
     answer = handle({"kind": "describe", "board": "cortex-m4"})
     assert answer["network"] is None
     both = described("cortex-m4")
@@ -176,7 +172,7 @@ def test_without_a_model_the_board_alone_is_described() -> None:
 
 
 @pytest.mark.parametrize("board", FAMILIES)
-def test_the_answer_is_plain_values_and_always_the_same(board: str) -> None:
+def test_the_answer_is_plain_values_and_always_the_same(board):
     first, second = (msgpack.packb(handle({"kind": "describe", "board": board, "model": NET})) for _ in "12")
     assert first == second
     answer = msgpack.unpackb(first)
@@ -186,7 +182,7 @@ def test_the_answer_is_plain_values_and_always_the_same(board: str) -> None:
             assert not Path(place["path"]).is_absolute()
 
 
-def test_a_board_depends_on_all_that_it_extends(tmp_path: Path) -> None:
+def test_a_board_depends_on_all_that_it_extends(tmp_path):
     (tmp_path / "base.toml").write_text('extends = "cortex-m4"\n')
     (tmp_path / "mine.toml").write_text('extends = "base.toml"\nstack_bytes = "2K"\n')
     answer = handle({"kind": "describe", "board": str(tmp_path / "mine.toml")})
@@ -199,14 +195,12 @@ def test_a_board_depends_on_all_that_it_extends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("toolchain", ["clang", "gcc"])
-def test_what_a_board_takes_from_its_base_is_in_the_answer_and_the_base_among_the_files(
-    toolchain: str, tmp_path: Path
-) -> None:
+def test_what_a_board_takes_from_its_base_is_in_the_answer_and_the_base_among_the_files(toolchain, tmp_path):
     """RAM and stack are in the linker script, the core's flags in those of every source."""
     base, mine = tmp_path / "base.toml", tmp_path / "mine.toml"
     mine.write_text('extends = "base.toml"\n')
 
-    def described(text: str) -> dict[str, Any]:
+    def described(text):
         base.write_text(f'extends = "cortex-m4"\n{text}\n')
         answer = handle({"kind": "describe", "board": str(mine), "toolchain": toolchain})
         assert base in [path(answer, place, tmp_path) for place in answer["depends"]]
@@ -219,7 +213,7 @@ def test_what_a_board_takes_from_its_base_is_in_the_answer_and_the_base_among_th
     assert flags != plain["tools"]["cflags"]
 
 
-def test_mistakes_are_refused() -> None:
+def test_mistakes_are_refused():
     for request, error, words in (
         ({"board": "cortex-m5"}, UsageError, "unknown board"),
         ({"board": "host", "model": "ds_cn"}, UsageError, "no zoo network is called"),
@@ -232,7 +226,7 @@ def test_mistakes_are_refused() -> None:
             handle({"kind": "describe", **request})
 
 
-def test_a_library_of_the_users_is_part_of_the_answer() -> None:
+def test_a_library_of_the_users_is_part_of_the_answer():
     library = ROOT / "tests/support/cmsis_nn"
     answer = handle({"kind": "describe", "board": "cortex-m4", "model": NET, "cmsis_nn": str(library)})
     assert answer["roots"]["library"] == str(library)
@@ -241,7 +235,7 @@ def test_a_library_of_the_users_is_part_of_the_answer() -> None:
     assert "--cmsis-nn" in answer["commands"]["profile"]
 
 
-def test_describing_imports_neither_numpy_nor_the_planner() -> None:
+def test_describing_imports_neither_numpy_nor_the_planner():
     """A build that has nothing to do asks for an answer, too, and waits for it."""
     code = f"""
 import sys
@@ -255,7 +249,7 @@ print(*heavy - {{"buildtool.plan.models"}})
 
 
 @pytest.mark.slow
-def test_gcc_builds_from_the_answer(tmp_path: Path) -> None:
+def test_gcc_builds_from_the_answer(tmp_path):
     needs_tool("arm-none-eabi-gcc")
     front = Front(described("cortex-m4", toolchain="gcc"), tmp_path)
     front.emit({"model": NET, "board": "cortex-m4"})

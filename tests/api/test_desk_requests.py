@@ -1,7 +1,5 @@
 """Requests about boards on the desk: what is compiled for them, and what has no effect there."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -30,23 +28,23 @@ RUN = {"kind": "validate", "model": "ds_cnn", "board": "cortex-m4"}
         ({"on": "board", "flashed": True, "tensors": True}, "an image of its own is built"),
     ],
 )
-def test_what_has_no_effect_is_refused(more: dict[str, object], said: str) -> None:
+def test_what_has_no_effect_is_refused(more, said):
     with pytest.raises(UsageError) as caught:
         parse({**RUN, **more})
     assert said in f"--{caught.value.option}: {caught.value.text}"
 
 
-def test_the_options_know_the_wires_that_there_are() -> None:
+def test_the_options_know_the_wires_that_there_are():
     assert WIRES == KINDS
 
 
-def test_a_description_for_the_desk_has_the_firmware_that_answers_over_the_boards_wire() -> None:
+def test_a_description_for_the_desk_has_the_firmware_that_answers_over_the_boards_wire():
     asked = {"kind": "describe", "board": "nucleo-f767zi", "model": "ds_cnn"}
     plain, desk = handle(asked), handle({**asked, "on": "board"})
 
-    def harness(answer: dict[str, list[dict[str, object]]]) -> list[str]:
+    def harness(answer):
         (group,) = (group for group in answer["groups"] if group["name"] == "harness")
-        return [Path(source["file"]["path"]).name for source in group["sources"]]  # type: ignore[attr-defined]
+        return [Path(source["file"]["path"]).name for source in group["sources"]]
 
     assert harness(plain) == ["harness.c", "harness_io.c"]
     assert {"board.c", "frames.c", "stm32_usart_v2.c", "cycles.c"} <= set(harness(desk))
@@ -59,7 +57,7 @@ def test_a_description_for_the_desk_has_the_firmware_that_answers_over_the_board
         handle({"kind": "describe", "board": "esp32-c3", "wire": "serial"})
 
 
-def test_a_board_may_bring_its_own_driver_and_clock(tmp_path: Path) -> None:
+def test_a_board_may_bring_its_own_driver_and_clock(tmp_path):
     file, keys = (
         tmp_path / "mine.toml",
         'base = 0x40004800\nclock_hz = 8000000\nbaud = 9600\nsettings = ["A=1"]',
@@ -83,7 +81,7 @@ def test_a_board_may_bring_its_own_driver_and_clock(tmp_path: Path) -> None:
             load_board(str(file))
 
 
-def test_a_board_without_an_emulator_says_how_it_is_run() -> None:
+def test_a_board_without_an_emulator_says_how_it_is_run():
     with pytest.raises(ToolError, match="has no emulator") as caught:
         command(load_board("esp32-c3"), Path("image"))
     assert "on" in str(caught.value.hints) and "board" in str(caught.value.hints)

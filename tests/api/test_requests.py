@@ -1,11 +1,7 @@
 """Requests: parsed in one place from the table of options; what is unknown or without effect is refused."""
 
-from __future__ import annotations
-
 import hashlib
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from paths import TESTS
@@ -18,7 +14,7 @@ from buildtool.base.errors import BuildtoolError, ModelError, UsageError
 from buildtool.base.modes import Strategy
 from buildtool.base.session import Session
 from buildtool.graph.tflite.writer import write_model
-from buildtool.options import NESTED, OPTIONS, Group, Option
+from buildtool.options import NESTED, OPTIONS, Group
 from buildtool.options.table import DATA
 from buildtool.split.wanted import Wanted, wanted
 from buildtool.zoo.drawn import NetBuilder
@@ -38,7 +34,7 @@ OTHERS: dict[str, object] = {
 }
 
 
-def value_of(option: Option) -> object:
+def value_of(option):
     """A value of an option that is not its default."""
     if option.name in OTHERS:
         return OTHERS[option.name]
@@ -70,12 +66,12 @@ BESIDE |= {"flashed": {"on": "board"}, "tool": {"on": "board"}}
 BESIDE |= {name: {"data": "/data/a.npz"} for name in DATA if name != "data"}
 
 
-def _last(option: Option) -> str:
+def _last(option):
     """The last kind that takes an option."""
     return [kind for kind in EVERY_KIND if option.name in type_of(kind).takes][-1]
 
 
-def beside(kind: str, option: Option) -> dict[str, object]:
+def beside(kind, option):
     """What an option cannot be without in a request of a kind."""
     if kind == "split":
         return {}
@@ -84,12 +80,12 @@ def beside(kind: str, option: Option) -> dict[str, object]:
     return {name: value for name, value in needed.items() if name != "on" or kind in RUN}
 
 
-def parsed(asked: Mapping[str, object]) -> Any:
+def parsed(asked):
     """What a request of the service or a split says."""
     return wanted(asked) if asked.get("kind") == "split" else parse(asked)
 
 
-def request(kind: str, *given: Option, **values: object) -> dict[str, object]:
+def request(kind, *given, **values):
     """A request of a kind with what it cannot do without, and with values of options."""
     made: dict[str, object] = {"kind": kind}
     for name, value in NEEDED.items():
@@ -106,19 +102,19 @@ def request(kind: str, *given: Option, **values: object) -> dict[str, object]:
     return made
 
 
-def test_every_option_is_one_of_a_kind_of_request() -> None:
+def test_every_option_is_one_of_a_kind_of_request():
     assert {name for kind in EVERY_KIND for name in type_of(kind).takes} == VALUES.keys()
 
 
 @pytest.mark.parametrize("kind", EVERY_KIND)
-def test_a_request_with_what_it_needs_is_taken(kind: str) -> None:
+def test_a_request_with_what_it_needs_is_taken(kind):
     found = parsed(request(kind))
     assert isinstance(found, Wanted) if kind == "split" else found.kind == kind
 
 
 @pytest.mark.parametrize("kind", EVERY_KIND)
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
-def test_every_option_changes_the_request_or_is_refused(option: Option, kind: str) -> None:
+def test_every_option_changes_the_request_or_is_refused(option, kind):
     asked = request(kind, option)
     if option.name not in type_of(kind).takes:
         with pytest.raises(UsageError) as caught:
@@ -133,7 +129,7 @@ def test_every_option_changes_the_request_or_is_refused(option: Option, kind: st
 
 
 @pytest.mark.parametrize("kind", EVERY_KIND)
-def test_an_unknown_key_is_named_and_the_right_one_suggested(kind: str) -> None:
+def test_an_unknown_key_is_named_and_the_right_one_suggested(kind):
     names = [
         option.name for option in options_of(kind) if option.group not in NESTED and len(option.name) > 3
     ]
@@ -146,7 +142,7 @@ def test_an_unknown_key_is_named_and_the_right_one_suggested(kind: str) -> None:
         assert caught.value.hint == f"did you mean '{name}'?"
 
 
-def test_an_unknown_option_and_an_unknown_kind_are_named() -> None:
+def test_an_unknown_option_and_an_unknown_kind_are_named():
     with pytest.raises(UsageError, match="unknown key 'rma'") as caught:
         parse({**request("plan"), "options": {"rma": 4}})
     assert caught.value.hint == "did you mean 'ram'?"
@@ -158,7 +154,7 @@ def test_an_unknown_option_and_an_unknown_kind_are_named() -> None:
             parse(nothing)
 
 
-def test_an_option_that_stands_in_the_wrong_place_is_told_where_it_belongs() -> None:
+def test_an_option_that_stands_in_the_wrong_place_is_told_where_it_belongs():
     with pytest.raises(UsageError, match="'ram' belongs inside 'options'"):
         parse({**request("plan"), "ram": 4096})
     with pytest.raises(UsageError, match="'board' belongs beside 'options'"):
@@ -166,7 +162,7 @@ def test_an_option_that_stands_in_the_wrong_place_is_told_where_it_belongs() -> 
 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
-def test_a_value_of_a_wrong_type_is_refused_by_name(option: Option) -> None:
+def test_a_value_of_a_wrong_type_is_refused_by_name(option):
     kind = _last(option)
     for wrong in (object(), 1.5j, [[]], {"path": 3}, b"bytes"):
         asked = request(kind, option, **{option.name: wrong})
@@ -176,7 +172,7 @@ def test_a_value_of_a_wrong_type_is_refused_by_name(option: Option) -> None:
 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
-def test_a_value_of_any_size_is_refused_in_a_short_message(option: Option) -> None:
+def test_a_value_of_any_size_is_refused_in_a_short_message(option):
     # Python converts no integer of more than 4,300 digits from or to text.
     for wrong in (10**5000, -(10**5000), "9" * 5000, "x" * 5000, ["y" * 5000], float("inf"), float("nan")):
         try:
@@ -186,7 +182,7 @@ def test_a_value_of_any_size_is_refused_in_a_short_message(option: Option) -> No
             assert len(error.message()) < 6000
 
 
-def test_options_that_are_no_mapping_are_refused() -> None:
+def test_options_that_are_no_mapping_are_refused():
     for wrong in ([], "", 0, False, [1], "ram"):
         with pytest.raises(UsageError, match="'options' must be a mapping"):
             parse({**request("plan"), "options": wrong})
@@ -194,7 +190,7 @@ def test_options_that_are_no_mapping_are_refused() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_a_request_cannot_do_without_is_named(kind: str) -> None:
+def test_what_a_request_cannot_do_without_is_named(kind):
     whole = request(kind)
     for name in whole.keys() - {"kind"}:
         if (kind, name) in (("describe", "model"), ("ops", "model")):
@@ -207,7 +203,7 @@ def test_what_a_request_cannot_do_without_is_named(kind: str) -> None:
 # ---- strategies --------------------------------------------------------------------------------------
 
 
-def test_every_option_is_refused_with_a_strategy_that_does_not_heed_it() -> None:
+def test_every_option_is_refused_with_a_strategy_that_does_not_heed_it():
     for option in options_of("plan", Group.PLANNING):
         for strategy in set(Strategy) - set(option.strategies):
             asked = {"strategy": strategy, option.name: VALUES[option.name]}
@@ -221,7 +217,7 @@ def test_every_option_is_refused_with_a_strategy_that_does_not_heed_it() -> None
     }
 
 
-def test_an_objective_is_refused_where_a_strategy_makes_one_plan() -> None:
+def test_an_objective_is_refused_where_a_strategy_makes_one_plan():
     options = {"strategy": "xcore-strips", "objective": "ram"}
     with pytest.raises(UsageError, match="makes one plan") as caught:
         handle({"kind": "plan", "model": NET, "board": "host", "options": options})
@@ -236,7 +232,7 @@ def test_an_objective_is_refused_where_a_strategy_makes_one_plan() -> None:
 
 
 @pytest.fixture(scope="module")
-def branches(tmp_path_factory: pytest.TempPathFactory) -> str:
+def branches(tmp_path_factory):
     """A file whose operators need less memory in another order."""
     net = NetBuilder(5)
     x = net.input((1, 12, 12, 8))
@@ -266,7 +262,7 @@ EFFECTS = {
 }
 
 
-def told(kind: str, model: str, options: dict[str, object]) -> object:
+def told(kind, model, options):
     """What an answer says of plans, without the options that it repeats; or its error."""
     boards = {"boards": ["cortex-m4"]} if kind == "analyze" else {"board": "cortex-m4"}
     if kind == "front":
@@ -284,25 +280,26 @@ def told(kind: str, model: str, options: dict[str, object]) -> object:
 
 @pytest.mark.parametrize("kind", ["plan", "front", "analyze"])
 @pytest.mark.parametrize("name", EFFECTS)
-def test_a_planning_option_has_its_effect_or_is_refused(name: str, kind: str, branches: str) -> None:
+def test_a_planning_option_has_its_effect_or_is_refused(name, kind, branches):
     base, value = EFFECTS[name]
     model = {"order": branches, "in_place": "resnet8"}.get(name, NET)
     if name not in type_of(kind).takes:
         with pytest.raises(UsageError, match="it has no effect on a request of kind"):
             handle({"kind": kind, **NEEDED_OF_ALL, "options": {name: value}})
         return
-    assert told(kind, model, {**base, name: value}) != told(kind, model, base)
+    has_effect = told(kind, model, {**base, name: value}) != told(kind, model, base)
+    assert has_effect, f"{name}={value!r} changes no answer of kind {kind} beside {base}"
 
 
 NEEDED_OF_ALL = {"model": NET, "board": "cortex-m4"}
 
 
-def test_every_planning_option_is_tried() -> None:
+def test_every_planning_option_is_tried():
     assert EFFECTS.keys() == {option.name for option in options_of("plan", Group.PLANNING)}
 
 
 @pytest.mark.parametrize("kind", ["plan", "front", "analyze"])
-def test_a_library_is_part_of_the_target(kind: str) -> None:
+def test_a_library_is_part_of_the_target(kind):
     boards = {"boards": ["cortex-m4"]} if kind == "analyze" else {"board": "cortex-m4"}
     plain = handle({"kind": kind, "model": NET, **boards})
     with_library = handle({"kind": kind, "model": NET, **boards, "cmsis_nn": LIBRARY})
@@ -316,7 +313,7 @@ def test_a_library_is_part_of_the_target(kind: str) -> None:
 # ---- files ---------------------------------------------------------------------------------------------
 
 
-def test_a_file_is_taken_as_bytes_or_by_path_and_digest(tmp_path: Path) -> None:
+def test_a_file_is_taken_as_bytes_or_by_path_and_digest(tmp_path):
     data = zoo.build(NET)
     path = tmp_path / "net.tflite"
     path.write_bytes(data)
@@ -333,7 +330,7 @@ def test_a_file_is_taken_as_bytes_or_by_path_and_digest(tmp_path: Path) -> None:
     assert len(set(answers)) == 1
 
 
-def test_a_file_that_is_not_the_one_that_the_client_saw_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_the_one_that_the_client_saw_is_refused(tmp_path):
     path = tmp_path / "net.tflite"
     path.write_bytes(zoo.build(NET))
     seen = {"path": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
@@ -348,9 +345,7 @@ def test_a_file_that_is_not_the_one_that_the_client_saw_is_refused(tmp_path: Pat
         handle({"kind": "plan", "model": NET, "board": seen})
 
 
-def test_nothing_is_resolved_against_the_working_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_resolved_against_the_working_folder(tmp_path, monkeypatch):
     (tmp_path / "net.tflite").write_bytes(zoo.build(NET))
     (tmp_path / "mine.toml").write_text('extends = "host"\n')
     monkeypatch.chdir(tmp_path)
@@ -367,7 +362,7 @@ def test_nothing_is_resolved_against_the_working_folder(
             parse(asked)
 
 
-def test_the_service_writes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_service_writes_no_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for kind in ("describe", "emit", "plan"):
         handle({"kind": kind, "model": NET, "board": "cortex-m4"})
@@ -376,9 +371,7 @@ def test_the_service_writes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert b"MEMORY" in answer["script"]["data"]
 
 
-def test_a_file_larger_than_any_model_is_refused_before_it_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_larger_than_any_model_is_refused_before_it_is_read(tmp_path, monkeypatch):
     from buildtool.plan import models
 
     path = tmp_path / "net.tflite"

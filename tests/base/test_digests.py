@@ -15,7 +15,7 @@ from buildtool.base.digests import HASH_INPUTS, MAPPED_NS, Digests, Memo, _witho
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("buildtool.base.digests._without_times", frozenset)  # wherever the tests run
     return tmp_path / "cache/buildtool"
@@ -24,15 +24,15 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 class Clock:
     """The time as `Digests` asks for it: `ahead` of the files' own, so that they are at rest."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.ahead = 10 * MAPPED_NS
 
-    def __call__(self) -> int:
+    def __call__(self):
         return time.clock_gettime_ns(time.CLOCK_REALTIME) + self.ahead
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+def clock(monkeypatch):
     made = Clock()
     monkeypatch.setattr("buildtool.base.digests.time.time_ns", made)
     return made
@@ -41,15 +41,15 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 class Reads:
     """Which files were read."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.paths: list[str] = []
 
-    def __call__(self, path: str) -> str:
+    def __call__(self, path):
         self.paths.append(path)
         return sha256(path)
 
 
-def asked(path: Path, reads: Reads) -> str:
+def asked(path, reads):
     """The digest as a process of its own would get it."""
     seen = Digests("here")
     digest = seen.digest(str(path), reads)
@@ -57,7 +57,7 @@ def asked(path: Path, reads: Reads) -> str:
     return digest
 
 
-def test_a_file_at_rest_is_read_once_and_a_changed_one_again(tmp_path: Path, clock: Clock) -> None:
+def test_a_file_at_rest_is_read_once_and_a_changed_one_again(tmp_path, clock):
     path, reads = tmp_path / "file", Reads()
     path.write_bytes(b"one")
     assert asked(path, reads) == asked(path, reads) == hashlib.sha256(b"one").hexdigest()
@@ -68,7 +68,7 @@ def test_a_file_at_rest_is_read_once_and_a_changed_one_again(tmp_path: Path, clo
     assert len(reads.paths) == 3
 
 
-def test_the_same_times_and_size_do_not_hide_another_content(tmp_path: Path, clock: Clock) -> None:
+def test_the_same_times_and_size_do_not_hide_another_content(tmp_path, clock):
     """Archives and tools that copy put old times on files; the time of the inode is the system's own."""
     path, reads = tmp_path / "file", Reads()
     for content in (b"one", b"two"):
@@ -82,7 +82,7 @@ def test_the_same_times_and_size_do_not_hide_another_content(tmp_path: Path, clo
     assert asked(path, reads) == hashlib.sha256(b"six").hexdigest()
 
 
-def test_what_was_written_within_the_clocks_grain_is_never_believed(tmp_path: Path, clock: Clock) -> None:
+def test_what_was_written_within_the_clocks_grain_is_never_believed(tmp_path, clock):
     path, reads = tmp_path / "file", Reads()
     path.write_bytes(b"one")
     for ahead in (0, MAPPED_NS // 2, -MAPPED_NS, -(10**15)):  # also where the clock was set back
@@ -95,11 +95,11 @@ def test_what_was_written_within_the_clocks_grain_is_never_believed(tmp_path: Pa
     assert len(reads.paths) == 5
 
 
-def test_a_file_that_changes_while_it_is_read_is_not_remembered(tmp_path: Path, clock: Clock) -> None:
+def test_a_file_that_changes_while_it_is_read_is_not_remembered(tmp_path, clock):
     path = tmp_path / "file"
     path.write_bytes(b"one")
 
-    def slow(name: str) -> str:
+    def slow(name):
         digest = sha256(name)
         path.write_bytes(b"three")
         return digest
@@ -109,9 +109,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_remembered(tmp_path: Path, 
     assert seen.digest(str(path)) == hashlib.sha256(b"three").hexdigest()
 
 
-def test_versions_that_take_turns_find_each_its_own(
-    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_versions_that_take_turns_find_each_its_own(tmp_path, clock, monkeypatch):
     path, reads = tmp_path / "file", Reads()
     path.write_bytes(b"one")
     for version in ("1", "2", "1", "2"):
@@ -121,7 +119,7 @@ def test_versions_that_take_turns_find_each_its_own(
     assert len(reads.paths) == 2
 
 
-def test_what_was_made_of_the_files_asked_for_last_is_known(tmp_path: Path, clock: Clock) -> None:
+def test_what_was_made_of_the_files_asked_for_last_is_known(tmp_path, clock):
     reads = Reads()
     paths = [tmp_path / name for name in "abc"]
     for path in paths:
@@ -134,7 +132,7 @@ def test_what_was_made_of_the_files_asked_for_last_is_known(tmp_path: Path, cloc
     assert memo.of(str(paths[0])) == hashlib.sha256(b"other").hexdigest()
 
 
-def test_a_pipe_in_a_files_place_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_in_a_files_place_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError):
         Digests("here").digest(str(tmp_path / "pipe"))
@@ -143,16 +141,14 @@ def test_a_pipe_in_a_files_place_is_not_waited_for(tmp_path: Path) -> None:
         sha256(str(tmp_path / "large"), 10)
 
 
-def test_digests_of_two_kinds_are_kept_apart(tmp_path: Path, clock: Clock) -> None:
+def test_digests_of_two_kinds_are_kept_apart(tmp_path, clock):
     path, seen = tmp_path / "file", Digests("here")
     path.write_bytes(b"one")
     assert seen.digest(str(path), lambda _: "md5 of it", "md5") == "md5 of it"
     assert seen.digest(str(path)) == hashlib.sha256(b"one").hexdigest()
 
 
-def test_what_cannot_be_read_is_an_error_and_what_cannot_be_kept_is_none(
-    tmp_path: Path, clock: Clock, cache: Path
-) -> None:
+def test_what_cannot_be_read_is_an_error_and_what_cannot_be_kept_is_none(tmp_path, clock, cache):
     with pytest.raises(OSError):
         Digests("here").digest(str(tmp_path / "none"))
     path, reads = tmp_path / "file", Reads()
@@ -165,9 +161,7 @@ def test_what_cannot_be_read_is_an_error_and_what_cannot_be_kept_is_none(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_a_damaged_record_is_no_record(
-    tmp_path: Path, clock: Clock, cache: Path, data: st.DataObject
-) -> None:
+def test_a_damaged_record_is_no_record(tmp_path, clock, cache, data):
     path, reads = tmp_path / "file", Reads()
     path.write_bytes(b"one")
     asked(path, reads)
@@ -181,7 +175,7 @@ def test_a_damaged_record_is_no_record(
     assert len(reads.paths) == before + 1
 
 
-def test_a_time_of_a_whole_second_proves_nothing(tmp_path: Path, clock: Clock) -> None:
+def test_a_time_of_a_whole_second_proves_nothing(tmp_path, clock):
     """Images of file systems have one time for all files: that of the next one may be the same."""
     path = tmp_path / "file"
     path.write_bytes(b"one")
@@ -192,12 +186,12 @@ def test_a_time_of_a_whole_second_proves_nothing(tmp_path: Path, clock: Clock) -
     assert not at_rest(os.stat_result(tuple(there), times), clock())
 
 
-def store(file: mmap.mmap, content: bytes) -> None:
+def store(file, content):
     """A store to memory, which no call tells the system of."""
     file[: len(content)] = content
 
 
-def test_a_second_store_through_a_memory_map_is_seen(tmp_path: Path, clock: Clock) -> None:
+def test_a_second_store_through_a_memory_map_is_seen(tmp_path, clock):
     """Between two stores to one page no time changes, until the system has written the page."""
     path, reads = tmp_path / "file", Reads()
     path.write_bytes(b"zero")
@@ -212,9 +206,7 @@ def test_a_second_store_through_a_memory_map_is_seen(tmp_path: Path, clock: Cloc
 
 
 @pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="there is no file system in memory")
-def test_files_of_a_file_system_in_memory_are_always_read(
-    clock: Clock, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_of_a_file_system_in_memory_are_always_read(clock, cache, monkeypatch):
     """There, not even the first store through a memory map changes a time."""
     monkeypatch.setattr("buildtool.base.digests._without_times", _without_times)
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
@@ -227,9 +219,7 @@ def test_files_of_a_file_system_in_memory_are_always_read(
 
 
 @pytest.mark.parametrize("value", ["1", "on"])
-def test_every_file_is_read_where_the_user_wants_that(
-    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, value: str
-) -> None:
+def test_every_file_is_read_where_the_user_wants_that(tmp_path, clock, monkeypatch, value):
     path, reads = tmp_path / "file", Reads()
     path.write_bytes(b"one")
     asked(path, reads)

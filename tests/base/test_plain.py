@@ -1,11 +1,9 @@
 """Plain values: what is made of a dataclass reads back, by position and by name, and nothing else does."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, TypedDict
 
 import msgpack
 import pytest
@@ -71,7 +69,7 @@ OUTERS = st.builds(
 
 @settings(max_examples=200, deadline=None)
 @given(OUTERS, st.booleans(), st.booleans())
-def test_what_is_written_reads_back(value: Outer, named: bool, defaults: bool) -> None:
+def test_what_is_written_reads_back(value, named, defaults):
     plain = to_plain(value, named=named, defaults=defaults)
     through = msgpack.unpackb(msgpack.packb(plain))
     assert from_plain(through, Outer, "value") == value
@@ -99,13 +97,13 @@ GOOD = ["a", 1, 0.5, [[[1, 2], "blue"]], None, {"x": 1}]
         ({5: {"x": "y"}}, "value.more.x is a str"),
     ],
 )
-def test_what_is_of_another_type_is_told_with_its_place(changed: dict[int, Any], said: str) -> None:
+def test_what_is_of_another_type_is_told_with_its_place(changed, said):
     assert from_plain(GOOD, Outer, "value").inner == (Inner((1, 2), Colour.BLUE),)
     with pytest.raises(Mismatch, match=said):
         from_plain([changed.get(i, held) for i, held in enumerate(GOOD)], Outer, "value")
 
 
-def test_maps_of_a_typed_dictionary_have_its_keys() -> None:
+def test_maps_of_a_typed_dictionary_have_its_keys():
     for good in ({"name": "a", "sizes": [1]}, {"name": "a", "sizes": [], "note": None}):
         assert from_plain(good, Typed, "value") == good
     for bad in ({"name": "a"}, {"name": "a", "sizes": [1], "other": 1}, {"name": "a", "sizes": ["x"]}, []):
@@ -113,7 +111,7 @@ def test_maps_of_a_typed_dictionary_have_its_keys() -> None:
             from_plain(bad, Typed, "value")
 
 
-def test_an_object_of_another_class_is_no_plain_value() -> None:
+def test_an_object_of_another_class_is_no_plain_value():
     with pytest.raises(TypeError, match="object is no plain value"):
         to_plain((object(),))
 
@@ -139,6 +137,7 @@ class Whole:
     seen: bool = False
 
 
+OWNED, WIDE = {"size": 1, "owner": "x"}, {"size": 1, "width": 9}
 TABLE = {"part": {"a": {"size": "2K", "width": 8}, "b": {"size": 3}}, "roles": {"first": "a"}}
 
 
@@ -157,16 +156,8 @@ def test_a_table_that_people_write_is_read_by_the_fields_it_is_for():
         ({"seen": True}, "unknown key 'seen'", "seen"),
         ({"part": {"a": {}}}, "key 'part.a.size' is missing", "part.a"),
         ({"part": {"a": {"size": "2k"}}}, "part.a.size: must be a size, not '2k'", "part.a.size"),
-        (
-            {"part": {"a": {"size": 1, "owner": "x"}}},
-            "part.a.owner: it says nothing without width",
-            "part.a.owner",
-        ),
-        (
-            {"part": {"a": {"size": 1, "width": 9}}},
-            "part.a.width: must be a power of two from 8 to 64, not 9",
-            "part.a.width",
-        ),
+        ({"part": {"a": OWNED}}, "part.a.owner: it says nothing without width", "part.a.owner"),
+        ({"part": {"a": WIDE}}, "part.a.width: must be a power of two from 8 to 64, not 9", "part.a.width"),
         ({"part": {"1": {"size": 1}}}, "part.1: '1' is not a name", "part.1"),
         ({"part": [1]}, "part: must be a table, not [1]", "part"),
     ],
@@ -174,5 +165,4 @@ def test_a_table_that_people_write_is_read_by_the_fields_it_is_for():
 def test_a_mistake_in_it_names_the_key_and_where_that_stands(change, says, at):
     with pytest.raises(Mismatch) as caught:
         from_table(TABLE | change, Whole)
-    assert str(caught.value) == says
-    assert caught.value.at == at
+    assert (str(caught.value), caught.value.at) == (says, at)

@@ -4,9 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from paths import ROOT
@@ -17,17 +15,17 @@ from buildtool.client import Client
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[Client]:
+def client():
     with Client(cwd=str(ROOT)) as made:
         yield made
 
 
-def test_answers_are_those_of_the_service_in_process(client: Client) -> None:
+def test_answers_are_those_of_the_service_in_process(client):
     request = {"kind": "boards"}
     assert client.request(request) == service.handle(request)
 
 
-def test_errors_arrive_as_they_were_raised_and_the_service_goes_on(client: Client) -> None:
+def test_errors_arrive_as_they_were_raised_and_the_service_goes_on(client):
     request = {"kind": "plan", "model": "no_such.tflite", "board": "host"}
     with pytest.raises(UsageError) as here:
         service.handle(request)
@@ -39,7 +37,7 @@ def test_errors_arrive_as_they_were_raised_and_the_service_goes_on(client: Clien
 
 
 @pytest.mark.slow
-def test_threads_share_one_service(client: Client) -> None:
+def test_threads_share_one_service(client):
     kinds = ["boards", "ops"] * 6
     expected = {kind: client.request({"kind": kind}) for kind in set(kinds)}
     pid = client._child.pid
@@ -49,7 +47,7 @@ def test_threads_share_one_service(client: Client) -> None:
     assert client._child.pid == pid
 
 
-def test_a_service_that_died_is_an_error_once() -> None:
+def test_a_service_that_died_is_an_error_once():
     with Client() as client:
         client.request({"kind": "boards"})
         client._child.kill()
@@ -59,7 +57,7 @@ def test_a_service_that_died_is_an_error_once() -> None:
         assert "boards" in client.request({"kind": "boards"})
 
 
-def test_closing_ends_the_child() -> None:
+def test_closing_ends_the_child():
     client = Client()
     client.request({"kind": "boards"})
     child = client._child
@@ -69,7 +67,7 @@ def test_closing_ends_the_child() -> None:
 
 
 @pytest.mark.slow
-def test_a_client_that_dies_takes_its_service_along() -> None:
+def test_a_client_that_dies_takes_its_service_along():
     code = """
 from buildtool.client import Client
 client = Client()
@@ -89,14 +87,14 @@ print(client._child.pid)
     pytest.fail(f"the service (pid {pid}) is still there")
 
 
-def test_modules_in_the_working_folder_do_not_shadow_pythons(tmp_path: Path) -> None:
+def test_modules_in_the_working_folder_do_not_shadow_pythons(tmp_path):
     for name in ("numpy", "json", "struct", "buildtool"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('shadowed')\n")
     with Client(cwd=str(tmp_path)) as client:
         assert "boards" in client.request({"kind": "boards"})
 
 
-def test_paths_are_relative_to_the_given_folder(tmp_path: Path) -> None:
+def test_paths_are_relative_to_the_given_folder(tmp_path):
     (tmp_path / "net.tflite").write_bytes(b"not a model")
     with Client(cwd=str(tmp_path)) as client, pytest.raises(Exception, match=r"net\.tflite") as caught:
         client.request({"kind": "plan", "model": "net.tflite", "board": "host"})
@@ -104,7 +102,7 @@ def test_paths_are_relative_to_the_given_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder"])
-def test_what_is_no_regular_file_is_not_read(kind: str, client: Client, tmp_path: Path) -> None:
+def test_what_is_no_regular_file_is_not_read(kind, client, tmp_path):
     path = tmp_path / "net.tflite"
     os.mkfifo(path) if kind == "pipe" else path.mkdir()
     for request in (

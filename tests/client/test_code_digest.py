@@ -1,9 +1,6 @@
 """The digest of the code that answers: of all that decides an answer, also where others have written it."""
 
-from __future__ import annotations
-
 import sys
-from pathlib import Path
 
 import pytest
 from paths import ROOT
@@ -30,7 +27,7 @@ OF_NO_ACCOUNT = (  # C of kernels and of boards is a source of the build
 )
 
 
-def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def made_up(folder, monkeypatch):
     """A checkout, and beside it a distribution that offers boards."""
     entry = "[buildtool.targets]\na = theirs_package.code:plugin\n"
     files = {**dict.fromkeys((*DECIDING, "others/theirs_package/__init__.py"), "")}
@@ -42,13 +39,13 @@ def made_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def checkout(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     made_up(tmp_path / "one", monkeypatch)
     return tmp_path / "one"
 
 
-def test_where_the_code_is_has_no_part_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_code_is_has_no_part_in_it(tmp_path, monkeypatch):
     assert home() == str(ROOT)
     before = code_digest()
     monkeypatch.undo()
@@ -57,7 +54,7 @@ def test_where_the_code_is_has_no_part_in_it(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("name", [*DECIDING, "others/theirs_package/new.json"])
-def test_an_edit_of_any_of_them_changes_it(name: str, checkout: Path) -> None:
+def test_an_edit_of_any_of_them_changes_it(name, checkout):
     before = code_digest()
     assert code_digest() == before
     (checkout / name).write_text("another")
@@ -65,14 +62,14 @@ def test_an_edit_of_any_of_them_changes_it(name: str, checkout: Path) -> None:
 
 
 @pytest.mark.parametrize("name", OF_NO_ACCOUNT)
-def test_an_edit_of_what_decides_no_answer_does_not(name: str, checkout: Path) -> None:
+def test_an_edit_of_what_decides_no_answer_does_not(name, checkout):
     before = code_digest()
     (checkout / name).parent.mkdir(exist_ok=True)
     (checkout / name).write_text("another")
     assert code_digest() == before
 
 
-def test_a_link_to_nothing_is_no_code(checkout: Path) -> None:
+def test_a_link_to_nothing_is_no_code(checkout):
     """Editors say by such links who has a file open."""
     before = code_digest()
     for name in ("home/buildtool/.#planner.py", "others/theirs_package/.#code.py"):

@@ -3,8 +3,6 @@
 import copy
 import os
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgpack
@@ -20,7 +18,7 @@ PATH = os.environ["PATH"]
 
 
 @pytest.fixture(autouse=True)
-def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def surroundings(tmp_path, monkeypatch):
     """A cache and a PATH of the test's own, and a clock by which all files are at rest."""
     tools = tmp_path / "bin"
     tools.mkdir()
@@ -39,7 +37,7 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
 class Service:
     """Answers for a made-up board, and counts how often it was asked."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.asked = 0
         self.answer: dict[str, Any] = {
             "board": "mine",
@@ -53,25 +51,23 @@ class Service:
             "digest": "code",
         }
 
-    def __call__(self, request: object) -> dict[str, Any]:
+    def __call__(self, request):
         self.asked += 1
         return copy.deepcopy(self.answer)
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Service:
+def service(tmp_path):
     (tmp_path / "mine.toml").write_text('extends = "base"\n')
     return Service(tmp_path)
 
 
-def ask(service: Service, folder: Path, code: str = "code", **more: str) -> dict[str, Any]:
+def ask(service, folder, code="code", **more):
     request = {"kind": "describe", "board": "mine.toml", "model": "net.tflite", **more}
     return described(request, str(folder), code, Digests("test"), service)
 
 
-def test_another_compiler_behind_an_unchanged_script_is_asked_about_anew(
-    service: Service, tmp_path: Path
-) -> None:
+def test_another_compiler_behind_an_unchanged_script_is_asked_about_anew(service, tmp_path):
     """By its version the linker and the archiver are chosen."""
     behind = tmp_path / "behind"
     (tmp_path / "real/cc").write_text(f"#!/bin/sh\n. {behind}\n")
@@ -85,16 +81,16 @@ def test_another_compiler_behind_an_unchanged_script_is_asked_about_anew(
     assert service.asked == 2
 
 
-def test_the_same_question_is_answered_without_the_service(service: Service, tmp_path: Path) -> None:
+def test_the_same_question_is_answered_without_the_service(service, tmp_path):
     assert ask(service, tmp_path) == ask(service, tmp_path) == service.answer
     assert service.asked == 1
 
 
-def another_file_of_the_library(folder: Path) -> None:
+def another_file_of_the_library(folder):
     (folder / "library/new.c").write_text("")
 
 
-def _disguised(path: Path, text: str) -> None:
+def _disguised(path, text):
     """Other content in the same file, of the same size, its time as before."""
     before = path.stat()
     assert before.st_size == len(text)
@@ -102,7 +98,7 @@ def _disguised(path: Path, text: str) -> None:
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def _with_its_time(folder: Path, new: Path) -> None:
+def _with_its_time(folder, new):
     """A new file in a folder, which gets its time back: so does `tar` for those that it has in an archive."""
     before = folder.stat()
     new.write_text("")
@@ -125,7 +121,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_whatever_it_was_made_from_is_asked_anew(change: str, service: Service, tmp_path: Path) -> None:
+def test_whatever_it_was_made_from_is_asked_anew(change, service, tmp_path):
     for name, file in (("library", "one.c"), ("plugin", "code.py")):
         (tmp_path / name).mkdir()
         (tmp_path / name / file).write_text("")
@@ -139,9 +135,7 @@ def test_whatever_it_was_made_from_is_asked_anew(change: str, service: Service, 
     assert service.asked == 2
 
 
-def test_questions_that_differ_do_not_share_an_answer(
-    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_questions_that_differ_do_not_share_an_answer(service, tmp_path, monkeypatch):
     ask(service, tmp_path)
     ask(service, tmp_path, toolchain="gcc")
     ask(service, tmp_path, name="wake")
@@ -161,9 +155,7 @@ def test_questions_that_differ_do_not_share_an_answer(
     assert service.asked == 6
 
 
-def test_checkouts_of_the_same_code_do_not_share_an_answer(
-    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_checkouts_of_the_same_code_do_not_share_an_answer(service, tmp_path, monkeypatch):
     """It says where the kernels are, whose C has no part in the code's digest."""
     ask(service, tmp_path)
     monkeypatch.setattr("buildtool.client.descriptions.home", lambda: "/another/checkout")
@@ -171,9 +163,7 @@ def test_checkouts_of_the_same_code_do_not_share_an_answer(
     assert service.asked == 2
 
 
-def test_what_changed_just_now_is_not_kept(
-    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_changed_just_now_is_not_kept(service, tmp_path, monkeypatch):
     """It may change once more, in the same moment as the file system counts them."""
     monkeypatch.setattr("time.time_ns", REAL_TIME)
     (tmp_path / "mine.toml").write_text("new")
@@ -182,14 +172,14 @@ def test_what_changed_just_now_is_not_kept(
     assert service.asked == 2
 
 
-def test_an_answer_of_other_code_is_not_kept(service: Service, tmp_path: Path) -> None:
+def test_an_answer_of_other_code_is_not_kept(service, tmp_path):
     """The sources changed between the question and its answer."""
     ask(service, tmp_path, code="older")
     ask(service, tmp_path, code="older")
     assert service.asked == 2
 
 
-def test_a_bad_entry_is_a_missing_one(service: Service, tmp_path: Path) -> None:
+def test_a_bad_entry_is_a_missing_one(service, tmp_path):
     ask(service, tmp_path)
     (entry,) = (tmp_path / "cache/buildtool/memo/described").glob("*/*")
     whole = entry.read_bytes()
@@ -205,13 +195,11 @@ def test_a_bad_entry_is_a_missing_one(service: Service, tmp_path: Path) -> None:
     assert service.asked == 8
 
 
-def test_the_services_own_answer_comes_back_byte_for_byte(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_services_own_answer_comes_back_byte_for_byte(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", PATH)
     asked = []
 
-    def service(request: Any) -> dict[str, Any]:
+    def service(request):
         asked.append(request)
         return handle({**request})
 

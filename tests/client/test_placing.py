@@ -1,7 +1,5 @@
 """Weights are put where a symbol of a linked program says, and nothing else of the program changes."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import io
@@ -39,7 +37,7 @@ net_room:
 
 
 @functools.cache
-def program(machine: str, text: str = SOURCE) -> bytes:
+def program(machine, text=SOURCE):
     """An ELF file for the machine."""
     with tempfile.TemporaryDirectory() as name:
         source, made = Path(name, "room.s"), Path(name, "room.o")
@@ -50,7 +48,7 @@ def program(machine: str, text: str = SOURCE) -> bytes:
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_the_symbols_bytes_are_the_weights_and_no_others_change(machine: str) -> None:
+def test_the_symbols_bytes_are_the_weights_and_no_others_change(machine):
     before, weights = program(machine), bytes(range(100, 116))
     after = place(before, "net_weights", weights)
     section = ELFFile(io.BytesIO(after)).get_section_by_name(".nn_weights").data()
@@ -71,13 +69,13 @@ def test_the_symbols_bytes_are_the_weights_and_no_others_change(machine: str) ->
         ("net_room", 16, "no bytes for 'net_room'"),
     ],
 )
-def test_what_does_not_fit_is_refused(symbol: str, size: int, said: str) -> None:
+def test_what_does_not_fit_is_refused(symbol, size, said):
     with pytest.raises(ToolError, match=said):
         place(program(MACHINES[0]), symbol, bytes(size))
 
 
 @pytest.mark.parametrize("machine", MACHINES[1:3])
-def test_damaged_images_are_refused_or_keep_their_length(machine: str) -> None:
+def test_damaged_images_are_refused_or_keep_their_length(machine):
     rng, whole = random.Random(machine), program(machine)
     for cut in range(0, len(whole), 7):
         with pytest.raises(ToolError):
@@ -90,7 +88,7 @@ def test_damaged_images_are_refused_or_keep_their_length(machine: str) -> None:
             assert len(place(bytes(damaged), "net_weights", bytes(16))) == len(whole)
 
 
-def test_a_static_variable_of_the_same_name_is_left_alone() -> None:
+def test_a_static_variable_of_the_same_name_is_left_alone():
     """Symbols that no other file sees come first in a table; a program that has nothing else is refused."""
     mine = '.section .mine, "a", %progbits\nnet_weights:\n.space 16\n.size net_weights, 16\n'
     other = '.section .yours, "a", %progbits\nother:\n.space 16\n.size other, 16\n'

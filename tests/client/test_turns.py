@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -21,7 +20,7 @@ turn.end()
 """
 
 
-def holder(folder: Path, said: str | None = "has it 0\n") -> subprocess.Popen[str]:
+def holder(folder, said="has it 0\n"):
     """A process that takes the turn and keeps it until its input is closed."""
     started = subprocess.Popen(
         [sys.executable, "-c", HOLDS, str(folder)],
@@ -35,13 +34,13 @@ def holder(folder: Path, said: str | None = "has it 0\n") -> subprocess.Popen[st
     return started
 
 
-def ended(process: subprocess.Popen[str]) -> str:
+def ended(process):
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     return said
 
 
-def test_the_second_waits_until_the_first_has_ended(tmp_path: Path) -> None:
+def test_the_second_waits_until_the_first_has_ended(tmp_path):
     first = holder(tmp_path)
     second = holder(tmp_path, f"waits for {first.pid}\n")
     ended(first)
@@ -49,7 +48,7 @@ def test_the_second_waits_until_the_first_has_ended(tmp_path: Path) -> None:
     assert (tmp_path / turns.NAME).read_bytes() == b""
 
 
-def test_another_folder_waits_for_nobody(tmp_path: Path) -> None:
+def test_another_folder_waits_for_nobody(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     processes = [holder(tmp_path / name) for name in "ab"]
@@ -57,7 +56,7 @@ def test_another_folder_waits_for_nobody(tmp_path: Path) -> None:
         ended(process)
 
 
-def test_a_killed_holder_frees_the_turn_and_is_known_from_then_on(tmp_path: Path) -> None:
+def test_a_killed_holder_frees_the_turn_and_is_known_from_then_on(tmp_path):
     before = time.time()
     first = holder(tmp_path)
     assert turns.look(str(tmp_path)).cut_off == ()  # it runs
@@ -77,7 +76,7 @@ def test_a_killed_holder_frees_the_turn_and_is_known_from_then_on(tmp_path: Path
     assert len(turns.look(str(tmp_path)).cut_off) == 2
 
 
-def test_a_build_within_a_build_does_not_wait(tmp_path: Path) -> None:
+def test_a_build_within_a_build_does_not_wait(tmp_path):
     turn = turns.take(str(tmp_path), lambda pid: pytest.fail(f"waits for {pid}"))
     # through a shell, as a command of a build runs
     done = subprocess.run(
@@ -94,7 +93,7 @@ def test_a_build_within_a_build_does_not_wait(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["running 1", "cut-off x y\n", "\0\0\0\n", "running 77 - 1.0\ncut-o"])
-def test_a_damaged_file_means_that_anything_may_have_been_cut_off(tmp_path: Path, text: str) -> None:
+def test_a_damaged_file_means_that_anything_may_have_been_cut_off(tmp_path, text):
     (tmp_path / turns.NAME).write_text(text)
     turn = turns.take(str(tmp_path), lambda pid: pytest.fail(f"waits for {pid}"))
     assert any(1.0 in span and time.time() in span for span in turn.cut_off)
@@ -102,7 +101,7 @@ def test_a_damaged_file_means_that_anything_may_have_been_cut_off(tmp_path: Path
     assert turns.look(str(tmp_path)).cut_off == turn.cut_off
 
 
-def test_many_killed_builds_are_kept_as_few_spans_that_cover_them(tmp_path: Path) -> None:
+def test_many_killed_builds_are_kept_as_few_spans_that_cover_them(tmp_path):
     lines = [f"cut-off {n}.0 {n}.5\n" for n in range(100)]
     (tmp_path / turns.NAME).write_text("".join(lines))
     turn = turns.take(str(tmp_path), lambda pid: None)
@@ -111,7 +110,7 @@ def test_many_killed_builds_are_kept_as_few_spans_that_cover_them(tmp_path: Path
     turn.end()
 
 
-def test_where_nothing_can_be_locked_nothing_waits(tmp_path: Path) -> None:
+def test_where_nothing_can_be_locked_nothing_waits(tmp_path):
     nowhere = tmp_path / "is not there"
     turn = turns.take(str(nowhere), lambda pid: pytest.fail(f"waits for {pid}"))
     turn.end()

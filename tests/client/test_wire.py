@@ -24,7 +24,7 @@ VALUES = st.recursive(
 )
 
 
-def frame(message: object) -> bytes:
+def frame(message):
     payload = msgpack.packb(message, use_bin_type=True)
     return struct.pack("<I", len(payload)) + payload
 
@@ -32,17 +32,17 @@ def frame(message: object) -> bytes:
 class Trickle(io.RawIOBase):
     """A stream that gives one byte a read, as a slow pipe may."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data):
         self.data = io.BytesIO(data)
 
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size=-1):
         return self.data.read(min(size, 1))
 
 
 @pytest.mark.slow
 @given(st.lists(st.dictionaries(st.text(), VALUES, max_size=4), max_size=4))
 @settings(derandomize=True, deadline=None)
-def test_messages_arrive_one_by_one_as_they_were_sent(messages: list[dict[str, object]]) -> None:
+def test_messages_arrive_one_by_one_as_they_were_sent(messages):
     stream = io.BytesIO()
     sent = [{**message, "protocol": wire.PROTOCOL} for message in messages]
     for message in sent:
@@ -52,26 +52,26 @@ def test_messages_arrive_one_by_one_as_they_were_sent(messages: list[dict[str, o
     assert wire.receive(stream) is None
 
 
-def test_a_slow_stream_is_waited_for() -> None:
+def test_a_slow_stream_is_waited_for():
     message = {"protocol": wire.PROTOCOL, "request": {"kind": "boards"}}
     assert wire.receive(Trickle(frame(message))) == message
 
 
-def test_a_stream_that_ends_within_a_frame_is_an_error() -> None:
+def test_a_stream_that_ends_within_a_frame_is_an_error():
     whole = frame({"protocol": wire.PROTOCOL})
     for length in range(1, len(whole)):
         with pytest.raises(ToolError, match="ended within a frame"):
             wire.receive(io.BytesIO(whole[:length]))
 
 
-def test_a_huge_length_is_refused_before_anything_is_read() -> None:
+def test_a_huge_length_is_refused_before_anything_is_read():
     stream = io.BytesIO(struct.pack("<I", 0xFFFFFFFF) + b"x" * 100)
     with pytest.raises(ToolError, match="exceeds the limit"):
         wire.receive(stream)
     assert stream.tell() == 4
 
 
-def test_a_message_over_the_limit_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_over_the_limit_is_not_sent(monkeypatch):
     monkeypatch.setattr(wire, "FRAME_LIMIT", 100)
     stream = io.BytesIO()
     with pytest.raises(ToolError, match="exceeds the limit"):
@@ -80,14 +80,14 @@ def test_a_message_over_the_limit_is_not_sent(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("message", [[], 7, {}, {"protocol": wire.PROTOCOL + 1}, {"protocol": "1"}])
-def test_strangers_messages_are_refused(message: object) -> None:
+def test_strangers_messages_are_refused(message):
     with pytest.raises(ToolError):
         wire.receive(io.BytesIO(frame(message)))
 
 
 @given(st.binary(max_size=40))
 @settings(derandomize=True, deadline=None)
-def test_garbage_raises_our_error_only(payload: bytes) -> None:
+def test_garbage_raises_our_error_only(payload):
     with contextlib.suppress(ToolError):
         wire.receive(io.BytesIO(struct.pack("<I", len(payload)) + payload))
 
@@ -96,13 +96,13 @@ CLASSES = [c for c in vars(errors).values() if isinstance(c, type) and issubclas
 
 
 @pytest.mark.parametrize("cls", CLASSES)
-def test_errors_cross_with_their_class_and_every_field(cls: type[BuildtoolError]) -> None:
+def test_errors_cross_with_their_class_and_every_field(cls):
     fields = {"path": "m.tflite", "operator": "#3 ADD", "tensor": "sum", "hint": "do this"}
     error = from_data(to_data(cls("wrong", **fields)))
     assert type(error) is cls
     assert str(error) == str(cls("wrong", **fields))
 
 
-def test_an_unknown_code_is_kept() -> None:
+def test_an_unknown_code_is_kept():
     error = from_data({"code": "LATER", "text": "from a newer service"})
     assert str(error) == "error: from a newer service [LATER]"

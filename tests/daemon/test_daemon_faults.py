@@ -21,7 +21,7 @@ from buildtool.base.errors import ToolError
 from buildtool.base.folders import STATE, private
 from buildtool.base.locks import locked
 from buildtool.client import daemon as client
-from buildtool.client import door, starting
+from buildtool.client import door
 from buildtool.client import endpoint as places
 from buildtool.client.endpoint import Endpoint, process_start
 from buildtool.daemon.lifetime import retire_others
@@ -42,15 +42,10 @@ def hurry(monkeypatch):
     return set_bounds
 
 
-def through_the_door(capsys, request=BOARDS, mode=door.Mode.AUTO):
+def through_the_door(capsys, request=BOARDS):
     """Whether an answer came from here, and what was said."""
     here = []
-
-    def answer(request):
-        here.append(1)
-        return handle(request)
-
-    found = door.ask(request, answer, mode=mode)
+    found = door.ask(request, lambda asked: here.append(1) or handle(asked), mode=door.Mode.AUTO)
     assert json.dumps(found) == json.dumps(handle(request))
     return bool(here), capsys.readouterr().err.splitlines()
 
@@ -100,7 +95,7 @@ def test_a_worker_that_is_stopped_is_found_out_and_the_caller_answers_itself(tmp
 
 @pytest.mark.slow
 def test_sigterm_and_stop_take_the_endpoint_away_and_let_the_work_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(starting, "CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr(client, "CONNECT_SECONDS", 0.3)
     for how in ("signal", "stop"):
         with running(tmp_path / how) as daemon:
             daemon.stop_workers()
@@ -322,7 +317,7 @@ def test_a_client_imports_the_standard_library_and_msgpack_alone(tmp_path):
 import sys
 before = set(sys.modules)
 from buildtool.client import *
-from buildtool.client import door, starting
+from buildtool.client import door
 def here(request):
     raise SystemExit("it was not asked")
 assert door.ask({"kind": "boards"}, here, mode=door.Mode.REQUIRE)["boards"]

@@ -68,19 +68,16 @@ def test_a_slow_sender_is_waited_for_and_a_stuck_one_is_not(tmp_path, monkeypatc
         assert found.is_stuck(found._begun + connection.FRAME_SECONDS + 1)
 
 
-def test_frames_are_found_however_they_are_cut():
+def test_frames_are_found_however_they_are_cut_and_too_long_ones_are_refused():
     messages = [{"protocol": wire.PROTOCOL, "number": number, "data": b"x" * number} for number in range(9)]
     data = b"".join(map(wire.packed, messages))
     for size in (1, 2, 3, 7, 50, len(data)):
         decoder = Decoder()
         found = [m for at in range(0, len(data), size) for m in decoder.feed(data[at : at + size])]
         assert found == messages and not decoder.held
-
-
-@pytest.mark.parametrize("length", [101, 1 << 31, (1 << 32) - 1])
-def test_a_length_over_the_bound_is_refused_before_a_byte_of_it_is_kept(length):
-    with pytest.raises(ToolError, match="exceeds the limit"):
-        Decoder(100).feed(struct.pack("<I", length))
+    for length in (101, 1 << 31, (1 << 32) - 1):
+        with pytest.raises(ToolError, match="exceeds the limit"):
+            Decoder(100).feed(struct.pack("<I", length))
 
 
 @pytest.mark.slow
@@ -109,16 +106,18 @@ def test_wrong_words_and_pipelined_requests_are_refused(tmp_path):
                 heard += decoder.feed(part)
             return [message["error"]["text"] for message in heard if "error" in message]
 
-    hello = {"hello": {}}
+    hello, slow = {"hello": {}}, {"request": {"kind": "zoo"}, "cache": "off"}
     with running(tmp_path) as daemon:
         daemon.link().close()
-        assert refusal(daemon, {"request": BOARDS}) == ["a client has to say hello first"]
-        assert refusal(daemon, hello, {"control": "nonesuch"}) == ["an unknown word of control"]
-        assert refusal(daemon, hello, {}) == ["a message asks for nothing"]
-        assert refusal(daemon, hello, {"request": [1]}) == ["a request is a map"]
-        assert refusal(daemon, hello, {"request": BOARDS, "cache": "x"}) == ["an unknown use of the cache"]
-        slow = {"request": {"kind": "zoo"}, "cache": "off"}
         daemon.stop_workers()
-        assert refusal(daemon, hello, slow, slow) == ["a client asks for one thing at a time"]
+        for said, *messages in (
+            ("a client has to say hello first", {"request": BOARDS}),
+            ("an unknown word of control", hello, {"control": "nonesuch"}),
+            ("a message asks for nothing", hello, {}),
+            ("a request is a map", hello, {"request": [1]}),
+            ("an unknown use of the cache", hello, {"request": BOARDS, "cache": "x"}),
+            ("a client asks for one thing at a time", hello, slow, slow),
+        ):
+            assert refusal(daemon, *messages) == [said]
         eventually(lambda: daemon.counts()["bad"] == 6)
         assert msgpack.packb(daemon.ask(BOARDS))

@@ -162,11 +162,8 @@ def test_a_later_save_takes_the_place_of_an_earlier_one_and_the_number_is_bounde
         bench.add(digest=digest)
         bench.add(digest=digest, options={"ram": 4096})
         bench.add(digest=digest, ahead=True)
-    assert [(one.ahead, one.job.request["model"]["sha256"]) for one in bench.preparer.waiting] == [
-        (False, "3"),
-        (False, "3"),
-        (True, "3"),
-    ]
+    left = [(one.ahead, one.job.request["model"]["sha256"]) for one in bench.preparer.waiting]
+    assert left == [(False, "3"), (False, "3"), (True, "3")]
     for number in range(100):
         bench.add(f"{number}.tflite")
     assert len(bench.preparer.waiting) == preparing.MOST_WAITING

@@ -20,26 +20,26 @@ from buildtool.client import daemon as client
 from buildtool.client import endpoint as places
 from buildtool.client.files import Located
 
+MODEL = {"model": "net.tflite"}
+ON_HOST = {**MODEL, "board": "host"}
 REQUESTS = {
-    "plan": {"model": "net.tflite", "board": "cortex-m4"},
-    "trace": {"model": "net.tflite", "board": "cortex-m4"},
-    "front": {"model": "net.tflite", "board": "cortex-m4"},
-    "report": {"model": "net.tflite", "board": "cortex-m4"},
-    "emit": {"model": "net.tflite", "board": "host", "name": "net"},
-    "bundle": {"model": "net.tflite", "board": "host", "name": "net"},
-    "analyze": {"model": "net.tflite", "boards": ["host"], "options": {"strategy": "layerwise"}},
-    "ops": {"model": "net.tflite"},
-    "boards": {},
-    "zoo": {},
-    "arena": {"file": "arena.csv"},
-    "tflm": {"model": "net.tflite"},
-    "describe": {"model": "net.tflite", "board": "host"},
+    **{kind: {**MODEL, "board": "cortex-m4"} for kind in ("plan", "trace", "front", "report")},
+    **{kind: {**ON_HOST, "name": "net"} for kind in ("emit", "bundle")},
+    "analyze": {**MODEL, "boards": ["host"], "options": {"strategy": "layerwise"}},
+    **{
+        "ops": MODEL,
+        "tflm": MODEL,
+        "describe": ON_HOST,
+        "arena": {"file": "arena.csv"},
+        "boards": {},
+        "zoo": {},
+    },
 }
 WRONG = {
-    "no such board": {"kind": "plan", "model": "net.tflite", "board": "nonesuch"},
+    "no such board": {"kind": "plan", **MODEL, "board": "nonesuch"},
     "no such file": {"kind": "plan", "model": "gone.tflite", "board": "host"},
-    "no such option": {"kind": "plan", "model": "net.tflite", "board": "host", "options": {"speed": 1}},
-    "too small": {"kind": "plan", "model": "net.tflite", "board": "host", "options": {"ram": 16}},
+    "no such option": {"kind": "plan", **ON_HOST, "options": {"speed": 1}},
+    "too small": {"kind": "plan", **ON_HOST, "options": {"ram": 16}},
     "no such kind": {"kind": "paln"},
     "another type": {"kind": "plan", "model": 7, "board": ["host"]},
 }
@@ -220,10 +220,7 @@ def test_one_python_by_two_names_has_one_daemon_and_two_environments_have_two(tm
 
     def name(python):
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        done = subprocess.run(
-            [python, "-c", code], env=environment, capture_output=True, text=True, check=True
-        )
-        return done.stdout
+        return subprocess.check_output([python, "-c", code], env=environment)
 
     names = []
     for folder in ("one", "two"):

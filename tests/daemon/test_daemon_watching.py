@@ -11,7 +11,6 @@ from zeronet import small
 from buildtool.api import handle
 from buildtool.base.digests import sha256
 from buildtool.client.files import Located
-from buildtool.daemon import events
 from buildtool.daemon import watcher as watching
 from buildtool.daemon.memory import FileDigests
 from buildtool.daemon.watcher import MOST_REQUESTS, Watcher
@@ -106,7 +105,7 @@ def watcher_of(project, **more):
 
 
 def test_without_events_a_look_finds_the_change_and_it_is_said_once(project, at_once, monkeypatch, capsys):
-    monkeypatch.setattr(events, "file_system", lambda folder: "nfs4")
+    monkeypatch.setattr(watching, "file_system", lambda folder: "nfs4")
     found = watcher_of(project)
     for channels in (16, 24):
         (project / "net.tflite").write_bytes(small(channels))
@@ -122,7 +121,7 @@ def test_a_system_without_watches_left_is_looked_at(project, at_once, monkeypatc
     def refuse(*about):
         raise OSError(28, "inotify watch limit reached")
 
-    monkeypatch.setattr(events.Events, "_schedule", refuse)
+    monkeypatch.setattr(watching.Events, "_schedule", refuse)
     found = watcher_of(project)
     (project / "net.tflite").write_bytes(small(16))
     found.poll(0.0)
@@ -131,7 +130,7 @@ def test_a_system_without_watches_left_is_looked_at(project, at_once, monkeypatc
 
 
 def test_an_event_that_was_lost_is_made_good_by_a_look_and_said_once(project, at_once, monkeypatch, capsys):
-    monkeypatch.setattr(events.Events, "listen", lambda *about: "")  # events go astray
+    monkeypatch.setattr(watching.Events, "listen", lambda *about: "")  # events go astray
     found = watcher_of(project)
     for channels in (16, 24):
         (project / "net.tflite").write_bytes(small(channels))
@@ -198,12 +197,12 @@ def test_file_systems_are_known_by_their_longest_mount(tmp_path, monkeypatch):
         def read_text(self, errors):
             return mounts
 
-    monkeypatch.setattr(events, "Path", Mounts)
-    found = {f: events.file_system(f) for f in ("/", "/home", "/homeless", "/home/my files/a", "/home/my")}
-    assert found == {
+    monkeypatch.setattr(watching, "Path", Mounts)
+    kinds = {
         "/": "ext4",
         "/home": "tmpfs",
         "/homeless": "ext4",
         "/home/my files/a": "nfs4",
         "/home/my": "tmpfs",
     }
+    assert {folder: watching.file_system(folder) for folder in kinds} == kinds

@@ -35,6 +35,6 @@ def test_the_command_line_has_the_options_of_the_table_and_says_the_same(capsys)
                 assert option.name in command.positional or option.flagged in said
 
 
-def _words(sentence: str, said: str) -> bool:
+def _words(sentence, said):
     """Whether a help text says a sentence; argparse breaks lines at hyphens."""
     return sentence.replace(" ", "").replace("-", "") in said.replace(" ", "").replace("-", "")

@@ -8,12 +8,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from buildtool.api.answers.cures import Cure as Cured
-from buildtool.api.answers.cures import Settings, cures, next_smaller
-from buildtool.api.answers.fitting import Fitting, fits, fitted
+from buildtool.api.answers.cures import Fitting, Settings, cures, fits, fitted, next_smaller
 from buildtool.base.errors import BuildtoolError, Hint, UsageError, to_data
 from buildtool.emit.ctext import shape
-from buildtool.firmware.footprint import AROUND, CODE, GUARD, STATE, VARIABLES
-from buildtool.firmware.needs import Need
+from buildtool.firmware.needs import AROUND, CODE, GUARD, STATE, VARIABLES, Need
 from buildtool.firmware.planned import prepare
 from buildtool.graph.liveness import live_ranges, live_sum_bound
 from buildtool.graph.macs import total_macs
@@ -92,15 +90,15 @@ def _verdict(network: Network, choice: TargetChoice, request: Analyze, session: 
     """A board that is named is counted exactly, and told what helps; of others an upper bound will do."""
     target, name = load_target(choice, session), network.model.name
     board, title, is_named = target.board.name, target.board.title, request.boards != ()
+    is_prepared = False
     try:
         prepared = prepare(network, target, request.options, session)
-    except UsageError as error:  # an option that means nothing there: max_ms, where costs are no time
-        if is_named:
-            raise
-        return {"board": board, "title": title, "fits": False, "error": to_data(error)}
-    try:
+        is_prepared = True
         found = fitted(prepared, name, exactly=is_named)
     except BuildtoolError as error:
+        # of a named board an option that means nothing there is refused: max_ms, where costs are no time
+        if not is_prepared and (is_named or not isinstance(error, UsageError)):
+            raise
         return {"board": board, "title": title, "fits": False, "error": to_data(error)}
     detailed = is_named and len(request.boards) <= DETAILED
     told = cures(network, choice, found, session) if detailed and not found.fits else []
@@ -213,8 +211,7 @@ def _elsewhere(found: Fitting) -> list[Hint]:
         board = load_board(name)
         taken = Counter({board.arena: found.plan.arena_bytes + board.reserved_bytes + brought[AROUND]})
         taken.update({board.weights: found.flash})
-        held = brought[STATE]
-        taken.update({board.data: board.stack_bytes + brought[GUARD] + variables + held})
+        taken.update({board.data: board.stack_bytes + brought[GUARD] + variables + brought[STATE]})
         taken.update({board.code: 2 * code})  # another core's code may be larger
         if all(size <= board.memory(memory).size for memory, size in taken.items()):
             fitting.append(name)

@@ -21,10 +21,7 @@ COMMON_ITEMS = 256
 
 
 def arena(request: Arena, session: Session) -> ArenaAnswer:
-    """The lowest placement that was found; with a capacity in bytes, any placement that fits.
-
-    `files` has the problem's table with the offsets.
-    """
+    """The lowest placement found; with a capacity, any that fits. `files`: the table with its offsets."""
     path, name, capacity = request.file.path, Path(request.file.path).name, request.capacity
     table = read_problem(request.file.read("the problem", MOST_BYTES), path=path)
     count = len(table.names)

@@ -1,36 +1,120 @@
-"""What makes a network fit a board that it does not fit: settings and boards, each planned and counted.
+"""Whether a network fits a board, counted, and what makes it fit: settings and boards, planned and counted.
 
-Nothing is guessed. What could help is tried, the likely first, and only what fits is told, the cheapest
-first: by the estimated cost, then by work. Another board comes after all that this one can do.
+What could help is tried, the likely first, and only what fits is told, the cheapest first: by the estimated
+cost, then by work. Another board comes after all that this one can do.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any
 
-from buildtool.api.answers.fitting import Fitting, fitted
 from buildtool.base.errors import BuildtoolError, Value
 from buildtool.base.modes import Image, Objective, Order
+from buildtool.emit.image import image_layout
+from buildtool.firmware.counting import Count, counted
+from buildtool.firmware.needs import CODE, Footprint, Need, needs, needs_of
 from buildtool.firmware.planned import prepare
 from buildtool.options.values import PlanOptions, TargetChoice
+from buildtool.plan.choose.choose import nearest
+from buildtool.plan.choose.limits import estimated_ms
+from buildtool.plan.choose.memories import waiting
 from buildtool.plan.models import Network
 from buildtool.target.choice import arena_memories, holds_weights, load_target
 from buildtool.target.registry import board_names, load_board
 
 if TYPE_CHECKING:
     from buildtool.base.session import Session
+    from buildtool.graph.types import Graph
+    from buildtool.plan.choose.problem import Prepared
+    from buildtool.plan.types import Plan
 
+SPARE_CODE = 0.05  # of the code that is bounded: where less is left, the firmware is linked
 SHOWN = 3  # cures that are told
 MOST_TRIES = 12  # settings that are planned
 MOST_BOARDS = 3  # other boards that are planned
 RESTRICTIONS = ("strategy", "segments", "in_place", "hand_off", "image", "max_f", "max_cost", "max_ms")
 
 Settings = dict[str, Value]  # options with their values; None: the option is left out
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """A plan, and the memories that its firmware takes: the arena's and the weights' first.
+    `flash`: bytes of the weight image; `stack`: bytes that an invoke takes at most, None: not known.
+    """
+
+    prepared: Prepared
+    graph: Graph
+    plan: Plan
+    flash: int
+    needs: tuple[Need, ...]
+    count: Count
+
+    @property
+    def fits(self) -> bool:
+        """Whether every memory, every limit and the stack suffice."""
+        return not self.stack_excess and fits(self.needs)
+
+    @property
+    def stack_excess(self) -> int:
+        """Bytes by which an invoke may take more stack than the board gives; 0 where that is not known."""
+        return max(0, (self.count.stack or 0) - self.prepared.target.board.stack_bytes)
+
+    @property
+    def cost(self) -> float:
+        """The plan's cost, with what its reads and writes wait for the arena's memories."""
+        prepared = self.prepared
+        return self.plan.cost + waiting(self.plan, self.graph, prepared.target, prepared.session)
+
+    @property
+    def estimated_ms(self) -> float | None:
+        """The cost at the board's clock; None where it is no time."""
+        return estimated_ms(self.cost, self.prepared.target)
+
+
+def fitted(prepared: Prepared, name: str, *, exactly: bool) -> Fitting:
+    """The plan of a problem, or the nearest one to its limits, and what its firmware needs.
+
+    `name`: of the network. `exactly`: the firmware is compiled and linked wherever that can be; otherwise
+    only where an upper bound leaves a doubt. BuildtoolError where there is no plan.
+    """
+    return fitted_plan(prepared, *nearest(prepared), name, exactly=exactly)
+
+
+def fitted_plan(prepared: Prepared, graph: Graph, plan: Plan, name: str, *, exactly: bool) -> Fitting:
+    """As `fitted`, of a plan that is at hand."""
+    target, options = prepared.target, prepared.options
+    flash = image_layout(graph, target.named(plan.kernels)).size
+    least = needs(plan, target, flash, options)
+
+    def suffices(bound: Footprint) -> bool:
+        above = needs_of(bound, plan, target, flash, options)
+        return not exactly and (_fits_surely(above) or not fits(least))
+
+    count = counted(graph, plan, target, name, suffices, prepared.session)
+    found = least
+    if count.footprint is not None:
+        found = needs_of(count.footprint, plan, target, flash, options)
+    return Fitting(prepared, graph, plan, flash, found, count)
+
+
+def fits(found: Sequence[Need]) -> bool:
+    """Whether nothing is exceeded."""
+    return not any(need.excess for need in found)
+
+
+def _fits_surely(found: Sequence[Need]) -> bool:
+    """Whether a bound fits with room for code that the recorded sizes do not foresee."""
+    for need in found:
+        code = sum(part.bytes for part in need.parts if part.name.startswith(CODE))
+        if need.required + code * SPARE_CODE > need.available:
+            return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -42,19 +126,14 @@ class Cure:
 
 
 def cures(network: Network, asked: TargetChoice, lacking: Fitting, session: Session) -> list[Cure]:
-    """At most SHOWN ways to make a network fit, the cheapest first.
-
-    `asked`: the board and what goes with it; `lacking`: what was found there, which does not fit.
+    """At most SHOWN ways to make a network fit, the cheapest first; `lacking`: the plan asked for, which does
+    not.
     """
     options = lacking.prepared.options
     found: list[Cure] = []
-    tries = 0
-    for settings in _settings(lacking):
-        if any(cure.settings.items() <= settings.items() for cure in found):
-            continue  # less does already
-        if tries == MOST_TRIES:
-            break
-        tries += 1
+    # where less helps already it is not tried
+    news = (s for s in _settings(lacking) if not any(c.settings.items() <= s.items() for c in found))
+    for settings in islice(news, MOST_TRIES):
         session.tell(f"trying what would help: {', '.join(f'{k}={v}' for k, v in settings.items())}")
         cure = _tried(network, asked, options, settings, session)
         if cure is not None:
@@ -69,8 +148,19 @@ def _tried(
     network: Network, asked: TargetChoice, options: PlanOptions, settings: Settings, session: Session
 ) -> Cure | None:
     """The cure if the network fits with the settings; None where it does not, or they do not go together."""
+    of_plan: dict[str, Any] = {}
+    of_target: dict[str, Any] = {}
+    for name, value in settings.items():
+        default = getattr(PlanOptions, name, None)
+        if not hasattr(PlanOptions, name):
+            of_target[name] = value
+        elif isinstance(default, enum.StrEnum) and value is not None:
+            of_plan[name] = type(default)(str(value))
+        else:
+            of_plan[name] = default if value is None else value
     try:
-        choice, planning = _applied(asked, options, settings)
+        choice = dataclasses.replace(asked, **of_target)
+        planning = dataclasses.replace(options, **of_plan)
         prepared = prepare(network, load_target(choice, session), planning, session)
         found = fitted(prepared, network.model.name, exactly=False)
     except BuildtoolError:
@@ -83,23 +173,6 @@ def _tried(
         return None
     # The arena fits, but not together with what firmware has beside it.
     return _tried(network, asked, options, {**settings, "ram": wanted}, session)
-
-
-def _applied(
-    asked: TargetChoice, options: PlanOptions, settings: Settings
-) -> tuple[TargetChoice, PlanOptions]:
-    """What is asked for, with the settings; of an option that is left out its default."""
-    of_plan: dict[str, Any] = {}
-    of_target: dict[str, Any] = {}
-    for name, value in settings.items():
-        default = getattr(PlanOptions, name, None)
-        if not hasattr(PlanOptions, name):
-            of_target[name] = value
-        elif isinstance(default, enum.StrEnum) and value is not None:
-            of_plan[name] = type(default)(str(value))
-        else:
-            of_plan[name] = default if value is None else value
-    return dataclasses.replace(asked, **of_target), dataclasses.replace(options, **of_plan)
 
 
 def _settings(lacking: Fitting) -> Iterator[Settings]:
@@ -120,41 +193,28 @@ def _settings(lacking: Fitting) -> Iterator[Settings]:
     wanted = lacking.plan.arena_bytes - max(need.excess for need in arenas)
     if not board.second and wanted > 0:  # what lies beside the arena leaves it less than the board says
         yield {"ram": wanted}
-    yield from _lifted(options, lacking)
+    # restrictions that were asked for, one by one and all of them
+    chosen = [name for name in RESTRICTIONS if getattr(options, name) != getattr(PlanOptions, name)]
+    lifted = Settings({name: None for name in chosen if options.image != Image.STREAM or name != "image"})
+    yield from (Settings({name: None}) for name in lifted if name != "segments")
+    if options.ram is not None and lacking.plan.arena_bytes > options.ram:
+        yield {"ram": lacking.plan.arena_bytes}
+    if len(lifted) > 1:
+        yield lifted
     if options.image != Image.STREAM:
         yield {"image": str(Image.STREAM)}
     beyond = any(need.what == "RAM" for need in arenas)  # another memory helps, which lifts no limit
-    yield from _memories(lacking) if beyond else ()
+    able = arena_memories(board) if beyond else []
+    memories = [Settings(arena_in=name) for name in able if (name,) != board.holders]
+    pairs = (pair for pair in combinations(able, 2) if set(pair) != set(board.holders))
+    memories += [Settings(arena_in=",".join(pair)) for pair in pairs]
+    yield from memories
     if options.order != Order.BEST:
         yield {"order": str(Order.BEST)}
     if board.core.threads > 1:
         yield {"threads": 1}
-    for settings in _memories(lacking) if beyond else ():
-        if options.image != Image.STREAM:
-            yield {"image": str(Image.STREAM), **settings}
-
-
-def _lifted(options: PlanOptions, lacking: Fitting) -> Iterator[Settings]:
-    """Restrictions that were asked for, one by one and all of them."""
-    asked = [name for name in RESTRICTIONS if getattr(options, name) != getattr(PlanOptions, name)]
-    named = Settings({name: None for name in asked if options.image != Image.STREAM or name != "image"})
-    yield from (Settings({name: None}) for name in named if name != "segments")
-    if options.ram is not None and lacking.plan.arena_bytes > options.ram:
-        yield {"ram": lacking.plan.arena_bytes}
-    if len(named) > 1:
-        yield named
-
-
-def _memories(lacking: Fitting) -> Iterator[Settings]:
-    """Other memories for the arena, then two of them, in the order of the board's file."""
-    board = lacking.prepared.target.board
-    able = arena_memories(board)
-    for name in able:
-        if (name,) != board.holders:
-            yield {"arena_in": name}
-    for pair in combinations(able, 2):
-        if set(pair) != set(board.holders):
-            yield {"arena_in": ",".join(pair)}
+    if options.image != Image.STREAM:
+        yield from ({"image": str(Image.STREAM), **settings} for settings in memories)
 
 
 def _boards(network: Network, lacking: Fitting, session: Session) -> Iterator[Cure]:
@@ -165,9 +225,8 @@ def _boards(network: Network, lacking: Fitting, session: Session) -> Iterator[Cu
     least = lacking.plan.arena_bytes
     room = [b for b in real if b.room(b.arena, lacking.plan.state_bytes) >= least]
     room = [b for b in room if b.memory(b.weights).size >= lacking.flash]
-    room.sort(
-        key=lambda b: (b.family != own.family, b.memory(b.arena).size, b.memory(b.weights).size, b.name)
-    )
+    room.sort(key=lambda b: (b.memory(b.arena).size, b.memory(b.weights).size, b.name))
+    room.sort(key=lambda b: b.family != own.family)
     plain = TargetChoice("")
     for board in room[:MOST_BOARDS]:
         session.tell(f"trying board {board.name}")
@@ -178,15 +237,12 @@ def _boards(network: Network, lacking: Fitting, session: Session) -> Iterator[Cu
 
 def next_smaller(found: Fitting) -> tuple[Settings, Fitting] | None:
     """The next plan with less memory than one that fits, and the setting that gives it; None for none."""
-    unit, prepared = found.plan.alignment, found.prepared
-    ram = found.plan.arena_bytes - unit
+    ram = found.plan.arena_bytes - found.plan.alignment
     if ram <= 0:
         return None
-    options = dataclasses.replace(prepared.options, ram=ram, objective=Objective.COST)
+    options = dataclasses.replace(found.prepared.options, ram=ram, objective=Objective.COST)
     try:
-        smaller = fitted(dataclasses.replace(prepared, options=options), "network", exactly=False)
+        smaller = fitted(dataclasses.replace(found.prepared, options=options), "network", exactly=False)
     except BuildtoolError:
         return None
-    if smaller.plan.arena_bytes > ram:
-        return None
-    return {"ram": smaller.plan.arena_bytes}, smaller
+    return ({"ram": smaller.plan.arena_bytes}, smaller) if smaller.plan.arena_bytes <= ram else None

@@ -1,14 +1,24 @@
-"""Boards whose speed cannot be measured here: an estimate, and what the user has to know of it."""
+"""What else to know of a plan on its board: estimated seconds, loaded constants, the arena's memories."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from buildtool.firmware.needs import notes
+from buildtool.base.errors import BuildtoolError
+from buildtool.base.modes import CostUnit
+from buildtool.firmware.planned import notes
+from buildtool.graph.partviews import without_views
+from buildtool.graph.secondpass import without_second_passes
+from buildtool.plan.choose.choose import nearest
+from buildtool.plan.choose.limits import estimated_ms
+from buildtool.plan.choose.memories import caches, waiting, waits
+from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.schedule.schedule import executed_macs
 from buildtool.plan.schedule.timeline import Timeline, brought
+from buildtool.plan.summary.fit import excess_bytes, rooms
 from buildtool.plan.summary.summary import peak
 from buildtool.target.catalogue import features
 
@@ -17,6 +27,7 @@ if TYPE_CHECKING:
     from buildtool.graph.types import Graph
     from buildtool.plan.types import Load, Plan
     from buildtool.schema.boards import BoardFacts, Estimate, Loading
+    from buildtool.schema.plans import AloneView, MemoriesView
     from buildtool.target.types import Board
 
 
@@ -39,14 +50,13 @@ def _loads(made: Planned, timeline: Timeline) -> Loading | None:
     bare = peak(plan, made.graph, weights=False, session=made.session)
     without = bare.bytes if bare else 0
     starts = _region_starts(timeline)
-    brings = brought(timeline, plan.loads, plan.buffers)
-    again = {op for op, times in Counter(load.op for _, load in brings).items() if times > 1}
-    once = {load.op: load.size for load in plan.loads}
+    loads = [load for _, load in brought(timeline, plan.loads, plan.buffers)]
+    loaded, once = sum(load.size for load in loads), {load.op: load.size for load in plan.loads}
     return {
-        "bytes": sum(load.size for _, load in brings),
+        "bytes": loaded,
         "operators": len(once),
-        "again": len(again),
-        "again_bytes": sum(load.size for _, load in brings) - sum(once.values()),
+        "again": sum(times > 1 for times in Counter(load.op for load in loads).values()),
+        "again_bytes": loaded - sum(once.values()),
         "in_slices": sum(load.channels > 0 for load in plan.loads),
         "ahead": sum(plan.buffers[load.buffer].first < starts[load.op] for load in plan.loads),
         "fullest_without": without,
@@ -65,10 +75,9 @@ def _estimate(plan: Plan, timeline: Timeline, board: Board) -> Estimate | None:
     """Seconds of computing, of loading, and of both as they overlap."""
     if board.estimate is None:
         return None
-    graph = timeline.graph
+    graph, starts = timeline.graph, _region_starts(timeline)
     rate, bandwidth = board.estimate.macs_per_second, board.memory(board.weights).bandwidth
     clock = _Clock(rate, bandwidth)
-    starts = _region_starts(timeline)
     begun: dict[int, list[Load]] = {}
     inside: dict[int, list[Load]] = {}  # region's first step -> what is brought while it runs, each time
     brings = brought(timeline, plan.loads, plan.buffers)
@@ -76,9 +85,8 @@ def _estimate(plan: Plan, timeline: Timeline, board: Board) -> Estimate | None:
         waits = load.by_turns or step > starts[load.op]
         (inside if waits else begun).setdefault(starts[load.op] if waits else step, []).append(load)
     for run, number in zip(timeline.runs, timeline.starts, strict=False):
-        here = [
-            load for load in plan.loads if starts[load.op] == number and load not in inside.get(number, [])
-        ]
+        own = [load for load in plan.loads if starts[load.op] == number]
+        here = [load for load in own if load not in inside.get(number, [])]
         later = [load for load in begun.get(number, []) if load not in here]
         for load in begun.get(number, []):
             if load in here:
@@ -150,3 +158,75 @@ def _parts(load: Load, graph: Graph) -> int:
         return 1
     channels = features(graph, graph.ops[load.op])["cout"]
     return -(-channels // load.channels)
+
+
+# ---- an arena in two memories: what lies and waits in each, and what each could do alone --------------
+
+
+def wait_cycles(made: Planned) -> float | None:
+    """Cycles that the plan waits for its arena's memories, beside its cost; None where that is no time."""
+    if made.target.cost_unit is not CostUnit.CYCLES:
+        return None
+    if not any(waits(made.target.board)):
+        return 0.0
+    return waiting(made.plan, made.graph, made.target, made.session)
+
+
+def memories_of(made: Planned) -> MemoriesView | None:
+    """The arena by memory; None where it is in one alone."""
+    board = made.target.board
+    if not board.second:
+        return None
+    touched, speeds = _touched(made.plan, made, board), waits(board)
+    waited = sum(size * wait for size, wait in zip(touched, speeds, strict=False))
+    sizes = (*made.plan.arenas, 0)
+    alone = [_alone(made, name) for name in board.holders]
+    costs = [one["cost"] + one["wait_cycles"] for one in alone if one["missing_bytes"] == 0]
+    least = min(costs, default=None)
+    return {
+        "arenas": [
+            {
+                "memory": name,
+                "room_bytes": room,
+                "arena_bytes": sizes[index],
+                "touched_bytes": touched[index] if index < len(touched) else 0,
+                "wait_cycles": touched[index] * speeds[index] if index < len(touched) else 0.0,
+            }
+            for index, (name, room) in enumerate(
+                zip(board.holders, rooms(board, made.plan.state_bytes), strict=True)
+            )
+        ],
+        "wait_cycles": waited,
+        "alone": alone,
+        "gain": None if least is None or not least else 1 - (made.plan.cost + waited) / least,
+    }
+
+
+def _alone(made: Planned, name: str) -> AloneView:
+    """The plan that the options ask for with all of the arena in one memory; the least one that there is."""
+    board = dataclasses.replace(made.target.board, arena=name, second="")
+    target = dataclasses.replace(made.target, board=board)
+    once = without_views(without_second_passes(made.graph))
+    plan, waited, error = None, 0.0, ""
+    try:
+        _, plan = nearest(Prepared("", (once,), target, made.options, session=made.session))
+        (touched,), (wait,) = _touched(plan, made, board), waits(board)
+        waited = touched * wait
+    except BuildtoolError as refusal:
+        error = refusal.text
+    return {
+        "memory": name,
+        "missing_bytes": excess_bytes(board, plan) if plan else None,
+        "arena_bytes": plan.arena_bytes if plan else None,
+        "f": plan.f if plan else None,
+        "cost": plan.cost if plan else 0.0,
+        "wait_cycles": waited,
+        "estimated_ms": estimated_ms(plan.cost + waited, target) if plan else None,
+        "error": error,
+    }
+
+
+def _touched(plan: Plan, made: Planned, board: Board) -> tuple[int, ...]:
+    from buildtool.plan.assemble.memories import touched_bytes
+
+    return touched_bytes(plan, made.graph, made.target, caches(board), made.session)

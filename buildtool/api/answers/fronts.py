@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 def front_of(request: Front, session: Session) -> FrontAnswer:
     """The answer to a `front` request. PlanError where no plan keeps the limits.
-
     Without a limit on memory the points that the board has no room for are there as well.
     """
     from buildtool.target import catalogue
@@ -68,9 +67,8 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
 
 
 class Found(TypedDict):
-    """What a search for the front, and placing its points, has found: figures alone, no plan.
-
-    They are without milliseconds, which depend on the board's clock as well.
+    """The figures that a search for the front has found; without milliseconds, which the board's clock
+    decides.
     """
 
     macs: int

@@ -1,4 +1,4 @@
-"""The answer to `plan`: the plan, its regions, their memory and work; other strategies."""
+"""The answers to `plan` and `trace`: the plan, its regions, their memory and work; other strategies."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from buildtool.api.answers.estimate import facts
-from buildtool.api.answers.memories import memories_of, wait_cycles
+from buildtool.api.answers.estimate import facts, memories_of, wait_cycles
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.emit.image import image_layout
-from buildtool.firmware.needs import refuse_unless_fits
-from buildtool.firmware.planned import Planned, planned_or_given
+from buildtool.firmware.planned import Planned, planned_or_given, refuse_unless_fits
 from buildtool.graph.fusions import fusions
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import ConvAttrs, Graph, Op, OpKind, PoolAttrs
@@ -28,8 +26,10 @@ from buildtool.target.digest import planning_digest
 
 if TYPE_CHECKING:
     from buildtool.api.requests.kinds import Plan as Asked
+    from buildtool.api.requests.kinds import Trace
     from buildtool.base.session import Session
     from buildtool.options.values import PlanOptions
+    from buildtool.plan.others.chrometrace import Clock
     from buildtool.schema.plans import (
         LiveBufferView,
         MomentView,
@@ -39,8 +39,10 @@ if TYPE_CHECKING:
         PlanAnswer,
         PlanDetails,
         RegionView,
+        TraceAnswer,
         WorkView,
     )
+    from buildtool.target.types import Target
 
     Beside = OtherPlan | NoOtherPlan
 
@@ -56,8 +58,7 @@ _SHORT = {
 def answer(request: Asked, session: Session) -> PlanAnswer:
     """How a model will run on a board; refuses a plan that does not fit."""
     made = planned_or_given(request.model, request.target, request.options, request.lock, session)
-    kernels = made.target.named(made.plan.kernels)
-    image_bytes = image_layout(made.graph, kernels).size
+    image_bytes = image_layout(made.graph, made.target.named(made.plan.kernels)).size
     refuse_unless_fits(made, image_bytes)
     details = described(made)
     return {
@@ -125,21 +126,14 @@ def form(graph: Graph, op: Op) -> str:
     else:
         return name
     window = "" if kernel == (1, 1) else f" {kernel[0]}x{kernel[1]}"
-    step = (
-        "" if max(stride) == 1 else f"/{stride[0]}" if stride[0] == stride[1] else f"/{stride[0]}x{stride[1]}"
-    )
-    return f"{name}{window}{step}"
+    step = f"/{stride[0]}" if stride[0] == stride[1] else f"/{stride[0]}x{stride[1]}"
+    return f"{name}{window}{'' if max(stride) == 1 else step}"
 
 
 def work_view(work: Work) -> WorkView:
     """Work as plain values."""
-    return {
-        "macs": work.macs,
-        "macs_once": work.once,
-        "f": work.f,
-        "calls": work.calls,
-        "cost": work.cost,
-    }
+    once, calls = work.once, work.calls
+    return {"macs": work.macs, "macs_once": once, "f": work.f, "calls": calls, "cost": work.cost}
 
 
 def _region(region: Region, summary: RegionSummary, graph: Graph) -> RegionView:
@@ -154,17 +148,13 @@ def _region(region: Region, summary: RegionSummary, graph: Graph) -> RegionView:
         "last_step": summary.last,
         "live_bytes": summary.fullest.bytes,
         "fullest": _moment(summary.fullest, graph),
-        "parts": _parts(summary),
+        "parts": {str(use): size for use, size in summary.parts},
         "shared_bytes": summary.shared,
         "buffers": _buffers(summary.buffers),
         "delivered_rows": summary.delivered,
         "moved_bytes": summary.moved,
         **work_view(summary.work),
     }
-
-
-def _parts(summary: RegionSummary) -> dict[str, int]:
-    return {str(use): size for use, size in summary.parts}
 
 
 def _buffers(found: Sequence[LiveBuffer]) -> list[LiveBufferView]:
@@ -192,7 +182,7 @@ def _peak(plan: Plan, graph: Graph, found: Summary) -> Peak | None:
         "region": found.fullest,
         **_moment(summary.fullest, graph),
         "live_bytes": found.live,
-        "parts": _parts(summary),
+        "parts": {str(use): size for use, size in summary.parts},
         "shared_bytes": summary.shared,
         "buffers": _buffers(live),
         "live_bytes_without_weights": found.without_weights,
@@ -210,6 +200,11 @@ def beside(made: Planned, all_of_them: bool) -> list[Beside]:
     more work than this plan does, with the least arena that they find, and beside that one the best
     plan that does no more work.
     """
+
+    def within(options: PlanOptions, f: float) -> Beside:
+        most = max(1.0, f)
+        return _other(made, replace(options, max_f=most), f"F <= {most:.3f}")
+
     rows: list[Beside] = []
     options = made.options
     unlimited = replace(options, ram=None, max_f=None, max_cost=None, max_ms=None)
@@ -221,17 +216,11 @@ def beside(made: Planned, all_of_them: bool) -> list[Beside]:
     if all_of_them:
         for strategy in (Strategy.MSF_CNN, Strategy.XCORE_STRIPS):
             other = replace(free, strategy=strategy)
-            rows.append(_within(made, other, made.plan.f))
             least = _other(made, other, "least arena found")
-            rows.append(least)
+            rows += [within(other, made.plan.f), least]
             if "error" not in least:
-                rows.append(_within(made, replace(free, strategy=Strategy.BEST), least["f"]))
+                rows.append(within(replace(free, strategy=Strategy.BEST), least["f"]))
     return rows
-
-
-def _within(made: Planned, options: PlanOptions, f: float) -> Beside:
-    most = max(1.0, f)
-    return _other(made, replace(options, max_f=most), f"F <= {most:.3f}")
 
 
 def _other(made: Planned, options: PlanOptions, setting: str) -> Beside:
@@ -241,12 +230,8 @@ def _other(made: Planned, options: PlanOptions, setting: str) -> Beside:
     try:
         plan = make_plan(graph, made.target, options, made.session, every_kind=True)
     except BuildtoolError as error:
-        return {
-            "strategy": options.strategy,
-            "setting": setting,
-            "image": options.image,
-            "error": error.text,
-        }
+        text, strategy = error.text, options.strategy
+        return {"strategy": strategy, "setting": setting, "image": options.image, "error": text}
     return {
         "strategy": options.strategy,
         "setting": setting,
@@ -259,4 +244,42 @@ def _other(made: Planned, options: PlanOptions, setting: str) -> Beside:
         "estimated_ms": estimated_ms(plan.cost, made.target),
         "weights_in_arena": any(b.kind is BufferKind.WEIGHTS and b.size for b in plan.buffers),
         "ratio": plan.arena_bytes / made.plan.arena_bytes if made.plan.arena_bytes else 1.0,
+    }
+
+
+# ---- over time, for trace viewers -------------------------------------------------------------------
+
+
+def clock_of(target: Target) -> Clock:
+    """What a unit of cost is in a trace: time where costs are cycles and the board's clock is known."""
+    from buildtool.plan.others.chrometrace import Clock
+
+    if target.cost_ms is None:
+        unit = target.cost_unit.removesuffix("s")
+        return Clock(words=f"1 us stands for 1 {unit} of the estimated cost; it is no time")
+    clock = (target.board.clock_hz or 0) / 1e6
+    return Clock(target.cost_ms * 1e6, f"estimated: cycles of the cost model at {clock:g} MHz")
+
+
+def traced(request: Trace, session: Session) -> TraceAnswer:
+    """A plan over time, as a file that trace viewers open; also of a plan that does not fit."""
+    from buildtool.plan.others.chrometrace import trace  # a plan alone needs neither
+    from buildtool.plan.summary.steps import plan_steps
+
+    made = planned_or_given(request.model, request.target, request.options, request.lock, session)
+    plan, graph, target = made.plan, made.graph, made.target
+    steps = plan_steps(plan, graph, target.named(plan.kernels), target.costs, made.session)
+    clock = clock_of(target)
+    about = {"model": made.model.name, "board": target.board.name}
+    found = trace(steps, plan, graph, clock, about, target.board.holders)
+    return {
+        "model": made.model.name,
+        "board": target.board.name,
+        "cost_unit": str(target.cost_unit),
+        "time": clock.words,
+        "steps": len(steps.cost),
+        "slices": found.slices,
+        "merged": found.merged,
+        "buffers": len(steps.held),
+        "files": {f"{made.model.name}.trace.json": found.data},
     }

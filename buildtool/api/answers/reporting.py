@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from buildtool.api.answers.analysis import verdict_of
-from buildtool.api.answers.estimate import facts
-from buildtool.api.answers.fitting import fitted_plan
+from buildtool.api.answers.cures import fitted_plan
+from buildtool.api.answers.estimate import facts, memories_of
 from buildtool.api.answers.fronts import figures, peers_of
-from buildtool.api.answers.memories import memories_of
 from buildtool.api.answers.planreport import described, form, work_view
 from buildtool.base.errors import BuildtoolError, PlanError, to_data
 from buildtool.base.modes import Objective, Strategy
@@ -20,13 +19,11 @@ from buildtool.emit.image import ImageLayout, image_layout
 from buildtool.firmware.planned import Planned, planned_or_given, prepare
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.ops import ALIAS_KINDS
-from buildtool.graph.types import Graph
 from buildtool.plan.choose.choose import front, nearest
 from buildtool.plan.choose.fronts import Point, front_factor
 from buildtool.plan.choose.limits import estimated_ms
-from buildtool.plan.choose.prepare import own_firmware
-from buildtool.plan.choose.problem import Prepared
-from buildtool.plan.models import Network, load_network
+from buildtool.plan.choose.problem import Prepared, own_firmware
+from buildtool.plan.models import load_network
 from buildtool.plan.schedule.schedule import Steps
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.summary.memory import ArenaUse
@@ -56,8 +53,7 @@ def report_of(request: Report, session: Session) -> ReportAnswer:
     board, kernels = made.target.board, made.target.named(made.plan.kernels)
     layout = image_layout(made.graph, kernels)
     summary = summarize(made.plan, made.graph, kernels, made.target.costs, session)
-    tell = session.tell
-    tell("counting what the memories hold")
+    session.tell("counting what the memories hold")
     details = described(made)
     return {
         **details,
@@ -94,25 +90,12 @@ def _made(request: Report, session: Session) -> tuple[Planned, Prepared]:
     except PlanError:
         if request.lock is not None:
             raise
-        made = _nearest(request, network, prepared)
+        graph, plan = nearest(prepared)
+        firmware = own_firmware(prepared.beside, graph, plan, prepared.target, prepared.session)
+        about = request.target, request.options, prepared.session, prepared.order_status
+        target = prepared.target.with_firmware(firmware)
+        made = Planned(network.model, network.source, graph, target, plan, *about)
     return made, replace(prepared, target=made.target)
-
-
-def _nearest(request: Report, network: Network, prepared: Prepared) -> Planned:
-    graph, plan = nearest(prepared)
-    return Planned(
-        network.model,
-        network.source,
-        graph,
-        prepared.target.with_firmware(
-            own_firmware(prepared.beside, graph, plan, prepared.target, prepared.session)
-        ),
-        plan,
-        request.target,
-        request.options,
-        prepared.session,
-        prepared.order_status,
-    )
 
 
 def _verdict(made: Planned, prepared: Prepared) -> Verdict | NoPlan:
@@ -132,7 +115,10 @@ def _layers(made: Planned, summary: Summary, layout: ImageLayout) -> list[Report
     """A line an operator, in the order of execution."""
     graph, plan = made.graph, made.plan
     roots = alias_roots(graph)
-    makers = _makers(graph, roots)
+    makers: dict[int, list[int]] = {}  # by root: several of what is written part by part
+    for position, op in enumerate(graph.ops):
+        for t in op.outputs if op.kind not in ALIAS_KINDS else ():
+            makers.setdefault(roots[t], []).append(position)
     scratch: Counter[int] = Counter()
     for buffer in plan.buffers:
         if buffer.kind in (BufferKind.SCRATCH, BufferKind.ACCUMULATOR):
@@ -165,15 +151,6 @@ def _layers(made: Planned, summary: Summary, layout: ImageLayout) -> list[Report
                 }
             )
     return rows
-
-
-def _makers(graph: Graph, roots: Mapping[int, int]) -> dict[int, list[int]]:
-    """Root -> the operators that make it: several of what is written part by part."""
-    found: dict[int, list[int]] = {}
-    for position, op in enumerate(graph.ops):
-        for t in op.outputs if op.kind not in ALIAS_KINDS else ():
-            found.setdefault(roots[t], []).append(position)
-    return found
 
 
 def _steps(made: Planned) -> list[RegionSteps]:
@@ -210,7 +187,6 @@ def packed(steps: Steps) -> tuple[list[list[int]], list[int]]:
 
 def repeated(numbers: Sequence[int]) -> list[int]:
     """Numbers from 0 on, with what repeats itself as -d, n: the last d of them go on for n more.
-
     A place is compared with the last one at which the same numbers followed.
     """
     found: list[int] = []
@@ -218,14 +194,12 @@ def repeated(numbers: Sequence[int]) -> list[int]:
     at = 0
     while at < len(numbers):
         key = tuple(numbers[at : at + _LEAST])
-        start = seen.get(key)
-        length = 0
+        start, length = seen.get(key), 1
         if start is not None and len(key) == _LEAST:
             while at + length < len(numbers) and numbers[start + length] == numbers[at + length]:
                 length += 1
             found += [start - at, length]
         else:
-            length = 1
             found.append(numbers[at])
         for place in range(at, at + length):
             seen[tuple(numbers[place : place + _LEAST])] = place
@@ -238,20 +212,11 @@ def repeated(numbers: Sequence[int]) -> list[int]:
 
 def _front(made: Planned, prepared: Prepared, peers: bool) -> ReportFront:
     """The front with the limits on memory and cost lifted: what lies beyond them is there to be seen."""
-    options = replace(
-        prepared.options,
-        strategy=Strategy.BEST,
-        objective=Objective.COST,
-        ram=None,
-        max_cost=None,
-        max_ms=None,
-        max_flash=None,
-        segments="",
-    )
+    unlimited = replace(prepared.options, ram=None, max_cost=None, max_ms=None, max_flash=None, segments="")
+    options = replace(unlimited, strategy=Strategy.BEST, objective=Objective.COST)
     free = replace(prepared, options=options)
     found: tuple[Point, ...] = ()
-    error = ""
-    ended = False
+    error, ended = "", False
     try:
         found, ended = front(free, None)
     except BuildtoolError as refused:

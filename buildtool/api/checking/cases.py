@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,10 +23,11 @@ CHANNELS = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 20, 31, 32, 33, 48, 64)
 SIDES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17)
 KERNELS = ((1, 1), (1, 1), (3, 3), (3, 3), (3, 3), (5, 5), (7, 7), (1, 3), (3, 1), (2, 2), (4, 4), (2, 5))
 Draw = np.random.Generator
+T = TypeVar("T")
 
 
-def pick(draw: Draw, choices: Sequence[int]) -> int:
-    """One of some numbers."""
+def pick(draw: Draw, choices: Sequence[T]) -> T:
+    """One of some values."""
     return choices[int(draw.integers(len(choices)))]
 
 
@@ -35,20 +37,21 @@ def chance(draw: Draw, one_in: int) -> bool:
 
 
 def _activation(draw: Draw) -> Activation:
-    return list(Activation)[int(draw.integers(len(Activation)))]
+    return pick(draw, list(Activation))
 
 
-def _pair(draw: Draw, choices: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    return choices[int(draw.integers(len(choices)))]
+def _swapped(draw: Draw, x: int, other: int) -> tuple[int, int]:
+    """Two operands in either order."""
+    return (x, other) if chance(draw, 2) else (other, x)
 
 
 def _conv(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     """A convolution of `x`, whose window fits into it where nothing is padded."""
     _, height, width, depth = net.shape(x)
-    kernel, dilation = _pair(draw, KERNELS), (1, 1)
+    kernel, dilation = pick(draw, KERNELS), (1, 1)
     if chance(draw, 6):
         dilation = (pick(draw, (1, 2)), pick(draw, (1, 2, 3)))
-    stride = _pair(draw, ((1, 1), (1, 1), (2, 2), (2, 1), (1, 2), (3, 3)))
+    stride = pick(draw, ((1, 1), (1, 1), (2, 2), (2, 1), (1, 2), (3, 3)))
     depthwise = kind is OpKind.DEPTHWISE_CONV_2D
     if depthwise:
         stride = (stride[0], stride[0])
@@ -71,8 +74,8 @@ def _conv(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
 
 
 def _transpose_conv(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
-    kernel = _pair(draw, ((2, 2), (3, 3), (4, 4), (1, 3)))
-    stride = _pair(draw, ((1, 1), (2, 2), (2, 2), (3, 3)))
+    kernel = pick(draw, ((2, 2), (3, 3), (4, 4), (1, 3)))
+    stride = pick(draw, ((1, 1), (2, 2), (2, 2), (3, 3)))
     return net.transpose_conv(x, pick(draw, CHANNELS), kernel=kernel, stride=stride, same=chance(draw, 2))
 
 
@@ -101,14 +104,14 @@ def _elementwise(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
         other = net.input((1, 1, 1, shape[3]))
     else:
         other = net.input(shape)
-    pair = (x, other) if chance(draw, 2) else (other, x)
-    return net.elementwise(kind, *pair, _activation(draw))
+    return net.elementwise(kind, *_swapped(draw, x, other), _activation(draw))
 
 
 def _other(net: NetBuilder, draw: Draw, x: int) -> int:
     """A second operand: a tensor, a constant, or either with one pixel, one channel or one element."""
     shape = list(net.shape(x))
-    other = ((1,), (1, 1, 1, shape[3]), (*shape[:3], 1), shape, shape)[int(draw.integers(5))]
+    shapes: list[Sequence[int]] = [(1,), (1, 1, 1, shape[3]), (*shape[:3], 1), shape, shape]
+    other = pick(draw, shapes)
     return net.constant(other) if chance(draw, 2) else net.input(other)
 
 
@@ -119,22 +122,7 @@ def _pair_of(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
         truth = net.tensor((1,), None, DType.BOOL, np.array([chance(draw, 2)]))
         other = truth if chance(draw, 4) else net.pair(OpKind.GREATER_EQUAL, x, other)
         x = net.pair(OpKind.LESS, x, net.constant((1,)))
-    pair = (x, other) if chance(draw, 2) else (other, x)
-    return net.pair(kind, *pair)
-
-
-def _quotient(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    other = _other(net, draw, x)
-    return net.elementwise(kind, *((x, other) if chance(draw, 2) else (other, x)), _activation(draw))
-
-
-def _denied(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    return net.unary(kind, net.pair(OpKind.LESS, x, _other(net, draw, x)))
-
-
-def _looked_up(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
-    """Swish or the like, of which the rewrite makes one lookup."""
-    return net.elementwise(OpKind.MUL, x, net.unary(OpKind.LOGISTIC if chance(draw, 2) else OpKind.ABS, x))
+    return net.pair(kind, *_swapped(draw, x, other))
 
 
 def _select(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
@@ -142,41 +130,15 @@ def _select(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
         return net.select(net.pair(OpKind.LESS, x, net.constant((1,))), *(net.constant((1,)) for _ in "ab"))
     condition = net.pair(OpKind.GREATER, x, _other(net, draw, x))
     other = _other(net, draw, x)
-    return net.select(condition, *((x, other) if chance(draw, 2) else (other, x)))
-
-
-def _normalised(net: NetBuilder, _draw: Draw, x: int, kind: OpKind) -> int:
-    return net.normalised(kind, x)
+    return net.select(condition, *_swapped(draw, x, other))
 
 
 def _pool(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     _, height, width, _ = net.shape(x)
-    kernel = _pair(draw, ((2, 2), (2, 2), (3, 3), (1, 1), (5, 5), (3, 2), (height, width)))
-    stride = _pair(draw, ((1, 1), (2, 2), (2, 2), (3, 3), (2, 1)))
+    kernel = pick(draw, ((2, 2), (2, 2), (3, 3), (1, 1), (5, 5), (3, 2), (height, width)))
+    stride = pick(draw, ((1, 1), (2, 2), (2, 2), (3, 3), (2, 1)))
     valid = kernel[0] <= height and kernel[1] <= width and chance(draw, 2)
     return net.pool(kind, x, kernel, stride, not valid, _activation(draw))
-
-
-def _mean(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
-    axes = ((1, 2), (1, 2), (1, 2), (1,), (2,), (3,), (1, 2, 3))[int(draw.integers(7))]
-    return net.mean(x, axes, chance(draw, 2))
-
-
-def _softmax(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
-    return net.softmax(x, (1.0, 1.0, 0.5)[int(draw.integers(3))])
-
-
-def _unary(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    return net.unary(kind, x)
-
-
-def _requantize(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
-    return net.requantize(x)
-
-
-def _prelu(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
-    shape = net.shape(x)
-    return net.prelu(x, (1, 1, shape[3]) if chance(draw, 2) else shape[1:])
 
 
 def _pad(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
@@ -203,13 +165,8 @@ def _split(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
     """Its last part: of the others no one needs anything."""
     shape = net.shape(x)
     ways = [(count, axis) for axis in (3, 1, 2) for count in (2, 3, 4) if shape[axis] % count == 0]
-    count, axis = _pair(draw, ways) if ways else (1, 3)
+    count, axis = pick(draw, ways) if ways else (1, 3)
     return net.split(x, count, axis)[-1]
-
-
-def _transpose(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
-    perm = tuple(int(n) for n in draw.permutation(4))
-    return net.move(OpKind.TRANSPOSE, x, attrs=g.TransposeAttrs(perm))
 
 
 def _slice(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
@@ -223,7 +180,7 @@ def _slice(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
 
 def _resize(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     batch, height, width, depth = net.shape(x)
-    attrs = g.ResizeAttrs(*((False, False), (True, False), (False, True))[int(draw.integers(3))])
+    attrs = g.ResizeAttrs(*pick(draw, ((False, False), (True, False), (False, True))))
     scale = pick(draw, (1, 2, 2, 3))
     shape = (batch, height * scale + int(draw.integers(2)), width * scale, depth)
     return net.move(kind, x, shape, attrs)
@@ -231,7 +188,7 @@ def _resize(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
 
 def _converted(net: NetBuilder, draw: Draw, kind: OpKind, shape: Sequence[int]) -> int:
     """A QUANTIZE or CAST from one type of integers to another, fed by an input of its own."""
-    source, result = (DType(f"int{bits}") for bits in _pair(draw, DEFS[kind].conversions))
+    source, result = (DType(f"int{bits}") for bits in pick(draw, DEFS[kind].conversions))
     if source is DType.INT32:
         half = net.input(shape, DType.INT16)
         x = net.op(OpKind.QUANTIZE, (half,), g.Attrs(), quant(net.scale(half) / 3e4), source)
@@ -242,11 +199,6 @@ def _converted(net: NetBuilder, draw: Draw, kind: OpKind, shape: Sequence[int]) 
     steps = {DType.INT8: 8, DType.INT16: 16, DType.INT32: 31}
     scale = net.scale(x) * 2.0 ** (steps[source] - steps[result]) * float(np.exp(draw.uniform(-0.7, 0.7)))
     return net.op(kind, (x,), g.Attrs(), net.random_quant(scale, result), result)
-
-
-def _tile(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    times = (1, *(pick(draw, (1, 2, 3)) for _ in range(3)))
-    return net.move(kind, x, attrs=g.TileAttrs(times))
 
 
 def _gather(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
@@ -268,22 +220,13 @@ def _squares(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     return net.move(kind, y, attrs=g.BlockAttrs(block))
 
 
-def _extreme(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    axes = ((3,), (1,), (2,), (2, 3), (1, 3))[int(draw.integers(5))]
-    return net.extreme(kind, x, axes, chance(draw, 2))
-
-
 def _product(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     """Of a scale that leaves values: neither all zero nor all at the ends."""
-    axes = ((3,), (1,), (2,), (2, 3), (1, 3), (1, 2, 3))[int(draw.integers(6))]
+    axes = pick(draw, ((3,), (1,), (2,), (2, 3), (1, 3), (1, 2, 3)))
     count = math.prod(net.shape(x)[a] for a in axes)
     logarithm = count * math.log(net.scale(x) * draw.uniform(20, 60)) - math.log(40)
     q = net.random_quant(math.exp(min(max(logarithm, -70), 70)))
     return net.op(kind, (x,), g.MeanAttrs(axes, True), q)
-
-
-def _arg(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    return net.arg(kind, x, pick(draw, (3, 3, 1, 2)), g.DType.INT64 if chance(draw, 3) else g.DType.INT32)
 
 
 def _matmul(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
@@ -317,10 +260,57 @@ def _lstm(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
 
 
 Adding = Callable[[NetBuilder, Draw, int, OpKind], int]
-# How each kind is added to a network: the function that its definition names.
-ADDING: dict[OpKind, Adding] = {
-    kind: globals()[f"_{found.case}"] for kind, found in DEFS.items() if found.case
+_ADDING: dict[str, Adding] = {
+    "arg": lambda net, draw, x, kind: net.arg(
+        kind, x, pick(draw, (3, 3, 1, 2)), DType.INT64 if chance(draw, 3) else DType.INT32
+    ),
+    "concatenation": _concatenation,
+    "conv": _conv,
+    "denied": lambda net, draw, x, kind: net.unary(kind, net.pair(OpKind.LESS, x, _other(net, draw, x))),
+    "dense": _dense,
+    "elementwise": _elementwise,
+    "extreme": lambda net, draw, x, kind: net.extreme(
+        kind, x, pick(draw, ((3,), (1,), (2,), (2, 3), (1, 3))), chance(draw, 2)
+    ),
+    "gather": _gather,
+    "looked_up": lambda net, draw, x, _: net.elementwise(  # swish or the like: the rewrite makes one lookup
+        OpKind.MUL, x, net.unary(OpKind.LOGISTIC if chance(draw, 2) else OpKind.ABS, x)
+    ),
+    "lstm": _lstm,
+    "matmul": _matmul,
+    "mean": lambda net, draw, x, _: net.mean(
+        x, pick(draw, ((1, 2), (1, 2), (1, 2), (1,), (2,), (3,), (1, 2, 3))), chance(draw, 2)
+    ),
+    "normalised": lambda net, _, x, kind: net.normalised(kind, x),
+    "pad": _pad,
+    "pair_of": _pair_of,
+    "pool": _pool,
+    "prelu": lambda net, draw, x, _: net.prelu(
+        x, (1, 1, net.shape(x)[3]) if chance(draw, 2) else net.shape(x)[1:]
+    ),
+    "product": _product,
+    "quotient": lambda net, draw, x, kind: net.elementwise(
+        kind, *_swapped(draw, x, _other(net, draw, x)), _activation(draw)
+    ),
+    "requantize": lambda net, _draw, x, _kind: net.requantize(x),
+    "resize": _resize,
+    "select": _select,
+    "slice": _slice,
+    "softmax": lambda net, draw, x, _: net.softmax(x, pick(draw, (1.0, 1.0, 0.5))),
+    "split": _split,
+    "squares": _squares,
+    "svdf": _svdf,
+    "tile": lambda net, draw, x, kind: net.move(
+        kind, x, attrs=g.TileAttrs((1, *(pick(draw, (1, 2, 3)) for _ in range(3))))
+    ),
+    "transpose": lambda net, draw, x, kind: net.move(
+        kind, x, attrs=g.TransposeAttrs(tuple(int(n) for n in draw.permutation(4)))
+    ),
+    "transpose_conv": _transpose_conv,
+    "unary": lambda net, _, x, kind: net.unary(kind, x),
 }
+# How each kind is added to a network: as its definition says.
+ADDING = {kind: _ADDING[found.case] for kind, found in DEFS.items() if found.case}
 # Kinds that int16 activations may go through, and that have kernels.
 WIDE = tuple(
     kind
@@ -330,10 +320,9 @@ WIDE = tuple(
 
 
 def network(kind: OpKind, seed: int, among: bool, wide: bool = False) -> Graph:
-    """A network with an operator of `kind`; `among`: between others, so that it can run row by row.
-
-    `wide`: activations are int16, or go from one type of integers to another. The same numbers give the
-    same network. Some kinds are folded into others when it is rewritten.
+    """A network with an operator of `kind`; `among`: between others, so that it can run row by row; `wide`:
+    in int16, or between types of integers. The same numbers give the same network; rewrites may fold some
+    kinds.
     """
     builder = WideNetBuilder if wide else NetBuilder
     draw, net = np.random.default_rng(seed), builder(seed, f"{kind.lower()}_{seed}")

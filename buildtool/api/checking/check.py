@@ -9,9 +9,8 @@ columns and its output may lie on its input as far as its contract allows.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -40,18 +39,17 @@ if TYPE_CHECKING:
 
 TRIES = 400  # networks that are drawn for a kernel before it counts as not reached
 INPUTS = 2  # sets of random values for each network
+_WHOLE = "--strategy layerwise"
+_LITTLE = "--objective ram --max-f 3"
+_STREAMED = f"{_LITTLE} --image stream"
 _WAYS = {
-    "--strategy layerwise": PlanOptions(strategy=Strategy.LAYERWISE),
-    "--objective ram --max-f 3": PlanOptions(objective=Objective.RAM, max_f=3.0),
-    "--objective ram --max-f 3 --image stream": PlanOptions(
-        objective=Objective.RAM, max_f=3.0, image=Image.STREAM
-    ),
+    _WHOLE: PlanOptions(strategy=Strategy.LAYERWISE),
+    _LITTLE: PlanOptions(objective=Objective.RAM, max_f=3.0),
+    _STREAMED: PlanOptions(objective=Objective.RAM, max_f=3.0, image=Image.STREAM),
 }
-_WHOLE, _LITTLE, _STREAMED = _WAYS
 
 
-@dataclasses.dataclass(frozen=True)
-class Case:
+class Case(NamedTuple):
     """A network that is drawn for a kernel, as a file, and the options by which it is planned (of _WAYS)."""
 
     file: File
@@ -73,10 +71,8 @@ def check(request: Asked, session: Session) -> CheckAnswer:
             if kernel.sources[0].partition("/")[0] in wanted:
                 kernels.append(_checked(kernel, target, board, request, session))
     if not kernels:
-        raise UsageError(
-            f"the boards of the plugin '{request.plugin}' have no kernels of a family of its own",
-            hint="a board's file names kernel families in core.families",
-        )
+        text = f"the boards of the plugin '{request.plugin}' have no kernels of a family of its own"
+        raise UsageError(text, hint="a board's file names kernel families in core.families")
     return {
         "plugin": request.plugin,
         "interface": plugin.interface,
@@ -99,10 +95,8 @@ def _boards(request: Asked) -> list[Named]:
         return list(request.boards)
     found: list[Named] = [name for name in own if boards[name].own_emulator is not None]
     if not found:
-        raise UsageError(
-            f"no board of the plugin '{request.plugin}' can be run here",
-            hint="a board's file says in [emulator] what runs its images",
-        )
+        text = f"no board of the plugin '{request.plugin}' can be run here"
+        raise UsageError(text, hint="a board's file says in [emulator] what runs its images")
     return found
 
 
@@ -163,19 +157,16 @@ def _run(case: Case, board: Named, request: Asked, session: Session) -> tuple[Fa
     """A network on the board, every tensor compared; what failed if it did, and the values compared."""
     choice, inputs = TargetChoice(board, request.toolchain), Inputs(None, INPUTS, request.seed)
     wanted = Validate(model=case.file, target=choice, options=_WAYS[case.way], inputs=inputs, tensors=True)
+    values = 0
     try:
         found = validation(wanted, session)
+        values, first = found["output_values"], found["first_difference"]
+        if found["exact"]:
+            return None, values
+        assert first is not None
+        where = f"first at {first['operator']}, tensor '{first['tensor']}', element {first['first_element']}"
+        text = f"different by up to {found['max_abs_diff']}, {where}"
     except BuildtoolError as error:
-        return _failure(case, f"{error.path}: {error.text}" if error.path else error.text), 0
-    if found["exact"]:
-        return None, found["output_values"]
-    first = found["first_difference"]
-    assert first is not None
-    where = f"first at {first['operator']}, tensor '{first['tensor']}', element {first['first_element']}"
-    return _failure(case, f"different by up to {found['max_abs_diff']}, {where}"), found["output_values"]
-
-
-def _failure(case: Case, text: str) -> FailedCase:
-    name = case.file.path
+        text = f"{error.path}: {error.text}" if error.path else error.text
     assert case.file.data is not None
-    return {"name": name, "text": text, "options": case.way, "model": case.file.data}
+    return {"name": case.file.path, "text": text, "options": case.way, "model": case.file.data}, values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from buildtool import options as table
 from buildtool.api.requests.parts import (
@@ -37,16 +37,18 @@ if TYPE_CHECKING:
 NETWORKS = (".onnx", ".cfg")  # what is counted without a board
 
 
-class Analyze(Request):
+class Analyze(
+    Request,
+    takes=(*TARGET, *PLANNING, *COUNTING),
+    handler="api.answers.analysis:analysis",
+    needs=Needs.COMPILERS,
+    prepared=True,
+):
     """Whether a model fits each board (none: every known one), what binds and what would help.
 
     `target`: what goes with each board, without one.
     """
 
-    takes: ClassVar = (*TARGET, *PLANNING, *COUNTING)
-    handler: ClassVar = "buildtool.api.answers.analysis:analysis"
-    needs: ClassVar = Needs.COMPILERS
-    prepared: ClassVar = True
     model: Named
     boards: tuple[Named, ...] = ()
     target: TargetChoice
@@ -69,58 +71,52 @@ class Analyze(Request):
         return super().read(values)
 
 
-class AnalyzeNetwork(Request):
+class AnalyzeNetwork(Request, kind="analyze", handler="api.answers.networks:network_analysis"):
     """What the memory of an ONNX or Darknet file would be, whatever its element type."""
 
-    kind: ClassVar = "analyze"
-    handler: ClassVar = "buildtool.api.answers.networks:network_analysis"
     model: File
     options: NetworkOptions
 
 
-class Plan(Planning):
+class Plan(Planning, handler="api.answers.planreport:answer", prepared=True):
     """How a model will run on a board."""
 
-    handler: ClassVar = "buildtool.api.answers.planreport:answer"
-    prepared: ClassVar = True
     compare: bool = False
 
 
-class Trace(Planning):
+class Trace(Planning, handler="api.answers.planreport:traced"):
     """A plan over time, for trace viewers."""
 
-    handler: ClassVar = "buildtool.api.answers.traces:traced"
+
+# A front is all plans within limits: nothing chooses one.
+_OF_ONE_PLAN = {"strategy", "objective", "segments", "plan"}
+_FRONT = tuple(name for name in Planning.takes if name not in _OF_ONE_PLAN)
 
 
-class Front(Planning):
+class Front(Planning, takes=_FRONT, handler="api.answers.fronts:front_of", prepared=True):
     """All plans that no other beats in memory and work."""
 
-    takes: ClassVar = tuple(  # it is all plans within limits: nothing chooses one
-        name for name in Planning.takes if name not in ("strategy", "objective", "segments", "plan")
-    )
-    handler: ClassVar = "buildtool.api.answers.fronts:front_of"
-    prepared: ClassVar = True
     peers: bool = False
 
 
-class Report(Planning):
+class Report(Planning, handler="api.answers.reporting:report_of", needs=Needs.COMPILERS):
     """A plan with all that a page about it draws, whether it fits or not; `peers`: as for `front`."""
 
-    handler: ClassVar = "buildtool.api.answers.reporting:report_of"
-    needs: ClassVar = Needs.COMPILERS
     peers: bool = False
 
 
-class Describe(Request):
+class Describe(
+    Request,
+    takes=("board", *TARGET, *COMPILED, *FLASHED, *DESK),
+    handler="api.describe:answer",
+    needs=Needs.COMPILERS,
+    prepared=True,
+):
     """What a build system has to know to build for a board, and with `model` that network.
 
     `name`: the prefix of the network's C interface ("": the model's name).
     """
 
-    takes: ClassVar = ("board", *TARGET, *COMPILED, *FLASHED, *DESK)
-    handler: ClassVar = "buildtool.api.describe:answer"
-    needs: ClassVar = Needs.COMPILERS
-    prepared: ClassVar = True
     model: Named | None = None
     name: str = ""
     flashing: Flashing = AS_BIN
@@ -134,54 +130,51 @@ class Describe(Request):
         return super().read(values)
 
 
-class Emit(Planning):
+class Emit(Planning, handler="api.answers.building:emit", prepared=True):
     """The sources of a network; `name`: the prefix of its C interface ("": the model's name)."""
 
-    handler: ClassVar = "buildtool.api.answers.building:emit"
-    prepared: ClassVar = True
     name: str = ""
 
 
-class Build(Planning):
+class Build(
+    Planning,
+    takes=(*Planning.takes, *COMPILED, *FLASHED, *DESK),
+    handler="api.answers.building:build",
+    needs=Needs.PROGRAMS,
+):
     """The test firmware of a network; `name` as for `emit`."""
 
-    takes: ClassVar = (*Planning.takes, *COMPILED, *FLASHED, *DESK)
-    handler: ClassVar = "buildtool.api.answers.building:build"
-    needs: ClassVar = Needs.PROGRAMS
     name: str = ""
     flashing: Flashing = AS_BIN
 
 
-class Bundle(Planning):
+class Bundle(Planning, handler="api.bundling:answer", needs=Needs.PROGRAMS):
     """The sources of a network and all that has to be compiled with them; `name` as for `emit`."""
 
-    handler: ClassVar = "buildtool.api.bundling:answer"
-    needs: ClassVar = Needs.PROGRAMS
     name: str = ""
 
 
-class Sizes(Request):
+class Sizes(Request, takes=FLASHED, handler="api.answers.building:sizes", needs=Needs.PROGRAMS):
     """What a linked image takes of each of the board's memories; `map`: what its linker wrote with it."""
 
-    takes: ClassVar = FLASHED
-    handler: ClassVar = "buildtool.api.answers.building:sizes"
-    needs: ClassVar = Needs.PROGRAMS
     board: Named
     elf: File
     flashing: Flashing = AS_BIN
     map: File | None = None
 
 
-class Validate(Planning):
+class Validate(
+    Planning,
+    takes=(*Planning.takes, *COMPILED, *INPUT, *DATA, *DESK, "flashed", "tool", "elf"),
+    handler="firmware.run.validation:validation",
+    needs=Needs.PROGRAMS,
+):
     """A run that is compared with the reference; `made`: of this image, not of one that is built here.
 
     `desk`: over a wire, which the target's choice names. `sequence`: inputs from one reset of the state to
     the next; 0: half of the random ones, one of a data set.
     """
 
-    takes: ClassVar = (*Planning.takes, *COMPILED, *INPUT, *DATA, *DESK, "flashed", "tool", "elf")
-    handler: ClassVar = "buildtool.firmware.run.validation:validation"
-    needs: ClassVar = Needs.PROGRAMS
     made: Made | None = None
     inputs: Inputs = RANDOM
     tensors: bool = False
@@ -200,32 +193,34 @@ class Validate(Planning):
         return ValidateData(**shared, data=data)
 
 
-class ValidateData(Validate):
+class ValidateData(Validate, kind="validate", handler="firmware.run.dataset:dataset_validation"):
     """The same on a data set, in place of `inputs`."""
 
-    kind: ClassVar = "validate"
-    handler: ClassVar = "buildtool.firmware.run.dataset:dataset_validation"
     data: Data
 
 
-class Profile(Planning):
+class Profile(
+    Planning,
+    takes=(*Planning.takes, *COMPILED, *INPUT, *DESK, "flashed", "tool", "elf"),
+    handler="firmware.run.profiling:profiling",
+    needs=Needs.PROGRAMS,
+):
     """A run that counts the instructions of every operator; `made`, `desk`: as for `validate`."""
 
-    takes: ClassVar = (*Planning.takes, *COMPILED, *INPUT, *DESK, "flashed", "tool", "elf")
-    handler: ClassVar = "buildtool.firmware.run.profiling:profiling"
-    needs: ClassVar = Needs.PROGRAMS
     made: Made | None = None
     inputs: Inputs = RANDOM
     desk: OnDesk | None = None
     reference: Reference = Reference.AUTO
 
 
-class Debug(Planning):
+class Debug(
+    Planning,
+    takes=(*Planning.takes, *INPUT, "toolchain", "elf"),
+    handler="firmware.run.handover:debugging",
+    needs=Needs.PROGRAMS,
+):
     """A run under a debugger that connects to `port`; `made`: as for `validate`. Built for a debugger."""
 
-    takes: ClassVar = (*Planning.takes, *INPUT, "toolchain", "elf")
-    handler: ClassVar = "buildtool.firmware.run.handover:debugging"
-    needs: ClassVar = Needs.PROGRAMS
     made: Made | None = None
     inputs: Inputs = RANDOM
     port: int = 3333
@@ -240,37 +235,33 @@ class Debug(Planning):
         return found
 
 
-class Flash(Planning):
+class Flash(
+    Planning,
+    takes=(*Planning.takes, *COMPILED, "wire", "elf"),
+    handler="firmware.run.handover:flashed",
+    needs=Needs.PROGRAMS,
+):
     """Test firmware that answers over a wire, for a board's flash; `made`: as for `validate`."""
 
-    takes: ClassVar = (*Planning.takes, *COMPILED, "wire", "elf")
-    handler: ClassVar = "buildtool.firmware.run.handover:flashed"
-    needs: ClassVar = Needs.PROGRAMS
     made: Made | None = None
     tool: str = ""
 
 
-class Ops(Request):
+class Ops(Request, handler="api.answers.lists:ops"):
     """Which operators run, and by which kernel, on every known board; with `model`, those that it has."""
 
-    handler: ClassVar = "buildtool.api.answers.lists:ops"
     model: Named | None = None
 
 
-class Boards(Request):
+class Boards(Request, handler="api.answers.lists:boards"):
     """The known boards and their memories."""
 
-    handler: ClassVar = "buildtool.api.answers.lists:boards"
 
-
-class Target(Request):
-    """The kernels of a target plugin against the reference, on `boards` (none: all that can be run).
-
-    `cases`: random networks for each kernel, made from `seed`.
+class Target(Request, handler="api.checking.check:check", needs=Needs.PROGRAMS):
+    """The kernels of a target plugin against the reference, on `boards` (none: all that can be run), each on
+    `cases` random networks made from `seed`.
     """
 
-    handler: ClassVar = "buildtool.api.checking.check:check"
-    needs: ClassVar = Needs.PROGRAMS
     plugin: str
     boards: tuple[Named, ...] = ()
     toolchain: str = ""
@@ -278,10 +269,9 @@ class Target(Request):
     seed: int = 0
 
 
-class Zoo(Request):
+class Zoo(Request, handler="api.answers.lists:zoo"):
     """The networks that can be made by name; with `model`, that one's file."""
 
-    handler: ClassVar = "buildtool.api.answers.lists:zoo"
     model: str = ""
 
     @classmethod
@@ -293,28 +283,27 @@ class Zoo(Request):
         return cls(model=model)
 
 
-class Arena(Request):
+class Arena(Request, handler="api.answers.arena:arena"):
     """An arena problem; `capacity` in bytes and `budget` in nodes, where there are such limits."""
 
-    handler: ClassVar = "buildtool.api.answers.arena:arena"
     file: File
     capacity: int | None = None
     budget: int | None = None
 
 
-class Tflm(Request):
+class Tflm(Request, handler="api.answers.arena:tflm"):
     """A model's file with arena offsets for TensorFlow Lite Micro."""
 
-    handler: ClassVar = "buildtool.api.answers.arena:tflm"
     model: Named
 
 
-class Split(Request):
-    """A network that is split for a board: the command answers it, and has a type of its own for it."""
-
-    takes: ClassVar = (
+class Split(
+    Request,
+    takes=(
         *("board", "ram", "max_ms", "seed", "normalise"),
         *(option.name for option in OPTIONS if option.group is Group.SPLIT),
-    )
-    answers: ClassVar = "SplitAnswer"
-    needs: ClassVar = Needs.PROGRAMS
+    ),
+    answers="SplitAnswer",
+    needs=Needs.PROGRAMS,
+):
+    """A network that is split for a board: the command answers it, and has a type of its own for it."""

@@ -43,12 +43,11 @@ TYPES: dict[str, list[type[Request]]] = {}  # of every kind: what is asked may b
 class Request:
     """A request of some kind; its class describes the kind.
 
-    It is as a dataclass, which would take too long to make for a build system that asks nothing. Of its
-    fields, those that are named as options are these options. `takes`: the names of the options that its
-    other fields are made of; all that are not named are refused. `handler`: what answers it, a function of
-    the request and a session, as module:function; what it returns is the type of the answer (where the
-    command answers, `answers` names it). `prepared`: whether a daemon answers it anew when its files are
-    saved, before anybody asks.
+    It is like a dataclass, which a build system that asks nothing would need too long to make. A field that
+    is named as an option is that option. `takes`: the names of the options that its other fields are made
+    of; all others are refused. `handler`: the function of the request and a session that answers it, as
+    module:function below buildtool; its return type is the type of the answer (where the command answers,
+    `answers` names it). `prepared`: whether a daemon answers it again when its files are saved.
     """
 
     kind: ClassVar[str]
@@ -59,12 +58,14 @@ class Request:
     answers: ClassVar[str] = ""
     names: ClassVar[tuple[str, ...]] = ()  # of all fields
 
-    def __init_subclass__(cls) -> None:
-        own = [name for name, kind in cls.__annotations__.items() if not kind.startswith("ClassVar")]
+    def __init_subclass__(cls, **about: Any) -> None:
+        """`about`: the class's own values of the variables above."""
+        cls.kind = cls.__name__.lower()
+        for name, value in about.items():
+            setattr(cls, name, value)
+        own = cls.__annotations__
         cls.names = tuple(dict.fromkeys((*cls.names, *own)))
         cls.takes = (*cls.takes, *(name for name in own if name in table.BY_NAME))
-        if "kind" not in vars(cls):
-            cls.kind = cls.__name__.lower()
         if cls.handler or cls.answers:
             TYPES.setdefault(cls.kind, []).append(cls)
 
@@ -90,10 +91,9 @@ class Request:
         return tuple(o for o in table.OPTIONS if o.name in cls.takes and (not groups or o.group in groups))
 
 
-class Planning(Request):
+class Planning(Request, takes=("board", *TARGET, *PLANNING, "plan")):
     """What every request that plans one network for one board says; `lock`: the plan that it runs by."""
 
-    takes: ClassVar = ("board", *TARGET, *PLANNING, "plan")
     target: TargetChoice
     lock: Lock | None = None
     model: Named
@@ -102,10 +102,7 @@ class Planning(Request):
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a network is run on: a .npy file, or `count` sets of random values made from `seed`.
-
-    A count of 0: one, or more where a network has state.
-    """
+    """What a network is run on: a .npy file, or `count` sets of random values (0: one, or more for state)."""
 
     file: File | None = None
     count: int = 0
@@ -134,10 +131,8 @@ class Made(NamedTuple):
 
 
 class OnDesk(NamedTuple):
-    """A run over a wire: of a board on the desk, or, `is_emulated`, of an emulator's UART.
-
-    `port`: "" for the only one there is; `is_flashed`: the board has the image already; `tool`: that flashes
-    it, "" for the first that is installed.
+    """A run over a wire: of a board on the desk, or of an emulator's UART. `port`: "" for the only one;
+    `is_flashed`: the board has the image already; `tool`: flashes it ("": the first that is installed).
     """
 
     port: str = ""
@@ -147,10 +142,8 @@ class OnDesk(NamedTuple):
 
 
 class Data(NamedTuple):
-    """A data set, and what is done with it.
-
-    `through`: how many of its inputs go through the firmware; 0: none, None: as many as an estimate allows.
-    `scores`: the name of the output whose largest value is the class ("": the only one that can be).
+    """A data set; `through`: how many inputs go through the firmware (None: by an estimate); `scores`: the
+    name of the output whose largest value is the class ("": the only one that can be).
     """
 
     wanted: Wanted

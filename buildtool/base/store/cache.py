@@ -11,7 +11,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgpack
 
@@ -19,9 +19,6 @@ from buildtool.base.folders import kept_folder, kept_levels, most_disk_bytes
 from buildtool.base.identity import code_digest
 from buildtool.base.store.disk import UNCOUNTED, Disk, Known, evict
 from buildtool.base.store.recent import Recent
-
-if TYPE_CHECKING:
-    from buildtool.base.store.index import Notes
 
 MEMORY_BYTES = 64 << 20
 _SHOWN = 80  # characters of a part of a key in a report
@@ -36,10 +33,8 @@ class Use(enum.StrEnum):
 
 
 class Cache:
-    """Payloads by level and key. `code` stands for the code that made them, and is part of every key.
-
-    `is_current`: whether that is the code on disk still; it is asked before something is written. `levels`:
-    those that are kept, None for all.
+    """Payloads by level and key; `code`, which made them, is part of every key. `is_current`: whether it is
+    still the code on disk, asked before something is written. `levels`: those that are kept, None for all.
     """
 
     def __init__(
@@ -120,8 +115,7 @@ class Cache:
         self._memory.clear()
 
     def flush(self) -> None:
-        """Writes what is not written, and notes what was used. Never raises for a disk that refuses.
-
+        """Writes what is not written, and notes what was used; never raises for a disk that refuses.
         What was made while the code was edited is not written: nobody knows which code made it.
         """
         if self._unwritten and not self.is_current():
@@ -141,8 +135,15 @@ class Cache:
         notes.counts |= {what: n for what, n in self.disk.counts.items() if n}
         self.disk.counts.clear()
         index = Index(self.disk.folder)
-        if self.subject:
-            self._report(notes, asked, per_level, index.reports(self.subject))
+        if self.subject:  # for `explain`: what was asked of each level, and which parts of keys are new
+            before = index.reports(self.subject)
+            for level, (parts, hit) in asked.items():
+                shown = {name: _shown(part) for name, part in sorted({"code": self.code, **parts}.items())}
+                changed = [] if hit else _changes(before.get(level), shown)
+                counted = per_level.get(level, {})
+                report = {"hit": hit, "counts": counted, "parts": shown, "changed": changed}
+                packed = msgpack.packb(report, unicode_errors="backslashreplace")
+                notes.reports[self.subject, level] = packed
         self.subject = ""  # what is made from now on is prepared, and nobody's request
         noted = index.note(notes)
         uncounted = self.disk.folder / UNCOUNTED
@@ -150,34 +151,17 @@ class Cache:
             with contextlib.suppress(OSError):
                 uncounted.touch(mode=0o600)
         elif notes.sizes:
-            total, fresh = noted
-            if fresh or total > most_disk_bytes() or uncounted.exists():
+            total, is_new = noted
+            if is_new or total > most_disk_bytes() or uncounted.exists():
                 evict(self.disk, most_disk_bytes(), index)
 
     def _leaves_out(self, level: str) -> bool:
         return self.use is Use.OFF or (self._levels is not None and level not in self._levels)
 
-    def _report(
-        self,
-        notes: Notes,
-        asked: Mapping[str, tuple[Mapping[str, Any], bool]],
-        found: Mapping[str, Mapping[str, int]],
-        before: Mapping[str, bytes],
-    ) -> None:
-        """Notes, for `explain`, what this request asked of each level, and which parts of keys are new."""
-        for level, (parts, hit) in asked.items():
-            now = {"code": self.code, **parts}
-            shown = {name: _shown(value) for name, value in sorted(now.items())}
-            changed = [] if hit else _changes(before.get(level), shown)
-            report = {"hit": hit, "counts": dict(found.get(level, {})), "parts": shown, "changed": changed}
-            packed = msgpack.packb(report, unicode_errors="backslashreplace")
-            notes.reports[self.subject, level] = packed
-
 
 def open_cache(code: str) -> Cache | None:
     """The user's cache; None where it is switched off, or where there is no place for one."""
-    folder = kept_folder()
-    if folder is None:
+    if (folder := kept_folder()) is None:
         return None
     return Cache(folder, code, is_current=lambda: code_digest() == code, levels=kept_levels())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -33,10 +32,8 @@ class Change(TypedDict):
 
 
 class Asked(TypedDict):
-    """What the last request about a subject asked of a level.
-
-    `hits` and `misses`: entries that were there and that were not; `changed`: of the last one that was not,
-    what its key has otherwise than the request before ("": there was none before).
+    """What the last request about a subject asked of a level: entries that were there (hits) or not (misses).
+    `changed`: the parts of the last missing key that differ from the request before ("": there was none).
     """
 
     subject: str
@@ -62,16 +59,11 @@ def stats() -> dict[str, Any]:
     counts = index.counts() if is_there else {}
     is_complete = is_there and not (disk.folder / UNCOUNTED).exists()
     sizes = index.levels() if is_complete else _counted(disk)
-    names = {*sizes, *(name.split()[0] for name in counts if " " in name)}
-    levels: dict[str, Level] = {
-        name: {
-            "entries": sizes.get(name, (0, 0))[0],
-            "bytes": sizes.get(name, (0, 0))[1],
-            "hits": counts.get(f"{name} hits", 0),
-            "misses": counts.get(f"{name} misses", 0),
-        }
-        for name in sorted(names)
-    }
+    levels: dict[str, Level] = {}
+    for name in sorted({*sizes, *(name.split()[0] for name in counts if " " in name)}):
+        entries, size = sizes.get(name, (0, 0))
+        hits, misses = (counts.get(f"{name} {what}", 0) for what in ("hits", "misses"))
+        levels[name] = {"entries": entries, "bytes": size, "hits": hits, "misses": misses}
     return {
         "folder": str(disk.folder),
         "trouble": disk.trouble,
@@ -93,11 +85,8 @@ def _counted(disk: Disk) -> dict[str, tuple[int, int]]:
 
 def verify() -> dict[str, Any]:
     """Reads every entry; bad ones are put aside. Sizes in the index are those of the files afterwards."""
-    disk = Disk(folder())
-    _refuse_trouble(disk)
-    sound = 0
-    for level, key, _ in list(disk.entries()):
-        sound += disk.read(level, key) is not None
+    disk = _usable()
+    sound = sum(disk.read(level, key) is not None for level, key, _ in list(disk.entries()))
     evict(disk, most_disk_bytes(), Index(disk.folder))
     return {
         "folder": str(disk.folder),
@@ -110,8 +99,7 @@ def verify() -> dict[str, Any]:
 
 def clear() -> dict[str, Any]:
     """Removes every entry, and the index; nothing that is not the cache's own, whatever folder it is."""
-    disk = Disk(folder())
-    _refuse_trouble(disk)
+    disk = _usable()
     entries = list(disk.entries())
     disk.empty()
     left = list(disk.entries())
@@ -120,38 +108,35 @@ def clear() -> dict[str, Any]:
             (disk.folder / name).unlink(missing_ok=True)
     if left and not set(left).isdisjoint(entries):
         raise MachineError("the system refuses to remove entries", path=str(disk.folder))
-    return {
-        "folder": str(disk.folder),
-        "entries": len(entries),
-        "bytes": sum(size for _, _, size in entries),
-    }
+    removed = sum(size for _, _, size in entries)
+    return {"folder": str(disk.folder), "entries": len(entries), "bytes": removed}
 
 
 def explain(words: str = "") -> dict[str, Any]:
     """What the last requests asked for whose subject has all of some `words`, and what was made anew."""
     index = Index(folder())
     asked: list[Asked] = []
-    if index.path.exists():
-        for subject in index.subjects():
-            if all(word in subject for word in words.split()):
-                for level, report in index.reports(subject).items():
-                    with contextlib.suppress(Exception):  # of a damaged one there is nothing to tell
-                        asked.append(_asked(subject, level, msgpack.unpackb(report)))
+    subjects = index.subjects() if index.path.exists() else []
+    for subject in (one for one in subjects if all(word in one for word in words.split())):
+        for level, packed in index.reports(subject).items():
+            with contextlib.suppress(Exception):  # of a damaged one there is nothing to tell
+                report = msgpack.unpackb(packed)
+                one: Asked = {
+                    "subject": subject,
+                    "level": level,
+                    "hits": report["counts"].get("hits", 0),
+                    "misses": report["counts"].get("misses", 0),
+                    "changed": [
+                        {"part": part, "was": was, "now": now} for part, was, now in report["changed"]
+                    ],
+                    "parts": {name: shown for name, (_, shown) in report["parts"].items()},
+                }
+                asked.append(one)
     return {"folder": str(folder()), "asked": asked}
 
 
-def _asked(subject: str, level: str, report: Mapping[str, Any]) -> Asked:
-    counts = report["counts"]
-    return {
-        "subject": subject,
-        "level": level,
-        "hits": counts.get("hits", 0),
-        "misses": counts.get("misses", 0),
-        "changed": [{"part": part, "was": was, "now": now} for part, was, now in report["changed"]],
-        "parts": {name: shown for name, (_, shown) in report["parts"].items()},
-    }
-
-
-def _refuse_trouble(disk: Disk) -> None:
+def _usable() -> Disk:
+    disk = Disk(folder())
     if disk.trouble:
         raise MachineError(f"the cache cannot be used: {disk.trouble}", hint=f"{MODE}=off does without it")
+    return disk

@@ -23,7 +23,7 @@ import stat
 import struct
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -107,9 +107,9 @@ class Disk:
         """Why the folder cannot be used at all, in words ("": it can). The folder is made if need be."""
         try:
             private(self.folder)
+            return ""
         except MachineError as error:
             return f"{error.path}: {error.text}"
-        return ""
 
     def read(self, level: str, key: str) -> bytes | None:
         """An entry's payload; None where there is none, or a bad one, which is put aside."""
@@ -187,12 +187,17 @@ class Disk:
             return 0
 
     def sweep(self, stale_seconds: float = _STALE_SECONDS) -> None:
-        """Removes what killed processes left half written, if it is as old as this."""
+        """Removes what killed processes left half written, if it is this old, or from the future (a clock was
+        set).
+        """
+        now = time.time()
+
+        def is_stale(file: os.DirEntry[str]) -> bool:
+            age = now - file.stat(follow_symlinks=False).st_mtime
+            return age > stale_seconds or age < -_STALE_SECONDS
+
         for part in self._parts():
-            with contextlib.suppress(OSError):
-                for file in os.scandir(part):
-                    if _PART.fullmatch(file.name) and _age(file) > stale_seconds:
-                        Path(file.path).unlink(missing_ok=True)
+            _unlink(part, lambda file: _PART.fullmatch(file.name) and is_stale(file))
 
     def empty(self) -> None:
         """Removes all that this class has made, and nothing else that may lie in the folder."""
@@ -201,10 +206,7 @@ class Disk:
         self.sweep(-math.inf)
         aside = self.folder / ASIDE
         if not aside.is_symlink():
-            with contextlib.suppress(OSError):
-                for file in os.scandir(aside):
-                    if _ASIDE_NAME.fullmatch(file.name):
-                        Path(file.path).unlink(missing_ok=True)
+            _unlink(aside, lambda file: _ASIDE_NAME.fullmatch(file.name))
         for folder in (*self._parts(), *_folders(self.folder)):
             if folder.name == ASIDE or _LEVEL.fullmatch(folder.name) or folder.parent.parent == self.folder:
                 with contextlib.suppress(OSError):  # something else lies in it
@@ -223,7 +225,7 @@ class Disk:
 
 
 def recall(level: str, key: str) -> bytes | None:
-    """What a build has kept in the memo; None where there is nothing that can be believed."""
+    """What a build has kept in the memo; None where nothing there can be believed."""
     folder = memo_folder()
     return Disk(folder).read(level, key) if folder is not None and folder.is_dir() else None
 
@@ -241,9 +243,8 @@ def keep(level: str, key: str, data: bytes) -> None:
 
 def evict(disk: Disk, most: int, index: Index | None = None) -> None:
     """Counts the files anew; where they have more bytes than `most`, four fifths of that stay.
-
-    What was used longest ago goes first, as the `index` says, which learns the sizes; without one what was
-    written first. Nothing is done while another process does it.
+    The longest unused go first, by the `index`, which learns the sizes; without one the oldest.
+    Nothing is done while another process does it.
     """
     with contextlib.suppress(OSError), locked(disk.folder / _LOCK, wait=False) as mine:
         if mine is None:
@@ -279,15 +280,16 @@ def _folders(folder: Path) -> list[Path]:
         return []
 
 
-def _age(file: os.DirEntry[str]) -> float:
-    """Seconds since a file was written; infinite for one from the future, as after a clock was set back."""
-    since = time.time() - file.stat(follow_symlinks=False).st_mtime
-    return since if since >= -_STALE_SECONDS else float("inf")
+def _unlink(folder: Path, chosen: Callable[[os.DirEntry[str]], object]) -> None:
+    """Removes the chosen files of a folder, as far as the system lets it."""
+    with contextlib.suppress(OSError):
+        for file in os.scandir(folder):
+            if chosen(file):
+                Path(file.path).unlink(missing_ok=True)
 
 
 def _content(path: Path) -> bytes:
     """All of a regular file that is no link; OSError for anything else, and for one that is too large.
-
     BadEntryError for one that another user can have written.
     """
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))

@@ -27,14 +27,20 @@ create table if not exists asked (
     primary key (subject, level)) without rowid;
 create table if not exists clock (now integer not null);
 """
+_INSERT_ENTRY = "insert into entries values (?, ?, ?, ?) on conflict"
+_INSERT_REPORT = "insert into asked values (?, ?, ?, ?) on conflict"
+_USED = "used = excluded.used"
+_ADD_COUNT = "insert into counts values (?, ?) on conflict do update set number = number + excluded.number"
+_FORGET_SUBJECTS = (
+    "delete from asked where subject not in "
+    "(select subject from asked group by subject order by max(used) desc limit ?)"
+)
 
 
 @dataclass
 class Notes:
-    """What happened since the index was written last.
-
-    `sizes`: bytes of entries that were written; `uses`: entries that were read; `counts`: additions to the
-    counts; `reports`: by subject and level, what the last request about it asked for (msgpack).
+    """What happened since the index was written last: bytes of entries written, entries read, additions to
+    the counts, and by subject and level what the last request about it asked for (msgpack).
     """
 
     sizes: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -56,34 +62,18 @@ class Index:
 
         None where it cannot be written.
         """
-        with self._open() as found:
-            if found is None:
+        with self._open() as base:
+            if base is None:
                 return None
-            base, now = found, _tick(found)
-            base.executemany(
-                "insert into entries values (?, ?, ?, ?) "
-                "on conflict do update set bytes = excluded.bytes, used = excluded.used",
-                [(level, key, size, now) for (level, key), size in notes.sizes.items()],
-            )
-            base.executemany(
-                "update entries set used = ? where level = ? and key = ?",
-                [(now, level, key) for level, key in sorted(notes.uses - notes.sizes.keys())],
-            )
-            base.executemany(
-                "insert into counts values (?, ?) "
-                "on conflict do update set number = number + excluded.number",
-                sorted(notes.counts.items()),
-            )
-            base.executemany(
-                "insert into asked values (?, ?, ?, ?) "
-                "on conflict do update set report = excluded.report, used = excluded.used",
-                [(subject, level, report, now) for (subject, level), report in notes.reports.items()],
-            )
-            base.execute(
-                "delete from asked where subject not in (select subject from asked group by subject "
-                "order by max(used) desc limit ?)",
-                (MOST_SUBJECTS,),
-            )
+            now = _tick(base)
+            sizes = [(*known, size, now) for known, size in notes.sizes.items()]
+            uses = [(now, *known) for known in sorted(notes.uses - notes.sizes.keys())]
+            reports = [(*about, report, now) for about, report in notes.reports.items()]
+            base.executemany(f"{_INSERT_ENTRY} do update set bytes = excluded.bytes, {_USED}", sizes)
+            base.executemany("update entries set used = ? where level = ? and key = ?", uses)
+            base.executemany(_ADD_COUNT, sorted(notes.counts.items()))
+            base.executemany(f"{_INSERT_REPORT} do update set report = excluded.report, {_USED}", reports)
+            base.execute(_FORGET_SUBJECTS, (MOST_SUBJECTS,))
             (total,) = base.execute("select coalesce(sum(bytes), 0) from entries").fetchone()
             base.commit()
             return total, self._is_new
@@ -95,10 +85,10 @@ class Index:
 
     def forget(self, entries: Sequence[tuple[str, str]]) -> None:
         """Takes entries off the index."""
-        with self._open() as found:
-            if found is not None:
-                found.executemany("delete from entries where level = ? and key = ?", entries)
-                found.commit()
+        with self._open() as base:
+            if base is not None:
+                base.executemany("delete from entries where level = ? and key = ?", entries)
+                base.commit()
 
     def now(self) -> int:
         """The clock: whatever is noted from here on is later."""
@@ -109,11 +99,10 @@ class Index:
 
         The walk began at `since`: what others noted after that may not have been there for it, and stays.
         """
-        with self._open() as found:
-            if found is None:
+        with self._open() as base:
+            if base is None:
                 return
-            base, now = found, _tick(found)
-            before = base.execute("select level, key, used from entries")
+            now, before = _tick(base), base.execute("select level, key, used from entries")
             used = {(level, key): then for level, key, then in before}
             base.execute("delete from entries where used <= ?", (since,))
             rows = [(*known, size, used.get(known, now)) for known, size in sorted(sizes.items())]
@@ -148,14 +137,13 @@ class Index:
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection | None]:
         """The index; None where there can be none. Errors inside end the use of it."""
-        if self._refused:
-            yield None
-            return
-        try:
-            base, fresh = self._connected()
-            self._is_new |= fresh
-        except (sqlite3.Error, OSError):
-            self._refused = True
+        base = None
+        if not self._refused:
+            try:
+                base = self._connected()
+            except (sqlite3.Error, OSError):
+                self._refused = True
+        if base is None:
             yield None
             return
         try:
@@ -167,36 +155,31 @@ class Index:
         finally:
             base.close()
 
-    def _connected(self) -> tuple[sqlite3.Connection, bool]:
+    def _connected(self, may_repair: bool = True) -> sqlite3.Connection:
+        """An open index with its tables; one that is damaged, or no index, is replaced once."""
+        base = sqlite3.connect(self.path, timeout=_WAIT_SECONDS)
         try:
-            return _with_tables(self.path)
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError):  # locked, read-only, no space
+            base.execute("pragma synchronous = off")  # a lost index is made anew
+            (schema,) = base.execute("pragma user_version").fetchone()
+            if schema not in (0, _SCHEMA):
+                raise sqlite3.DatabaseError("an index of another version")
+            if schema == 0:
+                base.executescript(f"begin immediate; {_TABLES} pragma user_version = {_SCHEMA}; commit")
+                self._is_new = True
+            return base
+        except sqlite3.Error as error:
+            base.close()
+            # operational: locked, read-only, no space
+            is_damaged = isinstance(error, sqlite3.DatabaseError)
+            if not (may_repair and is_damaged) or isinstance(error, sqlite3.OperationalError):
                 raise
-            self._remove()  # what lies there is no index, or a damaged one
-            return _with_tables(self.path)
+        self._remove()
+        return self._connected(may_repair=False)
 
     def _remove(self) -> None:
         with contextlib.suppress(OSError):
             self.path.unlink(missing_ok=True)
             self.path.with_name(f"{NAME}-journal").unlink(missing_ok=True)
-
-
-def _with_tables(path: Path) -> tuple[sqlite3.Connection, bool]:
-    """An open index, and whether its tables were made just now."""
-    base = sqlite3.connect(path, timeout=_WAIT_SECONDS)
-    try:
-        base.execute("pragma synchronous = off")  # a lost index is made anew
-        (schema,) = base.execute("pragma user_version").fetchone()
-        if schema == _SCHEMA:
-            return base, False
-        if schema != 0:
-            raise sqlite3.DatabaseError("an index of another version")
-        base.executescript(f"begin immediate; {_TABLES} pragma user_version = {_SCHEMA}; commit")
-    except sqlite3.Error:
-        base.close()
-        raise
-    return base, True
 
 
 def _tick(base: sqlite3.Connection) -> int:

@@ -12,7 +12,7 @@ from buildtool.base.errors import UsageError, did_you_mean
 from buildtool.fronts.cli.commands import COMMANDS, Command, Own, load
 from buildtool.fronts.cli.console import columns
 from buildtool.options import BY_NAME
-from buildtool.options.types import Group, Option
+from buildtool.options.table import Group, Option
 
 _TITLES = {
     Group.PLANNING: "planning",

@@ -18,7 +18,7 @@ from buildtool.base.digests import digest_of
 from buildtool.base.errors import BuildtoolError, from_exception, to_data
 from buildtool.client.daemon import Link, reach
 from buildtool.client.endpoint import AbsentError
-from buildtool.daemon.events import Events
+from buildtool.daemon.watcher import Events
 from buildtool.fronts.cli import console
 from buildtool.options import spelled, spelled_name
 

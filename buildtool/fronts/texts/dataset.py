@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from buildtool.base.durations import duration
 from buildtool.base.modes import Requantise
+from buildtool.base.plain import duration
 from buildtool.fronts.texts.boards import note_lines
 from buildtool.fronts.texts.table import Cell, count, listing, of_state, plain, table, width
 from buildtool.fronts.texts.validation import bound_lines, judged

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
 
 from buildtool.base.errors import UnsupportedError
-from buildtool.base.remembered import remembered
+from buildtool.base.session import remembered
 from buildtool.base.work import Work
 from buildtool.plan.assemble.placement import Placed, place
 from buildtool.plan.place import arena

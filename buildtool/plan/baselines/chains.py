@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from buildtool.base.pareto import undominated
+from buildtool.base.distinct import undominated
 
 
 class Part(NamedTuple):

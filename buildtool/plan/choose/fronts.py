@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from buildtool.base import pareto
+from buildtool.base import distinct
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.base.work import Work
 from buildtool.graph.partviews import written_in_place
@@ -68,7 +68,7 @@ def points(
 
 def undominated(found: Iterable[Point]) -> tuple[Point, ...]:
     """The points that no other beats in memory and work, least memory first."""
-    return tuple(pareto.undominated(found, lambda p: (p.plan.arena_bytes, p.plan.macs, p.plan.cost)))
+    return tuple(distinct.undominated(found, lambda p: (p.plan.arena_bytes, p.plan.macs, p.plan.cost)))
 
 
 def point_of(plan: Plan, graph: Graph, prepared: Prepared) -> Point:

@@ -16,8 +16,7 @@ from itertools import accumulate
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.base.remembered import remembered
-from buildtool.base.session import Session
+from buildtool.base.session import Session, remembered
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.axis import Axis, union
 from buildtool.plan.schedule.costs import branch_calls

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from buildtool.base.errors import ToolError
-from buildtool.base.scratch import scratch
+from buildtool.base.locks import scratch
 from buildtool.target.plugin import ProgramError
 from buildtool.target.types import RunRequest
 

@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 from buildtool.base.errors import ToolError, UsageError
+from buildtool.base.locks import scratch
 from buildtool.base.modes import Level
-from buildtool.base.scratch import scratch
 from buildtool.target.plugin import ProgramError
 from buildtool.target.types import Board, Desk, Reality, RunRequest, RunResult
 from buildtool_plugins.tools.sandbox import started

@@ -1,8 +1,5 @@
 """`analyze` opens with the answer: what binds, and cures that hold when they are planned; what is left."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,20 +20,20 @@ wait_cycles = 4
 """
 
 
-def board_file(folder: Path, content: str) -> str:
+def board_file(folder, content):
     path = folder / "small.toml"
     path.write_text(content)
     return str(path)
 
 
-def analysed(board: str, **more: Any) -> tuple[dict[str, Any], list[str]]:
+def analysed(board, **more):
     """The verdict about a board, and the lines of the answer as the command line writes it."""
     answer = handle({"kind": "analyze", "model": NET, "boards": [board], **more})
     (verdict,) = answer["boards"]
     return dict(verdict), text(answer, spelled).splitlines()
 
 
-def planned(board: str, settings: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+def planned(board, settings, options):
     """The plan with a cure's settings over what was asked for."""
     request: dict[str, Any] = {"kind": "plan", "model": NET, "board": board}
     of_plan = dict(options)
@@ -51,7 +48,7 @@ def planned(board: str, settings: dict[str, Any], options: dict[str, Any]) -> di
 
 
 @pytest.mark.slow
-def test_cures_of_too_little_ram_hold_when_they_are_planned_and_have_their_price(tmp_path: Path) -> None:
+def test_cures_of_too_little_ram_hold_when_they_are_planned_and_have_their_price(tmp_path):
     board = board_file(tmp_path, SMALL.format(sram=19968, psram=8832))
     options = {"strategy": "layerwise"}
     found, lines = analysed(board, options=options)
@@ -76,7 +73,7 @@ def test_cures_of_too_little_ram_hold_when_they_are_planned_and_have_their_price
 
 
 @pytest.mark.slow
-def test_a_limit_that_was_asked_for_is_lifted_where_that_helps() -> None:
+def test_a_limit_that_was_asked_for_is_lifted_where_that_helps():
     found, _ = analysed("cortex-m4", options={"ram": 5000, "max_f": 1.0})
     assert not found["fits"]
     assert found["binds"] == "arena limit"
@@ -87,7 +84,7 @@ def test_a_limit_that_was_asked_for_is_lifted_where_that_helps() -> None:
 
 
 @pytest.mark.slow
-def test_where_flash_is_too_small_other_boards_are_planned(tmp_path: Path) -> None:
+def test_where_flash_is_too_small_other_boards_are_planned(tmp_path):
     board = board_file(tmp_path, 'extends = "hifive1"\n[memory.flash]\nsize = "36K"\n')
     found, lines = analysed(board)
     assert "flash (flash)" in lines[0]
@@ -97,7 +94,7 @@ def test_where_flash_is_too_small_other_boards_are_planned(tmp_path: Path) -> No
     assert found["cures"][0]["cost_ratio"] is None
 
 
-def test_what_fits_opens_with_what_is_left_and_what_the_next_smaller_plan_costs() -> None:
+def test_what_fits_opens_with_what_is_left_and_what_the_next_smaller_plan_costs():
     found, lines = analysed("cortex-m4")
     assert found["fits"] and found["cures"] == []
     left = [need["available"] - need["required"] for need in found["needs"]]
@@ -111,7 +108,7 @@ def test_what_fits_opens_with_what_is_left_and_what_the_next_smaller_plan_costs(
 
 
 @pytest.mark.slow
-def test_a_stack_that_is_too_small_binds(tmp_path: Path) -> None:
+def test_a_stack_that_is_too_small_binds(tmp_path):
     board = board_file(tmp_path, 'extends = "cortex-m4"\nstack_bytes = 256\n')
     found, lines = analysed(board)
     assert not found["fits"]

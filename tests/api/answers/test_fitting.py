@@ -1,10 +1,5 @@
 """`analyze` says that firmware fits where a build links it, and how many bytes are missing where not."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from buildtool.api import handle
@@ -15,7 +10,7 @@ from buildtool.emit.sources import emit
 from buildtool.firmware import counting
 from buildtool.firmware.bound import bound
 from buildtool.firmware.counting import linked
-from buildtool.firmware.footprint import Footprint, MemoryUse
+from buildtool.firmware.needs import Footprint, MemoryUse
 from buildtool.firmware.planned import prepare
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.choose import nearest
@@ -27,24 +22,24 @@ NET = "autoencoder"
 LINKED = [name for name in board_names() if (e := load_board(name).emulator) is None or e.kind != "native"]
 
 
-def verdict(board: str, model: str = NET) -> dict[str, Any]:
+def verdict(board, model=NET):
     """The answer about a board that is named."""
     (found,) = handle({"kind": "analyze", "model": model, "boards": [board]})["boards"]
     return dict(found)
 
 
-def smaller(folder: Path, board: str, memory: str, size: int) -> str:
+def smaller(folder, board, memory, size):
     """A board file with one memory of another size."""
     path = folder / f"small_{size}.toml"
     path.write_text(f'extends = "{board}"\n[memory.{memory}]\nsize = {size}\n')
     return str(path)
 
 
-def build(board: str) -> dict[str, Any]:
+def build(board):
     return dict(handle({"kind": "build", "model": NET, "board": board}))
 
 
-def test_code_counts_and_the_bytes_that_are_missing_are_those_that_the_linker_names(tmp_path: Path) -> None:
+def test_code_counts_and_the_bytes_that_are_missing_are_those_that_the_linker_names(tmp_path):
     board = smaller(tmp_path, "cortex-m4", "flash", 8192)
     found = verdict(board)
     (need,) = (need for need in found["needs"] if need["memory"] == "flash")
@@ -55,7 +50,7 @@ def test_code_counts_and_the_bytes_that_are_missing_are_those_that_the_linker_na
 
 @pytest.mark.slow
 @pytest.mark.parametrize("memory", ["ram", "flash"])
-def test_firmware_fits_into_exactly_what_it_needs_and_into_no_byte_less(tmp_path: Path, memory: str) -> None:
+def test_firmware_fits_into_exactly_what_it_needs_and_into_no_byte_less(tmp_path, memory):
     """Stack guard, variables and the bytes around the arena count; so do gaps between sections."""
     needs = verdict("nucleo-f412zg")["needs"]
     (required,) = (need["required"] for need in needs if need["memory"] == memory)
@@ -70,7 +65,7 @@ def test_firmware_fits_into_exactly_what_it_needs_and_into_no_byte_less(tmp_path
         build(short)
 
 
-def footprints(model: str, board: str, name: str = "") -> tuple[Footprint, Footprint | None]:
+def footprints(model, board, name=""):
     """What is linked, and the bound from what is recorded of its compiler."""
     session, target = Session(), load_target(board)
     network = load_network(model, session)
@@ -91,9 +86,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("model", "board", "name"), CASES)
-def test_a_bound_from_recorded_sizes_is_at_most_a_tenth_above_what_is_linked(
-    model: str, board: str, name: str
-) -> None:
+def test_a_bound_from_recorded_sizes_is_at_most_a_tenth_above_what_is_linked(model, board, name):
     exact, above = footprints(model, board, name)
     assert exact.exact
     assert above is not None
@@ -103,10 +96,10 @@ def test_a_bound_from_recorded_sizes_is_at_most_a_tenth_above_what_is_linked(
         assert sum(part.bytes for part in use.parts) == use.bytes
 
 
-def test_without_a_compiler_the_answer_is_a_bound_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_compiler_the_answer_is_a_bound_and_says_so(monkeypatch):
     exact = verdict("cortex-m4")
 
-    def missing(*_: object) -> None:
+    def missing(*_):
         raise ToolError("clang was not found")
 
     monkeypatch.setattr(counting, "toolchain", missing)
@@ -120,15 +113,15 @@ def test_without_a_compiler_the_answer_is_a_bound_and_says_so(monkeypatch: pytes
 
 
 def test_the_overview_of_boards_links_where_a_bound_leaves_a_doubt_and_nowhere_else(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     linked_ones: list[str] = []
 
-    def noted(*given: Any) -> Footprint:
+    def noted(*given):
         linked_ones.append(given[2].board.name)
         return linked(*given)
 
-    def doubtful(*given: Any) -> Footprint | None:
+    def doubtful(*given):
         found = bound(*given)
         if given[2].board.name != "hifive1" or found is None:
             return found
@@ -145,7 +138,7 @@ def test_the_overview_of_boards_links_where_a_bound_leaves_a_doubt_and_nowhere_e
 
 
 @pytest.mark.parametrize("board", LINKED)
-def test_every_kernel_of_every_board_is_recorded_for_the_default_compiler(board: str) -> None:
+def test_every_kernel_of_every_board_is_recorded_for_the_default_compiler(board):
     target = load_target(board)
     default = target.board.toolchains[0]
     entries = [entry for entry in recorded(target.board.core) if entry.toolchain == default]

@@ -1,7 +1,5 @@
 """What a plan waits for its arena's memory is said beside its cost, alike of one memory and of two."""
 
-from typing import Any
-
 import pytest
 
 from buildtool.api import handle
@@ -9,11 +7,11 @@ from buildtool.api import handle
 H747 = "stm32h747i-disco"
 
 
-def planned(board: str, **more: str) -> dict[str, Any]:
+def planned(board, **more):
     return dict(handle({"kind": "plan", "model": "ds_cnn", "board": board, **more}))
 
 
-def test_a_memory_costs_alone_what_is_said_of_it_beside_another() -> None:
+def test_a_memory_costs_alone_what_is_said_of_it_beside_another():
     both = planned(H747, arena_in="dtcm,axi")["memories"]["alone"]
     waits = {one["memory"]: one["wait_cycles"] for one in both}
     assert waits["dtcm"] == 0 < waits["axi"]
@@ -21,6 +19,6 @@ def test_a_memory_costs_alone_what_is_said_of_it_beside_another() -> None:
         assert planned(H747, arena_in=name)["wait_cycles"] == pytest.approx(cycles)
 
 
-def test_costs_that_are_no_cycles_have_no_cycles_of_waiting() -> None:
+def test_costs_that_are_no_cycles_have_no_cycles_of_waiting():
     assert planned("host")["wait_cycles"] is None
     assert planned("cortex-m4")["wait_cycles"] == 0

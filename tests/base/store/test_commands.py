@@ -165,23 +165,13 @@ def test_people_may_ask_how_much_there_is_whether_it_is_sound_and_why(model, kep
 @pytest.mark.slow
 def test_clearing_makes_a_daemon_forget_too_and_renewing_plans_anew(model, kept, capsys, tmp_path):
     with running(tmp_path, BUILDTOOL_DAEMON="require") as daemon:
-        words = [
-            ["plan"],
-            ["plan"],
-            ["clear"],
-            ["plan"],
-            ["plan", "--recache"],
-            ["plan", "--no-cache"],
-            ["plan"],
-        ]
-        planned_then = []
-        for command, *more in words:
-            if command == "clear":
+        steps = ([], 1), ([], 1), ("clear", 1), ([], 2), (["--recache"], 3), (["--no-cache"], 4), ([], 5)
+        for more, number in steps:
+            if more == "clear":
                 assert cli.run(["cache", "clear"]) == 0
             else:
                 assert planned(capsys, model, *more)[0] == 0
-            planned_then.append(daemon.counts()["planned"])
-        assert planned_then == [1, 1, 1, 2, 3, 4, 5]
+            assert daemon.counts()["planned"] == number
 
 
 def test_the_daemons_commands_have_json_and_words_and_start_alone_starts_one(kept, capsys, tmp_path):

@@ -61,7 +61,7 @@ def test_an_entry_of_another_level_key_format_or_version_is_refused(monkeypatch)
 
 
 def test_a_header_that_lies_about_its_length_is_refused():
-    def sealed(head: bytes) -> bytes:
+    def sealed(head):
         return head + disks.hashlib.sha256(head).digest()
 
     for length in (0, 1, 511, 512, 513, 0xFFFFFFFF):
@@ -74,16 +74,9 @@ def test_a_bad_file_is_a_miss_is_put_aside_and_counted(disk, damage):
     disk.write("plans", KEY, PAYLOAD)
     disk.write("plans", OTHER, b"another plan")
     path = file_of(disk)
-    good = path.read_bytes()
-    path.write_bytes(
-        {
-            "flipped": bytes([good[0] ^ 1]) + good[1:],
-            "cut": good[:-1],
-            "empty": b"",
-            "swapped": file_of(disk, OTHER).read_bytes(),
-            "longer": good + b"x",
-        }[damage]
-    )
+    good, other = path.read_bytes(), file_of(disk, OTHER).read_bytes()
+    bad = {"flipped": bytes([good[0] ^ 1]) + good[1:], "cut": good[:-1], "empty": b"", "swapped": other}
+    path.write_bytes(bad.get(damage, good + b"x"))
     assert disk.read("plans", KEY) is None
     assert disk.counts["bad"] == 1 and not path.exists()
     assert [file.name for file in (disk.folder / ASIDE).iterdir()] == [f"plans-{KEY}"]
@@ -214,13 +207,8 @@ def test_emptying_removes_the_caches_own_files_alone(disk):
     file_of(disk).write_bytes(b"bad")
     disk.read("plans", KEY)
     disk.write("fronts", OTHER, PAYLOAD)
-    theirs = [
-        disk.folder / "letter.txt",
-        disk.folder / "src" / "main.c",
-        disk.folder / "plans" / "readme",
-        disk.folder / "plans" / "ab" / "readme",
-        disk.folder / ASIDE / "readme",
-    ]
+    names = ("letter.txt", "src/main.c", "plans/readme", "plans/ab/readme", f"{ASIDE}/readme")
+    theirs = [disk.folder / name for name in names]
     for path in theirs:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("mine")
@@ -236,7 +224,7 @@ def test_without_a_home_there_is_no_folder(monkeypatch):
         monkeypatch.setenv("HOME", home)
         assert folders.cache_folder() is None
 
-    def nobody() -> Path:
+    def nobody():
         raise RuntimeError("could not determine home directory")
 
     monkeypatch.delenv("HOME")

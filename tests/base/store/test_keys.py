@@ -49,7 +49,7 @@ def asked(folder, path, kind="plan", use="on", code=CODE, board="cortex-m4", **o
     """An answer of a session of its own over the cache in `folder`; by level, what was found and what not."""
     cache = Cache(folder, code)
     flush, counts = cache.flush, {}
-    cache.flush = lambda: (counts.update(cache.counts()), flush())  # type: ignore[method-assign]
+    cache.flush = lambda: (counts.update(cache.counts()), flush())
     request = {"kind": kind, "model": str(path), "board": board}
     answer = answered(request | ({"options": options} if options else {}), Session(keeper=cache), use)
     return msgpack.packb(answer), counts

@@ -1,7 +1,6 @@
 """What builds keep of files and boards: in a folder of its own, of the user alone, within a bound."""
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -12,12 +11,12 @@ KEYS = [f"{number:064x}" for number in range(30)]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return tmp_path / "buildtool/memo"
 
 
-def test_what_others_can_write_is_not_believed(folder: Path) -> None:
+def test_what_others_can_write_is_not_believed(folder):
     assert disk.recall("digests", KEYS[0]) is None and not folder.exists()
     disk.keep("digests", KEYS[0], b"content")
     assert disk.recall("digests", KEYS[0]) == b"content"
@@ -28,9 +27,7 @@ def test_what_others_can_write_is_not_believed(folder: Path) -> None:
     assert [disk.recall("digests", key) for key in KEYS[:2]] == [b"content", None]
 
 
-def test_the_memo_does_not_grow_for_ever_and_its_newest_entries_stay(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_memo_does_not_grow_for_ever_and_its_newest_entries_stay(folder, monkeypatch):
     """Each counts as a block of the disk at least: a million small files are large as well."""
     monkeypatch.setattr(disk, "MEMO_BYTES", 10 * 4096)
     for number, key in enumerate(KEYS):
@@ -41,7 +38,7 @@ def test_the_memo_does_not_grow_for_ever_and_its_newest_entries_stay(
     assert kept == list(range(kept[0], 30)) and 8 <= len(kept) <= 11
 
 
-def test_without_a_home_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_home_nothing_is_kept(monkeypatch):
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("HOME", "")
     assert folders.memo_folder() is None

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from buildtool.base.pareto import undominated
+from buildtool.base.distinct import undominated
 from buildtool.plan.baselines.chains import Chain, Part
 from buildtool.plan.baselines.msf import Layer, all_blocks, front
 
