@@ -23,7 +23,7 @@ from buildtool.graph.liveness import alias_roots
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import DType
 from buildtool.options.values import PlanOptions
-from buildtool.plan.assemble.constants import constants
+from buildtool.plan.assemble.arrivals import constants
 from buildtool.plan.assemble.loads import Loading
 from buildtool.plan.check import check as checking
 from buildtool.plan.check.check import check
