@@ -284,7 +284,7 @@ def network_firmware(env, network: Network, directory=None, formats=None, sign="
 
 def run_network(env, network: Network, firmware, **inputs):
     """The alias `run`: builds the firmware, runs its .elf, prints the table of the network's layers."""
-    words = _with_options(network, "profile", "RunNetwork runs", _desk(env) | inputs)
+    words = _with_options(network, "profile", "RunNetwork runs", _desk(env, "on", "wire") | inputs)
     return env.AlwaysBuild(env.Alias("run", firmware, _action(words)))
 
 
@@ -303,14 +303,13 @@ def flash_network(env, network: Network, firmware, **options):
 
     The board has to be one on the desk: UseBoard(..., on="board"). `options`: `tool`.
     """
-    wire = {name: value for name, value in _desk(env).items() if name == "wire"}
-    words = _with_options(network, "flash", "FlashNetwork flashes", wire | options)
+    words = _with_options(network, "flash", "FlashNetwork flashes", _desk(env, "wire") | options)
     return env.AlwaysBuild(env.Alias("flash", firmware, _action(words)))
 
 
-def _desk(env):
+def _desk(env, *names):
     """How test firmware answers, as UseBoard was told."""
-    return {name: env["BOARD_REQUEST"][name] for name in ("on", "wire") if name in env["BOARD_REQUEST"]}
+    return {name: env["BOARD_REQUEST"][name] for name in names if name in env["BOARD_REQUEST"]}
 
 
 def _with_options(network: Network, command, what, options):

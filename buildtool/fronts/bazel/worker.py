@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import functools
 import io
 import json
 import os
@@ -18,6 +19,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BufferedIOBase
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -216,13 +218,8 @@ def main() -> int:
     requests = io.BufferedReader(io.FileIO(os.dup(0), "rb"))
     os.dup2(2, 1)  # whatever else is printed must not get between the answers
     json_lines = "--worker_protocol=proto" not in words
-    return serve(
-        requests,
-        replies,
-        lambda given: run(given, session),
-        json_lines=json_lines,
-        errors_only=errors_only,
-    )
+    own = functools.partial(run, session=session)
+    return serve(requests, replies, own, json_lines=json_lines, errors_only=errors_only)
 
 
 def _once_encoded(word: str) -> str:
@@ -239,8 +236,7 @@ def _expanded(words: Sequence[str]) -> list[str]:
     for word in words:
         if word.startswith("@"):
             try:
-                with open(word[1:], encoding="utf-8") as file:  # noqa: PTH123
-                    found += file.read().splitlines()
+                found += Path(word[1:]).read_text(encoding="utf-8").splitlines()
             except (OSError, UnicodeDecodeError) as error:
                 sys.exit(f"{word[1:]}: error: cannot read the file of arguments: {error}")
         else:

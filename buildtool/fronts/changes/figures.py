@@ -104,7 +104,15 @@ class Figures:
 def read(path: str) -> Figures:
     """The figures of a file; UsageError for one that is none of those above."""
     text = data(path)
-    content = _content(path, text)
+    # The JSON inside a report's page has no character that HTML looks for: the first end is its end.
+    begin = _BEGIN.search(text)
+    end = text.find(_END, begin.end()) if begin else -1
+    try:
+        content = json.loads((text[begin.end() : end] if begin and end >= 0 else text).decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        raise UsageError("not a JSON file", path=path, hint=_HINT) from None
+    if not isinstance(content, dict):
+        raise _strange(path)
     if content.get("format") is not None:
         return _locked(path, text)
     if "error" in content:
@@ -156,28 +164,6 @@ def _reading(path: str) -> BinaryIO:
     return file
 
 
-def _content(path: str, data: bytes) -> dict[str, Any]:
-    try:
-        content = json.loads(_data_of(data).decode("utf-8-sig"))
-    except (ValueError, RecursionError):
-        raise UsageError("not a JSON file", path=path, hint=_HINT) from None
-    if not isinstance(content, dict):
-        raise _strange(path)
-    return content
-
-
-def _data_of(file: bytes) -> bytes:
-    """The JSON inside a report's page; a file that is no such page as it is.
-
-    The data itself has no character that HTML looks for, so that the first end is its end.
-    """
-    begin = _BEGIN.search(file)
-    if begin is None:
-        return file
-    end = file.find(_END, begin.end())
-    return file[begin.end() : end] if end >= 0 else file
-
-
 def _strange(path: str) -> UsageError:
     return UsageError("it is no answer of buildtool's that can be compared", path=path, hint=_HINT)
 
@@ -204,7 +190,10 @@ def _answer(path: str, content: Mapping[str, Any]) -> Figures:
     if not totals:
         raise KeyError("no figure")
     rows_of, layers = _layers(content)
-    return Figures(path, _about(content), totals, units, layers, tuple(_regions(content)), rows_of, parts)
+    # Whose figures they are: the network and the board, as far as the answer names them.
+    named = [content.get(key) for key in ("model", "net") if isinstance(content.get(key), str)][:1]
+    about = " on ".join(word for word in (*named, content.get("board")) if isinstance(word, str))
+    return Figures(path, about, totals, units, layers, tuple(_regions(content)), rows_of, parts)
 
 
 def _with_run(content: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -280,17 +269,9 @@ def _numbers(row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Number]:
 
 # Where an answer has its layers; the first of these counts: the key, whose answer it is, numbers and words.
 _LAYERS = (
-    (
-        *("layers", "report"),
-        ("ram_alive", "weight_bytes", "macs", "calls", "cost", "instructions", "cycles"),
-        ("kernel", "form"),
-    ),
-    (
-        *("per_operator", "profile"),
-        ("ram_alive", "macs", "calls", "instructions", "cycles", "estimated_ms"),
-        ("kernel",),
-    ),
-    ("operators", "plan", (), ("kernel", "form")),  # the regions that they are in have the figures
+    ("layers", "report", "ram_alive weight_bytes macs calls cost instructions cycles", "kernel form"),
+    ("per_operator", "profile", "ram_alive macs calls instructions cycles estimated_ms", "kernel"),
+    ("operators", "plan", "", "kernel form"),  # the regions that they are in have the figures
 )
 
 
@@ -300,7 +281,11 @@ def _layers(content: Mapping[str, Any]) -> tuple[str, tuple[Row, ...]]:
         layers = content.get(key)
         if layers and (rows_of != "plan" or "regions" in content):
             return rows_of, tuple(
-                Row(str(one["name"]), _numbers(one, numbers), {name: str(one[name]) for name in words})
+                Row(
+                    str(one["name"]),
+                    _numbers(one, numbers.split()),
+                    {name: str(one[name]) for name in words.split()},
+                )
                 for one in layers
             )
     return "", ()
@@ -326,13 +311,6 @@ def _number(value: object) -> Number:
     return value
 
 
-def _about(content: Mapping[str, Any]) -> str:
-    """Whose figures they are: the network and the board, as far as the answer names them."""
-    words = [str(content[key]) for key in ("model", "net") if isinstance(content.get(key), str)][:1]
-    board = content.get("board")
-    return " on ".join([*words, *([board] if isinstance(board, str) else [])])
-
-
 def _locked(path: str, data: bytes) -> Figures:
     from buildtool.plan.locked import from_text
 
@@ -341,12 +319,7 @@ def _locked(path: str, data: bytes) -> Figures:
     except BuildtoolError as error:
         raise error.at(path=path) from None
     plan = locked.plan
-    totals: dict[str, Number] = {
-        "ram": plan.arena_bytes,
-        "macs": plan.macs,
-        "f": plan.f,
-        "cost": plan.cost,
-    }
+    totals = {"ram": plan.arena_bytes, "macs": plan.macs, "f": plan.f, COST: plan.cost}
     units = {"ram": "bytes", COST: str(plan.cost_unit)}
     pairs = zip(locked.operators, plan.kernels, strict=False)
     layers = tuple(Row(name, {}, {"kernel": kernel}) for name, kernel in pairs)

@@ -24,22 +24,19 @@ def daemon_command(action: str, *, every: bool = False) -> tuple[Mapping[str, An
     if action in ("start", "restart"):
         if action == "restart":
             _stop([endpoint.endpoint()])
-        return _start()
+        try:
+            with contextlib.closing(daemon.reach(start=True)) as link:
+                pid = link.hello.get("pid")
+        except endpoint.AbsentError as error:
+            raise ToolError(f"the daemon cannot be started: {error.args[0]}") from None
+        return {"running": True, "pid": pid}, f"the daemon runs (process {pid})", 0
     known = endpoint.every() if every else [endpoint.endpoint()]
     if action == "stop":
         return _stop(known)
     if action == "logs":
-        return _logs(known[0])
+        log, text = known[0].log, known[0].last_words(200)
+        return {"log": str(log), "lines": text.splitlines()}, text or f"nothing is written in {log}", 0
     return _status(known)
-
-
-def _start() -> tuple[Mapping[str, Any], str, int]:
-    try:
-        with contextlib.closing(daemon.reach(start=True)) as link:
-            pid = link.hello.get("pid")
-    except endpoint.AbsentError as error:
-        raise ToolError(f"the daemon cannot be started: {error.args[0]}") from None
-    return {"running": True, "pid": pid}, f"the daemon runs (process {pid})", 0
 
 
 def _stop(known: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
@@ -115,11 +112,6 @@ def _signal(at: Endpoint, pid: int, start: str, word: signal.Signals) -> None:
         os.kill(pid, word)
 
 
-def _logs(at: Endpoint) -> tuple[Mapping[str, Any], str, int]:
-    text = at.last_words(200)
-    return {"log": str(at.log), "lines": text.splitlines()}, text or f"nothing is written in {at.log}", 0
-
-
 def _status(known: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
     found = []
     for at in known:
@@ -130,12 +122,11 @@ def _status(known: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
             why = error.args[0] if alive else str(at.said().get("ended") or "")
             found.append({"running": alive, "socket": str(at.address), "log": str(at.log), "why": why})
             continue
-        try:
-            found.append({"running": True, **link.control("status")})
-        except endpoint.AbsentError as error:
-            found.append({"running": True, "log": str(at.log), "why": error.args[0]})
-        finally:
-            link.close()
+        with contextlib.closing(link):
+            try:
+                found.append({"running": True, **link.control("status")})
+            except endpoint.AbsentError as error:
+                found.append({"running": True, "log": str(at.log), "why": error.args[0]})
     running = any(one["running"] for one in found)
     return {"daemons": found}, daemons_text(found), 0 if running else 1
 

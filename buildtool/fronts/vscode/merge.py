@@ -227,10 +227,6 @@ class _File:
             what = f"'{key}' is not a list: [ ... ]"
             raise UsageError(what, path=str(self.path), line=line, column=column)
 
-    def done(self) -> None:
-        """Takes the file up among those to write."""
-        self.merged.files[self.name] = self.document.text.encode()
-
 
 def _read(path: Path) -> Document:
     if path.exists() and not path.is_file():  # a pipe would be waited for
@@ -259,7 +255,7 @@ def merged(folder: Path, subject: wanted.Subject) -> Merged:
         before = file.document.root.value
         fill(file, subject)
         if file.document.root.value != before:
-            file.done()
+            found.files[name] = file.document.text.encode()
     return found
 
 

@@ -257,46 +257,27 @@ def test_the_map_of_a_plan_has_a_letter_for_every_use():
 
 
 def profile_answer(macs, once):
-    names = ("first", "second")
+    own = {"operator": "CONV_2D", "output_shape": "1x1", "ram_alive": 7, "instructions": None, "cycles": None}
     rows = [
-        {
-            **{
-                "name": name,
-                "operator": "CONV_2D",
-                "output_shape": "1x1",
-                "ram_alive": 7,
-                "instructions": None,
-                "cycles": None,
-            },
-            **{"macs": m, "macs_once": n, "f": m / n},
-        }
-        for name, m, n in zip(names, macs, once, strict=True)
+        {**own, "name": name, "macs": m, "macs_once": n, "f": m / n}
+        for name, m, n in zip(("first", "second"), macs, once, strict=True)
     ]
-    total = {"macs": sum(macs), "macs_layerwise": sum(once), "f": sum(macs) / sum(once)}
-    words = {
-        "model": "net",
-        "board": "b",
-        "level": "host",
-        "level_text": "host",
-        "compiler": "cc",
-        "strategy": "best",
-    }
-    figures = {
+    answer = dict.fromkeys("stack_high_water instructions cycles issues published estimate loading".split())
+    answer |= dict.fromkeys("seconds estimated_ms estimated_by".split())
+    answer |= dict.fromkeys(
+        "model board level level_text compiler strategy note no_cycles cycles_are".split(), ""
+    )
+    answer |= {"macs": sum(macs), "macs_layerwise": sum(once), "f": sum(macs) / sum(once)}
+    answer |= {
         "arena_bytes": 1,
         "state_bytes": 0,
         "flash_bytes": 1,
-        "stack_high_water": None,
-        "instructions": None,
-        "cycles": None,
-        "issues": None,
-        "published": None,
+        "inputs": 1,
+        "outputs": [],
+        "exact": True,
     }
-    facts = {"note": "", "estimate": None, "loading": None, "no_cycles": "", "seconds": None}
-    facts |= {"cycles_are": "", "estimated_ms": None, "estimated_by": None}
-    rest = {"per_operator": rows, "inputs": 1, "outputs": [], "exact": True}
-    rest |= {"requantise": "exact", "within_bounds": True, "bounds": []}
-    rest |= {"reference": {"text": "the judge", "why": ""}}
-    return {**words, **figures, **total, **facts, **rest}
+    answer |= {"requantise": "exact", "within_bounds": True, "bounds": [], "per_operator": rows}
+    return answer | {"reference": {"text": "the judge", "why": ""}}
 
 
 def test_a_profile_has_executed_work_and_f_where_work_is_repeated():

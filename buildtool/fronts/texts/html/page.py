@@ -135,7 +135,7 @@ def _regions(answer: ReportAnswer, names: Sequence[str]) -> list[RegionRow]:
                 sum(region["macs"] for region in some) / once if once else 1.0,
                 sum(region["cost"] for region in some),
                 some[-1]["last_step"] - some[0]["first_step"] + 1,
-                ", ".join(f"{use} {bytes_:,}" for use, bytes_ in fullest["parts"].items()),
+                ", ".join(f"{use} {size:,}" for use, size in fullest["parts"].items()),
             )
         )
     return found
