@@ -185,7 +185,7 @@ def use_board(env, board, toolchain="", work=None, verbose=False, **target):
     script = answer["script"]
     named = [f"{script['flag']}{_argument(node)}" for node in env["BOARD_SCRIPT"]] if script else []
     env["BOARD_LDFLAGS"] = _words([*tools["ldflags"], *named])
-    env.Append(PROGEMITTER=[_needs_script, _with_map])
+    env.Append(PROGEMITTER=[_with_script_and_map])
     _objects_need_compiler(env)
     env["BOARD_STARTUP"] = _objects(_own(env), "startup", work.Dir("startup"))
     startup = _group(answer, "startup")
@@ -225,7 +225,10 @@ def neural_network(env, model, directory=None, name=None, plan="", **planning):
         raise _mistake(UsageError(what, path=str(plan)))
     request |= {"options": planning} | ({"plan": locked.path} if locked else {})
     emitted = _emit(own, directory.Dir("src"), request, [node for node in (source, locked) if node])
-    objects, kernels = _objects(own, "network", directory.Dir("obj"), emitted), _kernels(env)
+    objects = _objects(own, "network", directory.Dir("obj"), emitted)
+    if "BOARD_KERNELS" not in env:  # every kernel that the board can run, made once for all its networks
+        env["BOARD_KERNELS"] = _objects(_own(env), "kernels", env["BOARD_WORK"].Dir("kernels"))
+    kernels = env["BOARD_KERNELS"]
     library = own.StaticLibrary(directory.File(files["library"]), [*objects, *kernels])
     env.OnlyAsRecorded(library)
     reserve = functools.partial(_reserving, own, directory, emitted, objects, kernels)
@@ -514,13 +517,6 @@ def _reserving(own, directory, emitted, objects, kernels):
     return library
 
 
-def _kernels(env):
-    """The objects of every kernel that the board can run, made once for all its networks."""
-    if "BOARD_KERNELS" not in env:
-        env["BOARD_KERNELS"] = _objects(_own(env), "kernels", env["BOARD_WORK"].Dir("kernels"))
-    return env["BOARD_KERNELS"]
-
-
 def _linker_script(env, script: answers.Script | None, work):
     """The script as a target that depends on nothing but its content."""
     if script is None:
@@ -530,14 +526,9 @@ def _linker_script(env, script: answers.Script | None, work):
     return env.OnlyAsRecorded(env.Command(target, content, Action(_write_text, "writing $TARGET")))
 
 
-def _needs_script(target, source, env):
-    """Every program of the environment is linked again when the script or the linker changes."""
+def _with_script_and_map(target, source, env):
+    """Every program needs script and linker as they are, and has its linker's map as a second target."""
     env.Depends(target, [*env["BOARD_SCRIPT"], _compiler(env)])
-    return target, source
-
-
-def _with_map(target, source, env):
-    """Every program of the environment has its linker's map beside it, as a second target."""
     program = target[0]
     table = env.get("BOARD_MAP_FILE") or program.dir.File(f"{Path(program.name).stem}.map")
     return [*target, table], source

@@ -23,7 +23,13 @@ def text(answer: AnalysisAnswer, spelling: Spelling = in_requests, name: Callabl
     """
     boards, opening = answer["boards"], list[str]()
     if len(boards) > EACH:
-        opening += _overview(answer["model"], boards)
+        fitting = [board["board"] for board in boards if board["fits"]]
+        named = f"{': ' if fitting else ''}{', '.join(fitting)}"
+        opening.append(f"{answer['model']} fits {len(fitting)} of {len(boards)} boards{named}")
+        for board in boards:
+            if not board["fits"]:
+                said = from_data(board["error"]).text if "error" in board else _missing(board)
+                opening.append(f"  {board['board']}: {said}")
     else:
         for board in boards:
             opening += [*([""] if opening else []), *_verdict(answer["model"], board, spelling, name)]
@@ -130,15 +136,6 @@ def _excesses(board: Verdict) -> list[tuple[int, str, str]]:
     if stack is not None and stack["required"] > stack["available"]:
         excesses.append((stack["required"] - stack["available"], "stack", ""))
     return excesses
-
-
-def _overview(model: str, boards: Sequence[Verdict | NoPlan]) -> Iterator[str]:
-    fitting = [board["board"] for board in boards if board["fits"]]
-    yield f"{model} fits {len(fitting)} of {len(boards)} boards{': ' if fitting else ''}{', '.join(fitting)}"
-    for board in boards:
-        if not board["fits"]:
-            said = from_data(board["error"]).text if "error" in board else _missing(board)
-            yield f"  {board['board']}: {said}"
 
 
 def _verdict(

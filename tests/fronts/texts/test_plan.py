@@ -210,22 +210,14 @@ def test_the_map_shows_what_takes_most_of_every_band(streamed):
         {"offset": 80, "size": 80, "first": 0, "last": 1},
         {"offset": 0, "size": 15, "first": 1, "last": 1},
     ]
+    held = [[(0, "input"), (1, "output")], [(1, "input"), (2, "scratch")]]
     regions = [
         {
             "streamed": streamed and not i,  # whose one step is its first, its fullest and its last one
-            "fullest": {"step": i},
-            "live_bytes": 1,
-            "first_step": i,
-            "last_step": i,
-            "buffers": held,
-            "operators": [i],
+            **{"fullest": {"step": i}, "live_bytes": 1, "first_step": i, "last_step": i, "operators": [i]},
+            "buffers": [{"buffer": buffer, "use": use} for buffer, use in held[i]],
         }
-        for i, held in enumerate(
-            [
-                [{"buffer": 0, "use": "input"}, {"buffer": 1, "use": "output"}],
-                [{"buffer": 1, "use": "input"}, {"buffer": 2, "use": "scratch"}],
-            ]
-        )
+        for i in range(2)
     ]
     token = table.width.set(plan.BANDS + 1 + len("layer_0") + 4)  # as many cells as there are bands
     try:
