@@ -369,20 +369,20 @@ def _caller() -> tuple[str, int, int]:
 
 
 def _literal(text):
-    """A name for SCons, which would put a variable in place of what follows a dollar sign."""
+    """A name with its dollar signs doubled, so that SCons substitutes nothing in it."""
     return str(text).replace("$", "$$")
 
 
 class _Word(Literal):  # type: ignore[misc]
-    """A word of a command line, as it is: neither SCons nor the shell finds anything in it."""
+    """A literal word of a command line: neither SCons nor the shell substitutes anything in it."""
 
     def for_signature(self):
-        """SCons looks for brackets after dollar signs in what it makes of this."""
+        """The word for a signature, in which SCons looks for brackets after dollar signs."""
         return str(self).replace("$", "$$ ")
 
 
 def _words(words):
-    """Words of a command line; plain strings where nothing could be found in them."""
+    """Words of a command line; plain strings where nothing could be substituted."""
     return [word if re.fullmatch(r"[\w@%+=:,./-]+", word) else _Word(word) for word in words]
 
 
@@ -462,7 +462,7 @@ def _objects(own, name, directory, emitted=None):
 
 
 def _compiler(env, called="$CC $CFLAGS $CCFLAGS"):
-    """Compiler and linker as a value: what they are now, with all that they say that they run and read."""
+    """Compiler and linker as a value node: their identity, with the programs and files that they use."""
     tools = env["BOARD_ANSWER"]["tools"]
     words = tuple(map(str, env.subst_list(called)[0]))
     words = tuple(word for word in words if not _WARNING.fullmatch(word))
@@ -527,7 +527,7 @@ def _linker_script(env, script: answers.Script | None, work):
 
 
 def _with_script_and_map(target, source, env):
-    """Every program needs script and linker as they are, and has its linker's map as a second target."""
+    """Makes a program depend on script and linker, and gives it the linker's map as a second target."""
     env.Depends(target, [*env["BOARD_SCRIPT"], _compiler(env)])
     program = target[0]
     table = env.get("BOARD_MAP_FILE") or program.dir.File(f"{Path(program.name).stem}.map")

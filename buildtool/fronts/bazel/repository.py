@@ -33,7 +33,7 @@ KERNELS = "buildtool_kernels"  # as it is imported: in a checkout its folder has
 
 @functools.cache
 def packages() -> dict[str, Path]:
-    """The folders of the code by the names that they are imported by."""
+    """The folders of the code, by import name."""
     found = {}
     for folder in map(Path, code_folders()):
         is_kernels = (folder / "include" / "nn.h").is_file() and folder.name == "kernels"
@@ -72,7 +72,7 @@ def needed(path: Path) -> str:
 
 
 class Code(str):
-    """An expression that stands as it is."""
+    """An expression, written without quotes."""
 
     __slots__ = ()
 
@@ -91,7 +91,7 @@ def value(found: object) -> str:
 
 
 def call(rule: str, **attributes: object) -> str:
-    """A rule's call, an attribute a line; those that are None are left out."""
+    """A call of a rule, one attribute per line; attributes that are None are left out."""
     lines = [f"    {name} = {value(item)},\n" for name, item in attributes.items() if item is not None]
     return f"{rule}(\n{''.join(lines)})\n"
 
@@ -118,7 +118,7 @@ class Boards:
         self._native: list[str] = []
 
     def add(self, asked: str, path: str, toolchain: str) -> None:
-        """Asks about a board: a name, or a label whose file is at `path`."""
+        """Adds a board by name, or by label; the label's file is at `path`."""
         if asked in self._names:
             return
         request = {"kind": "describe", "board": path or asked, "model": f"{NET}.tflite", "name": NET}
@@ -206,7 +206,7 @@ class Boards:
         return "".join(parts)
 
     def _given(self, name: str, given: str, answer: answers.DescribeAnswer) -> tuple[str, list[str]]:
-        """What --board is followed by, and the files that it needs: labels."""
+        """The argument of --board, and the labels of the files that it needs."""
         paths = [_path(answer, place) for place in answer["depends"]]
         inside = [self._code + link for path in paths if (link := linked(path))]
         outside = [path for path in paths if not linked(path)]
@@ -261,7 +261,7 @@ class Boards:
         assert script is not None
 
         def portable(word: str) -> str:
-            """A flag whose folder lies in the tool's own code, below the repository that has it."""
+            """A flag with its folder relative to the repository of the tool's code."""
             at = next((word.find(root) for root in answer["roots"].values() if root in word), -1)
             return word if at < 0 else f"{word[:at]}{CODE}/{needed(Path(word[at:]))}"
 
@@ -309,7 +309,7 @@ def builtin_folders(cc: str, flags: Sequence[str], but: Iterable[str]) -> list[s
 
 
 def names_as_given(cc: str) -> list[str]:
-    """The flag by which `cc` names headers as it was told to: Bazel knows links, not what is behind them."""
+    """The flag that keeps `cc` from resolving links in names of headers: Bazel knows the links only."""
     flag = "-fno-canonical-system-headers"
     done = _run([cc, flag, "-Werror", "-fsyntax-only", "-xc", "/dev/null"])
     return [] if done.returncode else [flag]

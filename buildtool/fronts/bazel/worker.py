@@ -33,7 +33,7 @@ _ERRORS_ONLY = "--errors-only"
 
 @dataclass(frozen=True)
 class Work:
-    """A request: a command line, and the number that its answer has. `cancel`: of the request so numbered."""
+    """A request: a command line and its number; `cancel` cancels the request of this number."""
 
     arguments: tuple[str, ...]
     number: int = 0
@@ -223,7 +223,7 @@ def main() -> int:
 
 
 def _once_encoded(word: str) -> str:
-    """A word as it was meant: Bazel takes the bytes of a name for letters, and writes each as UTF-8."""
+    """A word, decoded: Bazel takes each byte of a name for a character and encodes it as UTF-8."""
     try:
         return word.encode("latin-1").decode("utf-8")
     except UnicodeError:
@@ -231,7 +231,7 @@ def _once_encoded(word: str) -> str:
 
 
 def _expanded(words: Sequence[str]) -> list[str]:
-    """The words, those of a file in place of its @FILE: Bazel gives a worker's arguments in one."""
+    """The words, with the contents of each @FILE in its place: Bazel passes arguments in such a file."""
     found: list[str] = []
     for word in words:
         if word.startswith("@"):

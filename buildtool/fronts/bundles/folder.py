@@ -150,7 +150,7 @@ def put(answer: BundleAnswer, out: Path) -> tuple[list[str], list[str]]:
 
 
 def _known(out: Path) -> dict[str, BundledNetwork]:
-    """The networks of a folder, none where it has no listing; UsageError for one that cannot be read."""
+    """The networks of a folder; empty without a listing. UsageError for an unreadable listing."""
     path = out / LISTING
     again = "write to another folder, or remove this one and write its networks anew"
     try:
@@ -171,7 +171,7 @@ def _known(out: Path) -> dict[str, BundledNetwork]:
 
 
 def _is_well_formed(networks: Any) -> bool:
-    """Whether the networks are as they are written here, and no file of theirs lies outside the folder."""
+    """Whether the listing has the right types, and all its files lie inside the folder."""
     if not isinstance(networks, dict) or not networks:
         return False
     try:

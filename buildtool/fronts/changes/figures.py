@@ -102,7 +102,7 @@ class Figures:
 
 
 def read(path: str) -> Figures:
-    """The figures of a file; UsageError for one that is none of those above."""
+    """The figures of a file; UsageError for a file of another kind."""
     text = data(path)
     # The JSON inside a report's page has no character that HTML looks for: the first end is its end.
     begin = _BEGIN.search(text)
@@ -121,7 +121,7 @@ def read(path: str) -> Figures:
 
 
 def of_answer(path: str, content: Mapping[str, Any]) -> Figures:
-    """The figures of an answer's plain values; UsageError for one that has none. `path`: where it is from."""
+    """The figures of an answer; UsageError without any. `path`: the file that it is from."""
     try:
         return _answer(path, content)
     except (AttributeError, LookupError, TypeError, ValueError):
@@ -197,7 +197,7 @@ def _answer(path: str, content: Mapping[str, Any]) -> Figures:
 
 
 def _with_run(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An answer with the time that was measured, and with what a report's run has counted as its own."""
+    """An answer with its measured time, and with the counts of a report's run at the top level."""
     seconds, run = content.get("seconds"), content.get("run")
     if seconds is not None:
         return {**content, "run_ms": 1000 * _number(seconds)}
@@ -208,7 +208,7 @@ def _with_run(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _of_data_set(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An answer on a data set with what its firmware has as its own, and METRICS' keys of data sets."""
+    """An answer on a data set with the firmware's figures at the top level, under the keys of METRICS."""
     run, accuracy = content.get("firmware") or {}, content.get("accuracy")
     found: dict[str, Any] = {name: run.get(name) for name in ("arena_bytes", "stack_high_water")}
     numbers = {"inputs": content.get("inputs"), "inputs_run": run.get("inputs")}
@@ -220,7 +220,7 @@ def _of_data_set(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def shares(found: Accuracy) -> dict[str, float]:
-    """SHARES of an accuracy, from 0 to 1, of the predictions that its classes count."""
+    """The SHARES of an accuracy, from 0 to 1."""
     top1 = found["firmware"] if found["of"] == "firmware" else found["reference"]
     assert top1 is not None
     return {
@@ -251,7 +251,7 @@ def _part(part: Mapping[str, Any]) -> Part:
 
 
 def _added(parts: Sequence[Part]) -> Iterator[tuple[str, int]]:
-    """Totals that a part counts to: what it is, and of what is stored who brought it."""
+    """The totals that parts add to: by kind, and by owner for what is stored in flash."""
     if parts:
         yield from ((metric.name, 0) for metric in METRICS if not metric.key)
     for part in parts:

@@ -101,13 +101,13 @@ def with_counts(answer: ReportAnswer, profile: Mapping[str, Any], path: str = ""
 
 
 def with_image(answer: ReportAnswer, made: BuildAnswer) -> ReportAnswer:
-    """The report with what the linked firmware of its plan is made of."""
+    """The report with the parts of the linked firmware of its plan."""
     image: ReportImage = {"compiler": made["compiler"], "sizes": made["sizes"], "parts": made["parts"]}
     return {**answer, "linked": image}
 
 
 def _whole(value: object) -> int | None:
-    """A count of the file's; TypeError for what is none."""
+    """A count from the file; TypeError for another value."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < figures.MOST:

@@ -123,7 +123,7 @@ def _is_taken(port: int) -> bool:
 
 
 def flash_text(answer: FlashAnswer, folder: Path) -> str:
-    """What is flashed, and by which command."""
+    """The image that is flashed, and the command."""
     about = f"{answer['net']} for {answer['board']}, compiled by {answer['compiler']}"
     return f"{about}: {folder / answer['image']}\nflashing: {shlex.join(answer['command'])}"
 

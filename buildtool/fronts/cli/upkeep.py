@@ -1,4 +1,4 @@
-"""Starts, stops and shows the planner's daemon; what is kept of earlier plans, in words."""
+"""Starts, stops and shows the planner's daemon; the cache's state as text."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _stopped(at: Endpoint) -> int:
 
 
 def _tell(at: Endpoint, word: str) -> None:
-    """Says a word of control to a daemon that runs; AbsentError where none answers."""
+    """Sends a control word to a running daemon; AbsentError where none answers."""
     with contextlib.closing(daemon.reach(at, start=False)) as link:
         link.control(word)
 
@@ -161,7 +161,7 @@ def verified(answer: Mapping[str, Any]) -> str:
 
 
 def explained(answer: Mapping[str, Any]) -> str:
-    """For each request that is remembered: what was kept, what was made anew, and why."""
+    """For each remembered request: what came from the cache, what was made anew, and why."""
     parts = []
     for subject, rows in groupby(answer["asked"], lambda row: row["subject"]):
         lines = [f"{subject}:"]
@@ -175,7 +175,7 @@ def explained(answer: Mapping[str, Any]) -> str:
 
 
 def daemons_text(daemons: Sequence[Mapping[str, Any]]) -> str:
-    """Each daemon: whether it runs, its processes, what it has answered and what it watches."""
+    """Each daemon: its state, processes, answers and watched files."""
     return "\n\n".join(map(_daemon, daemons)) if daemons else "no daemon is running"
 
 

@@ -47,7 +47,7 @@ class Files:
         self._digests = {path: digest_of(path) for path in self._stamps}
 
     def wait(self) -> None:
-        """Until a file has another content, and none has had another size or time for a moment."""
+        """Waits until a file's content has changed and all files have been at rest for a moment."""
         while True:
             self._event.wait(LOOK_SECONDS)
             self._event.clear()
@@ -89,7 +89,7 @@ class Lease:
         self._link: Link | None = None
 
     def renew(self) -> None:
-        """Holds the daemon that there is now; where there is none, it is started."""
+        """Holds the running daemon, or starts one."""
         if not self._wanted or (self._link is not None and self._link.is_open):
             return
         self.close()

@@ -24,7 +24,7 @@ SUFFIXES = (".inputs", ".compiler")
 
 
 def write(context: Context, files: list[str], answer: answers.DescribeAnswer) -> str:
-    """Writes FILE for a network whose request names `files`; its path."""
+    """Writes FILE for a network whose request names `files`; returns its path."""
     from buildtool.client.descriptions import OURS  # `check`, which every build runs, needs neither
     from buildtool.fronts.cmake.describing import located
 

@@ -41,7 +41,7 @@ def quoted(text: str) -> str:
 
 
 def path(text: str, option: str = "") -> str:
-    """A path; UsageError for one that CMake would take apart. `option`: that which names it."""
+    """A path; UsageError for one that CMake would split. `option`: the option that gives it."""
     named = next((words for mark, words in _SPECIAL.items() if mark in text), "")
     if not named and text.count("[") != text.count("]"):
         named = "a single bracket"
@@ -67,7 +67,7 @@ def set_lines(name: str, values: Iterable[str]) -> str:
 
 
 def shell(words: Iterable[str]) -> str:
-    """Words as one item of a list of options: kept together, in this order, none of them left out."""
+    """Words as one item of a list of options, which CMake keeps together and in order."""
     return "SHELL:" + shlex.join(words).replace("$<", "'$'<")
 
 

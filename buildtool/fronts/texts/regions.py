@@ -157,7 +157,7 @@ class Run(NamedTuple):
 
 
 def runs(regions: Sequence[RegionView] | Sequence[PointRegion]) -> list[Run]:
-    """All regions, those that are not streamed joined with their neighbours."""
+    """All regions; neighbours that are not streamed are one run."""
     found: list[Run] = []
     for streamed, some in groupby(enumerate(regions), lambda one: one[1]["streamed"]):
         places = [index for index, _ in some]
@@ -169,7 +169,7 @@ def runs(regions: Sequence[RegionView] | Sequence[PointRegion]) -> list[Run]:
 
 
 def peak_lines(answer: PlanAnswer) -> Iterator[str]:
-    """Where the arena is fullest, what that is made of, and what is lost between buffers."""
+    """The fullest step of the arena, its parts, and the bytes lost between buffers."""
     peak, placement = _peak(answer), answer["placement"]
     where = "while a row of the image is delivered"
     if peak["operator"] >= 0:

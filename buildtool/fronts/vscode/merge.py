@@ -103,7 +103,7 @@ class Document:
         return line[: len(line) - len(line.lstrip())]
 
     def _unit(self) -> str:
-        """What the file indents by: as its first indented line is."""
+        """The file's indentation, taken from its first indented line."""
         found = re.search(r"\n([ \t]+)[\"{\[]", self.text)
         return found[1] if found else INDENT
 

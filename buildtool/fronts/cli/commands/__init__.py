@@ -86,7 +86,7 @@ class Command(NamedTuple):
 
 
 def command(summary: str, *, kind: str | None = None, **more: Any) -> Callable[[Run], Command]:
-    """Makes a function the command of its name; without `kind`, its request is of that name, too."""
+    """Makes a function the command of its name; its request has the same name unless `kind` says another."""
 
     def described(run: Run) -> Command:
         name = run.__name__
@@ -117,7 +117,7 @@ def load(name: str) -> Command:
 
 
 def out(metavar: str, sentence: str, required: bool = False) -> Own:
-    """The argument that names what is written."""
+    """The argument --out."""
     return Own(("-o", "--out"), sentence, metavar, required)
 
 
@@ -171,7 +171,7 @@ def ask(args: argparse.Namespace, kind: str = "", without: Collection[str] = ())
 
 
 def inputs(args: argparse.Namespace) -> list[str]:
-    """The files that a request's answer depends on, as far as they are there."""
+    """The existing files that a request's answer depends on."""
     from buildtool.client.files import Located
     from buildtool.target.registry import board_chain
 
@@ -195,5 +195,5 @@ def write_file(args: argparse.Namespace, name: str, data: bytes, again: str | No
 
 
 def below(folder: str, files: Mapping[str, bytes]) -> list[tuple[Path, bytes]]:
-    """Files by the paths that they will have."""
+    """The paths and contents of files to write."""
     return [(Path(folder) / name, data) for name, data in files.items()]

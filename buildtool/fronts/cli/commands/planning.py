@@ -205,7 +205,7 @@ def report(args: argparse.Namespace) -> Result:
     plans=True,
 )
 def watch(args: argparse.Namespace) -> Result:
-    """Plans on every save; what it shows is printed as it comes."""
+    """Plans on every save, and prints each round."""
     from buildtool.api import kept_session
     from buildtool.client import door
     from buildtool.fronts.cli import watch as watching

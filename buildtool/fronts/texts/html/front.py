@@ -37,7 +37,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Plot:
-    """All of it; `line`: the front's steps as a path, `limit`: its place, None where none is in sight."""
+    """The plot; `line`: the front's steps as a path; `limit`: its place, None where out of sight."""
 
     marks: tuple[Mark, ...]
     line: str
@@ -120,7 +120,7 @@ def _apart(mark: Mark, marks: list[Mark]) -> Mark:
 
 
 def _round_sizes(low: float, high: float) -> list[float]:
-    """Round sizes on a scale of doublings; where there is none of those, round sizes at equal distances."""
+    """Round sizes on a scale of doublings, or else at equal distances."""
     found = [2.0**power * part for power in range(40) for part in (1, 1.5)]
     inside = [size for size in found if low <= size <= high]
     if len(inside) >= 3:

@@ -1,4 +1,4 @@
-"""The page of a report: what the templates are given, and the file that they make."""
+"""The page of a report: the context of the templates, and the file."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def page(answer: ReportAnswer, spelling: Spelling = in_requests) -> bytes:
 
 
 def embedded(answer: Mapping[str, Any]) -> Markup:
-    """The data as JSON that no text in it can leave: it has none of the characters that HTML looks for."""
+    """The data as JSON without the characters <, > and &, so that no text in it can end the element."""
     plain = {key: value for key, value in answer.items() if not isinstance(value, bytes)}
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
     for character in "<>&":
