@@ -22,7 +22,15 @@ def generated(count: int) -> np.ndarray:
 @functools.cache
 def scores() -> str:
     """The reference's scores of ds_cnn, as text."""
-    return reference("ds_cnn", generated(490).reshape(1, 49, 10, 1))
+    text = reference("ds_cnn", generated(490).reshape(1, 49, 10, 1))
+    assert len(set(text.split())) > 4  # scores that are all alike would prove nothing
+    return text
+
+
+def best() -> int:
+    """The class that has the highest of these scores."""
+    numbers = [int(word) for word in scores().split()]
+    return numbers.index(max(numbers))
 
 
 def reference(model: str, given: np.ndarray) -> str:
