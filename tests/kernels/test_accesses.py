@@ -11,12 +11,10 @@ import itertools
 import numpy as np
 import pytest
 from accesses import image_of, strange, traced, unseen
-from boardcalls import collect, record, recording
+from boardcalls import BOARDS, collect, record, recording
 from kernelboard import Address, Call, Memory
 from kernelcases import BYTES, activation_tensor, case, means, pairs, unary
 from loaded import load_target
-from needs import needs_tool
-from paths import TESTS
 from placement import run_pieces, run_whole
 from recurrentnets import drawn_lstm, drawn_svdf, inputs_for_steps
 from test_emulated_families import STRATEGIES
@@ -28,13 +26,6 @@ from buildtool.graph.types import Attrs, AxisAttrs, OpKind, SliceAttrs
 from buildtool.target.catalogue import select
 from buildtool.zoo.drawn import WideNetBuilder
 
-BOARDS = {
-    "cortex_m_dsp": "cortex-m4",
-    "cortex_m_mve": "cortex-m55",
-    "riscv": "qemu-virt-rv32",
-    "riscv_v": "qemu-virt-rv32v",
-    "xtensa_lx106": str(TESTS / "support/boards/esp8266-large.toml"),
-}
 families = pytest.mark.parametrize(
     "family",
     [pytest.param(f, marks=[pytest.mark.slow] if f == "xtensa_lx106" else []) for f in sorted(BOARDS)],
@@ -189,10 +180,7 @@ def rare_cases():
 @functools.cache
 def windowed_calls(family):
     """Calls of kernels of int8 in every placement; of the LX106 only where its tools are."""
-    if family == "xtensa_lx106":
-        needs_tool("xtensa-lx106-elf-gcc")
-        needs_tool("qemu-system-xtensa")
-    with recording(BOARDS[family], family) as recorder:
+    with recording(family) as recorder:
         for kind in STRATEGIES:
             record(recorder, STRATEGIES[kind], 8)
         collect(pairs((OpKind.MAXIMUM, OpKind.MINIMUM)), 12, run_whole)
