@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from boardcalls import collect, record, recording, trouble_of
+from boardcalls import BOARDS, collect, record, recording, trouble_of
 from buildtool_plugins.qemu import counting, runner
 from buildtool_plugins.tools.sandbox import run_program
 from elftools.elf.constants import SH_FLAGS
@@ -21,8 +21,6 @@ from elftools.elf.elffile import ELFFile
 from kernelboard import DRIVER, Address, Call, Done, Firmware, Memory, results_of
 from kernelcases import BYTES, activation_tensor, case, means, pairs, unary
 from loaded import load_target
-from needs import needs_tool
-from paths import TESTS
 from placement import run_pieces, run_whole
 from recurrentnets import drawn_lstm, drawn_svdf, inputs_for_steps
 from test_emulated_families import STRATEGIES
@@ -162,13 +160,6 @@ def check_accesses(recorder):
     assert not wrong, f"{len(wrong)} of {len(calls)} calls:\n" + "\n".join(wrong[:8])
 
 
-BOARDS = {
-    "cortex_m_dsp": "cortex-m4",
-    "cortex_m_mve": "cortex-m55",
-    "riscv": "qemu-virt-rv32",
-    "riscv_v": "qemu-virt-rv32v",
-    "xtensa_lx106": str(TESTS / "support/boards/esp8266-large.toml"),
-}
 families = pytest.mark.parametrize(
     "family",
     [pytest.param(f, marks=[pytest.mark.slow] if f == "xtensa_lx106" else []) for f in sorted(BOARDS)],
@@ -323,10 +314,7 @@ def rare_cases():
 @functools.cache
 def windowed_calls(family):
     """Calls of kernels of int8 in every placement; of the LX106 only where its tools are."""
-    if family == "xtensa_lx106":
-        needs_tool("xtensa-lx106-elf-gcc")
-        needs_tool("qemu-system-xtensa")
-    with recording(BOARDS[family], family) as recorder:
+    with recording(family) as recorder:
         for kind in STRATEGIES:
             record(recorder, STRATEGIES[kind], 8)
         collect(pairs((OpKind.MAXIMUM, OpKind.MINIMUM)), 12, run_whole)

@@ -1,6 +1,6 @@
 """Repeats what `placement` does with the plain kernels on an emulated board, with the board's kernels.
 
-    with recording("cortex-m55", "cortex_m_mve") as recorder:
+    with recording("cortex_m_mve") as recorder:
         run_pieces(case, seed, columns=True)     # on this machine, with the plain kernels
     recorder.check("clang")                      # the same calls on the board, in one emulator run
 
@@ -26,12 +26,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelboard import Address, Call, Done, Firmware, Memory
 from loaded import load_target
+from needs import needs_tool
+from paths import TESTS
 
 from buildtool.graph.types import Graph, Op
 from buildtool.target.catalogue import select
 from buildtool.target.kernels import kernels_root
 from buildtool.target.types import BYTES, KernelVariant, Target
 
+LARGE_LX106 = str(TESTS / "support/boards/esp8266-large.toml")
+BOARDS = {
+    "cortex_m_dsp": "cortex-m4",
+    "cortex_m_mve": "cortex-m55",
+    "riscv": "qemu-virt-rv32",
+    "riscv_v": "qemu-virt-rv32v",
+    "xtensa_lx106": LARGE_LX106,
+}
 TWIN = "_scratch_bytes"
 _FIELDS = [name for name, _ in View._fields_ if name != "data"]
 
@@ -182,9 +192,12 @@ def trouble_of(recorded: Recorded, done: Done) -> str:
 
 
 @contextlib.contextmanager
-def recording(board: str, family: str) -> Iterator[Recorder]:
-    """Records placements for `board`'s kernels of `family` until the context ends."""
-    recorder = Recorder(board, family)
+def recording(family: str) -> Iterator[Recorder]:
+    """Records placements for kernels of `family`, of its board of BOARDS, until the context ends."""
+    if family == "xtensa_lx106":
+        needs_tool("xtensa-lx106-elf-gcc")
+        needs_tool("qemu-system-xtensa")
+    recorder = Recorder(BOARDS[family], family)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placement, "compute", recorder.compute)
         yield recorder
