@@ -74,10 +74,10 @@ def _timed_inside(clock: Clock, run: Callable[[], Any]) -> Any:
     """Counts the parts of an answer."""
     clock.turn("start")
     from buildtool.plan import models  # before whoever takes their functions by name
-    from buildtool.plan.choose import prepare
+    from buildtool.plan.choose import problem
 
     clock.timed(models, "load_network", "read")
-    clock.timed(prepare, "problem", "read")
+    clock.timed(problem, "prepare_problem", "read")
     from buildtool.plan.assemble import layerwise, loads
     from buildtool.plan.check import check
     from buildtool.plan.search import front, paths

@@ -36,8 +36,7 @@ from buildtool.graph.types import Graph, OpKind
 from buildtool.plan.assemble.layerwise import plan as layerwise
 from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.models import load_model, read_graph
-from buildtool.plan.schedule.calls import Calls, region_calls
-from buildtool.plan.schedule.costs import parts
+from buildtool.plan.schedule.costs import Calls, parts, region_calls
 from buildtool.plan.schedule.receptive import accumulates
 from buildtool.target.catalogue import LEAST_VECTOR_BITS, features, select_all
 from buildtool.target.costs import geometry, terms, variables

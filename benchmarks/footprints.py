@@ -23,7 +23,7 @@ from buildtool.emit.sources import Sources, emit
 from buildtool.firmware.bound import bound
 from buildtool.firmware.counting import link_anyway, linked
 from buildtool.firmware.firmware import build_firmware
-from buildtool.firmware.footprint import Footprint
+from buildtool.firmware.needs import Footprint
 from buildtool.firmware.planned import prepare
 from buildtool.firmware.sizes import open_elf, placed_sections
 from buildtool.firmware.stack.need import Stacks

@@ -37,11 +37,11 @@ from elftools.elf.sections import SymbolTableSection
 from instructions import in_instructions
 
 from buildtool.emit.sources import Sources, emit
+from buildtool.firmware.datasets.arrays import seeded
 from buildtool.firmware.firmware import build_firmware
 from buildtool.firmware.planned import Planned, planned
 from buildtool.firmware.run.compare import difference, reference
 from buildtool.firmware.run.execute import read_outcome
-from buildtool.firmware.run.inputs import seeded
 from buildtool.firmware.run.levels import reality
 from buildtool.graph.types import Graph
 from buildtool.options.values import PlanOptions

@@ -24,7 +24,7 @@ from buildtool.firmware.run.cycles import find_timer, timed
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.types import Attrs, Graph, OpKind
 from buildtool.plan.assemble.assemble import assemble
-from buildtool.plan.schedule.calls import Calls, region_calls
+from buildtool.plan.schedule.costs import Calls, region_calls
 from buildtool.plan.schedule.receptive import accumulates, columns, rows, streams
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Group, Plan, Region, Scheme

@@ -23,7 +23,7 @@ from benchmarks.fuzz import damage, flatbuffer, plans, protobuf, records, seeds
 from benchmarks.fuzz.imagecheck import Checker
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.files import File
-from buildtool.firmware.run.inputs import from_file
+from buildtool.firmware.datasets.arrays import from_file
 from buildtool.fronts.cli import main as cli
 from buildtool.graph.tflite.reader import read_model
 from buildtool.target import family

@@ -24,11 +24,10 @@ from buildtool.base.files import File
 from buildtool.base.modes import Reference
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources
+from buildtool.firmware.datasets.arrays import seeded
 from buildtool.firmware.planned import Planned
 from buildtool.firmware.run.compare import Array, difference, referrer
-from buildtool.firmware.run.execute import built, execute
-from buildtool.firmware.run.inputs import seeded
-from buildtool.firmware.run.subject import subject
+from buildtool.firmware.run.execute import built, execute, subject
 from buildtool.firmware.run.validation import SANITIZERS
 from buildtool.options.values import PlanOptions, TargetChoice
 from buildtool.plan.models import tflite_file

@@ -93,7 +93,7 @@ def _kernel_files(
     target: Target, own: Iterable[bytes], compiled: list[Path]
 ) -> tuple[dict[str, Path], dict[str, Path]]:
     """The kernels' sources, and all headers included: name in the folder -> file."""
-    from buildtool.firmware.includes import closure
+    from buildtool.firmware.objects import closure
     from buildtool.target.kernels import include_folder, kernel_includes
 
     homes = {family.folder: family.name for family in target.families}

@@ -1,19 +1,19 @@
-"""The network's headers: its interface in C, and the quantisation of inputs and outputs as macros."""
+"""The network's headers: its interface in C, its quantisation as macros, and the test firmware's glue."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
 import buildtool
 from buildtool.base.modes import Image
-from buildtool.emit import loading
-from buildtool.emit.ctext import comment, continued, shape
+from buildtool.emit.ctext import COLUMNS, comment, continued, shape
 from buildtool.emit.image import ALIGNMENT
 from buildtool.emit.network import Network
 from buildtool.graph.types import DType, Tensor
-from buildtool.target.recorded import Recorded, recorded
+from buildtool.target.recorded import recorded
 from buildtool.target.types import Routine
 
 INTERFACE = 2  # grows where an application has to be changed; what is added has macros of its own
@@ -67,8 +67,8 @@ def interface_tensors(network: Network) -> list[tuple[str, int, Tensor]]:
 def header(network: Network, stack: str = "") -> str:
     """<net>.h: sizes, and the functions that the application calls; `stack`: lines about the stack."""
     net, macro, graph, plan = network.net, network.macro, network.graph, network.plan
-    beside = _reset_prototype(network) + loading.prototype(network)
-    sizes, second = [], _SECOND if network.is_spread else ""
+    is_spread, image = network.is_spread, graph.tensors[graph.inputs[0]] if network.is_streamed else None
+    sizes = []
     for name, _, tensor in interface_tensors(network):
         sizes.append(f"\n/* {tensor.dtype} {shape(tensor.shape)} */")
         sizes.append(f"#define {macro}_{name}_TYPE {_C_TYPES[tensor.dtype]}")
@@ -77,6 +77,57 @@ def header(network: Network, stack: str = "") -> str:
         dims = ", ".join(str(n) for n in tensor.shape) or "1"
         sizes.append(f"#define {macro}_{name}_SHAPE {{{dims}}}")
         sizes += _order(macro, name, tensor)
+    second_arena = f"""
+/* Some of it is in a second arena, in another memory of the board, of the same alignment. */
+#define {macro}_SECOND_ARENA_BYTES {plan.arenas[-1]}
+#define {macro}_DEFINE_SECOND_ARENA(name)
+    NN_ARENA(name, {macro}_SECOND_ARENA_BYTES, {macro}_ARENA_ALIGNMENT)
+#define {macro}_DEFINE_SECOND_ARENA_IN(name, section)
+    NN_ARENA_IN(name, {macro}_SECOND_ARENA_BYTES, {macro}_ARENA_ALIGNMENT, section)
+#define {macro}_CHECK_SECOND_ARENA(array)
+    NN_STATIC_ASSERT(sizeof(array) >= {macro}_SECOND_ARENA_BYTES, "the second arena is too small")
+"""
+    state = f"""
+/* What lives from one invoke to the next: memory of its own, which no arena has any of. It is a
+ * static array in section .bss.nn_state; compiled with {macro}_STATE_SECTION="name",
+ * in that one. */
+#define {macro}_STATE_BYTES {plan.state_bytes}
+"""
+    kept = "leaves it there" if plan.image == Image.RESIDENT else "overwrites it"
+    write_input = f"""\
+/* Where to write input `index` before an invoke, which {kept}.
+ * NULL before init, and where there is no such input. */
+int8_t *{net}_input(int index);
+
+"""
+    too = " and resets what lives between invokes" * bool(plan.states)
+    row_source = (
+        f"""
+/* Input 0 is an image of so many rows, which is never whole in the arena. */
+#define {macro}_ROWS {image.nhwc[1]}
+#define {macro}_ROW_BYTES {image.row_bytes}
+
+/* The image comes row by row: an invoke calls `deliver` for rows 0, 1, 2 ... of input 0, each once,
+ * in order, and as late as possible; it writes {macro}_ROW_BYTES to `data` and returns 0. Rows at the
+ * bottom that the network does not look at are not asked for. Anything but 0 ends the invoke, which
+ * returns it{too}; the next one begins with row 0.
+ * Set it before the first invoke; NN_ERROR_BUSY during one. */
+nn_status {net}_set_row_source(nn_row_source *deliver, void *context);
+"""
+        if image
+        else ""
+    )
+    reset = f"""
+/* Gives what lives between invokes its initial values, as init does: for where a new sequence
+ * begins. They are read from the weight image. */
+nn_status {net}_reset(void);
+"""
+    set_loader = f"""
+/* How constants come into the arena, from flash that cannot be read in place. Without one they are
+ * copied from the weights given to {net}_init; with one, set before it, those may be NULL.
+ * NN_ERROR_BUSY during an invoke. */
+nn_status {net}_set_loader(nn_loader loader);
+"""
     body = f"""\
 #ifndef {macro}_H
 #define {macro}_H
@@ -109,7 +160,7 @@ extern "C" {{
     NN_ARENA_IN(name, {macro}_ARENA_BYTES, {macro}_ARENA_ALIGNMENT, section)
 #define {macro}_CHECK_ARENA(array)
     NN_STATIC_ASSERT(sizeof(array) >= {macro}_ARENA_BYTES, "the arena is too small")
-{_second(network)}{_state_macros(network)}
+{second_arena * is_spread}{state * bool(plan.states)}
 #define {macro}_WEIGHTS_BYTES {len(network.image.data)}
 #define {macro}_PAYLOAD_BYTES ({macro}_WEIGHTS_BYTES - sizeof(nn_image_header))
 
@@ -128,10 +179,10 @@ extern "C" {{
 extern const uint8_t {net}_weights[];
 
 /* Checks the weight image (length, layout, CRC-32), which needs some of the arena, and takes the
- * {_TAKES[network.is_spread]} */
-nn_status {net}_init(void *arena, size_t arena_bytes,{second} const void *weights);
+ * {_TAKES[is_spread]} */
+nn_status {net}_init(void *arena, size_t arena_bytes,{_SECOND * is_spread} const void *weights);
 
-{_input_prototype(network)}/* Where output `index` is after an invoke, until the next one.
+{write_input * bool(network.held_inputs)}/* Where output `index` is after an invoke, until the next one.
  * NULL before init, and where there is no such output. */
 const int8_t *{net}_output(int index);
 
@@ -147,7 +198,7 @@ nn_quantization {net}_output_quantization(int index);
 /* `hook` (NULL: none) is called between regions of an invoke, for a watchdog or a scheduler. No
  * interrupt and no other thread may set it during an invoke: hook and context are two values. */
 void {net}_set_yield(void (*hook)(void *context), void *context);
-{_row_source_prototype(network) if network.is_streamed else ""}{beside}
+{row_source}{reset * bool(plan.states)}{set_loader * bool(plan.loads)}
 #ifdef __cplusplus
 }}
 #endif
@@ -178,60 +229,10 @@ _TAKES = (
 _SECOND = " void *second_arena, size_t second_arena_bytes,"
 
 
-def _second(network: Network) -> str:
-    """The size of the second arena, and what defines one; nothing where there is none."""
-    if not network.is_spread:
-        return ""
-    macro = network.macro
-    return f"""
-/* Some of it is in a second arena, in another memory of the board, of the same alignment. */
-#define {macro}_SECOND_ARENA_BYTES {network.plan.arenas[1]}
-#define {macro}_DEFINE_SECOND_ARENA(name)
-    NN_ARENA(name, {macro}_SECOND_ARENA_BYTES, {macro}_ARENA_ALIGNMENT)
-#define {macro}_DEFINE_SECOND_ARENA_IN(name, section)
-    NN_ARENA_IN(name, {macro}_SECOND_ARENA_BYTES, {macro}_ARENA_ALIGNMENT, section)
-#define {macro}_CHECK_SECOND_ARENA(array)
-    NN_STATIC_ASSERT(sizeof(array) >= {macro}_SECOND_ARENA_BYTES, "the second arena is too small")
-"""
-
-
-def _input_prototype(network: Network) -> str:
-    """Of a streamed image there is no place to write to, so nothing that would give one."""
-    if not network.held_inputs:
-        return ""
-    kept = "leaves it there" if network.plan.image == Image.RESIDENT else "overwrites it"
-    return f"""\
-/* Where to write input `index` before an invoke, which {kept}.
- * NULL before init, and where there is no such input. */
-int8_t *{network.net}_input(int index);
-
-"""
-
-
-_RESET = " and resets what lives between invokes"
-
-
-def _row_source_prototype(network: Network) -> str:
-    macro = network.macro
-    image = network.graph.tensors[network.graph.inputs[0]]
-    return f"""
-/* Input 0 is an image of so many rows, which is never whole in the arena. */
-#define {macro}_ROWS {image.nhwc[1]}
-#define {macro}_ROW_BYTES {image.row_bytes}
-
-/* The image comes row by row: an invoke calls `deliver` for rows 0, 1, 2 ... of input 0, each once,
- * in order, and as late as possible; it writes {macro}_ROW_BYTES to `data` and returns 0. Rows at the
- * bottom that the network does not look at are not asked for. Anything but 0 ends the invoke, which
- * returns it{_RESET if network.plan.states else ""}; the next one begins with row 0.
- * Set it before the first invoke; NN_ERROR_BUSY during one. */
-nn_status {network.net}_set_row_source(nn_row_source *deliver, void *context);
-"""
-
-
 def quantization(network: Network) -> str:
     """<net>_quantization.h: scales and zero points of inputs and outputs."""
     macro = network.macro
-    lines_ = [
+    lines = [
         f"#ifndef {macro}_QUANTIZATION_H",
         f"#define {macro}_QUANTIZATION_H",
         "",
@@ -240,34 +241,9 @@ def quantization(network: Network) -> str:
     ]
     for name, _, tensor in interface_tensors(network):
         if tensor.quant is not None:
-            lines_.append(f"#define {macro}_{name}_SCALE {np.float32(tensor.quant.scale)}f")
-            lines_.append(f"#define {macro}_{name}_ZERO_POINT ({tensor.quant.zero_point})")
-    return "\n".join([banner(network, "quantisation of the interface"), *lines_, "", "#endif"])
-
-
-def _state_macros(network: Network) -> str:
-    """Of the header: how much state there is; nothing where there is none."""
-    if not network.plan.states:
-        return ""
-    macro = network.macro
-    return f"""
-/* What lives from one invoke to the next: memory of its own, which no arena has any of. It is a
- * static array in section .bss.nn_state; compiled with {macro}_STATE_SECTION="name",
- * in that one. */
-#define {macro}_STATE_BYTES {network.plan.state_bytes}
-"""
-
-
-def _reset_prototype(network: Network) -> str:
-    """Of the header: the function that resets state."""
-    if not network.plan.states:
-        return ""
-    net = network.net
-    return f"""
-/* Gives what lives between invokes its initial values, as init does: for where a new sequence
- * begins. They are read from the weight image. */
-nn_status {net}_reset(void);
-"""
+            lines.append(f"#define {macro}_{name}_SCALE {np.float32(tensor.quant.scale)}f")
+            lines.append(f"#define {macro}_{name}_ZERO_POINT ({tensor.quant.zero_point})")
+    return "\n".join([banner(network, "quantisation of the interface"), *lines, "", "#endif"])
 
 
 # ---- the stack ----------------------------------------------------------------------------------------
@@ -292,14 +268,13 @@ def stack_bytes(network: Network, source: str, routines: list[Routine]) -> int |
     entries = recorded(network.target.board.core)
     if network.plan.loads or not all(called <= set(entry.stack) for entry in entries):
         return None
-    return max((_need(entry, called, source) for entry in entries), default=None)
-
-
-def _need(entry: Recorded, called: set[str], source: str) -> int:
-    numbers = zip(FRAME_FEATURES, frame_features(source), strict=True)
-    own = round(sum(entry.frame[name] * number for name, number in numbers))
-    need = own + max((entry.stack[symbol] for symbol in called), default=0)
-    return need + -need % _STACK_ALIGNMENT
+    features = dict(zip(FRAME_FEATURES, frame_features(source), strict=True))
+    needs = (
+        round(sum(entry.frame[name] * number for name, number in features.items()))
+        + max((entry.stack[symbol] for symbol in called), default=0)
+        for entry in entries
+    )
+    return max((need + -need % _STACK_ALIGNMENT for need in needs), default=None)
 
 
 def stack_macro(macro: str, size: int | None) -> str:
@@ -312,3 +287,68 @@ def stack_macro(macro: str, size: int | None) -> str:
  * the network calls back, are the application's own and come on top. */
 #define {macro}_STACK_BYTES {size}
 """
+
+
+# ---- the test firmware's harness ----------------------------------------------------------------------
+
+
+def harness(network: Network) -> str:
+    """harness_net.h: the glue between a network and the test firmware's harness."""
+    net, macro, graph = network.net, network.macro, network.graph
+    inputs, outputs = ([graph.tensors[t].size for t in ends] for ends in (graph.inputs, graph.outputs))
+    init = f"#define HARNESS_INIT(arena, bytes, weights) {net}_init((arena), (bytes), (weights))"
+    if network.is_spread:
+        init = (
+            "#define HARNESS_INIT(arena, bytes, weights) \\\n"
+            f"    {net}_init((arena), (bytes), second_arena, HARNESS_SECOND_ARENA_BYTES, (weights))"
+        )
+    second = f"#define HARNESS_SECOND_ARENA_BYTES {macro}_SECOND_ARENA_BYTES\n" * network.is_spread
+    write_input = f"#define HARNESS_INPUT(i) {net}_input(i)\n" * bool(network.held_inputs)
+    reset = f"#define HARNESS_RESET() {net}_reset()\n" * bool(network.plan.states)
+    rows = f"""\
+#define HARNESS_ROWS {macro}_ROWS
+#define HARNESS_ROW_BYTES {macro}_ROW_BYTES
+#define HARNESS_SET_ROW_SOURCE(deliver) {net}_set_row_source((deliver), NULL)
+"""
+    set_loader = f"#define HARNESS_SET_LOADER(loader) {net}_set_loader(loader)\n" * bool(network.plan.loads)
+    return f"""\
+/* What the test firmware calls {net}.
+ * Of plan {network.plan_digest}. */
+#ifndef HARNESS_NET_H
+#define HARNESS_NET_H
+
+#include "{net}.h"
+
+{chr(10).join(plan_check(network))}
+{init}
+#define HARNESS_INVOKE() {net}_invoke()
+#define HARNESS_INPUTS {macro}_INPUTS
+{write_input}#define HARNESS_OUTPUTS {macro}_OUTPUTS
+#define HARNESS_OUTPUT(i) {net}_output(i)
+#define HARNESS_ARENA_BYTES {macro}_ARENA_BYTES
+{second}{reset}#define HARNESS_OPERATORS {len(graph.ops)}
+#define HARNESS_PLAN "{network.plan_digest}"
+#define HARNESS_WEIGHTS {net}_weights
+{rows * network.is_streamed}{set_loader}
+static inline uint32_t harness_input_bytes(int i) {{
+{_chosen(inputs)}
+}}
+
+static inline uint32_t harness_output_bytes(int i) {{
+{_chosen(outputs)}
+}}
+
+#define HARNESS_INPUT_BYTES(i) harness_input_bytes(i)
+#define HARNESS_OUTPUT_BYTES(i) harness_output_bytes(i)
+
+#endif"""
+
+
+def _chosen(sizes: Sequence[int]) -> str:
+    """The statement that returns the i-th of `sizes`, 0 beyond: a line where they fit into one."""
+    choices = " ".join(f"i == {i} ? {size} :" for i, size in enumerate(sizes))
+    line = f"    return {choices} 0;"
+    if len(line) <= COLUMNS:
+        return line
+    cases = [f"    case {i}:\n        return {size};" for i, size in enumerate(sizes)]
+    return "\n".join(["    switch (i) {", *cases, "    default:\n        return 0;\n    }"])

@@ -9,11 +9,24 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from buildtool.emit import loading
+from buildtool.emit.ctext import block
 from buildtool.emit.network import Network
 from buildtool.graph.topology import filling
 
-_HOOK = """
+BUSY = """\
+    if (running) {
+        return NN_ERROR_BUSY;
+    }
+"""
+
+
+def state(network: Network) -> str:
+    """What the functions share: the arena, the weights, the hooks."""
+    row_source = """\
+static nn_row_source *row_source;
+static void *row_context;
+"""
+    hook = """
 /* Lets the application in, if it asked for that. */
 static void between_regions(void) {
     if (yield_hook != NULL) {
@@ -21,43 +34,20 @@ static void between_regions(void) {
     }
 }
 """
-
-
-_SECOND = """\
-static int8_t *own_second_arena;
-"""
-_SECOND_PARAMETERS = " void *second, size_t second_bytes,"
-_ROW_SOURCE = """\
-static nn_row_source *row_source;
-static void *row_context;
-"""
-
-BUSY = """\
-    if (running) {
-        return NN_ERROR_BUSY;
-    }
-"""
-_NO_SOURCE = """\
-    if (row_source == NULL) {
-        return NN_ERROR_NO_ROW_SOURCE;
-    }
-"""
-
-
-def state(network: Network) -> str:
-    """What the functions share: the arena, the weights, the hooks."""
+    second = "static int8_t *own_second_arena;\n"
+    named = f"#define own_second_arena {network.net}_second_arena\n"
     return f"""\
 static const nn_image_kind image_kind = {network.macro}_IMAGE_KIND;
 
 #ifdef NN_DEBUG
 #define own_arena {network.net}_arena /* by this name a debugger finds it */
-{f"#define own_second_arena {network.net}_second_arena{chr(10)}" if network.is_spread else ""}#endif
+{named * network.is_spread}#endif
 static int8_t *own_arena; /* NULL: not initialised */
-{_SECOND if network.is_spread else ""}static const uint8_t *weights;
+{second * network.is_spread}static const uint8_t *weights;
 static volatile uint8_t running; /* a function of the interface is at work */
 static void (*yield_hook)(void *context);
 static void *yield_context;
-{_ROW_SOURCE if network.is_streamed else ""}{_HOOK if len(network.plan.regions) > 1 else ""}"""
+{row_source * network.is_streamed}{hook * (len(network.plan.regions) > 1)}"""
 
 
 def arenas(code: Sequence[str]) -> list[str]:
@@ -73,10 +63,33 @@ def _own(names: Sequence[str]) -> str:
 
 def interface(network: Network, regions: Sequence[Sequence[str]]) -> str:
     """All functions of the interface; `regions`: the arenas that each region's function takes."""
-    net, macro, two = network.net, network.macro, network.is_spread
-    second = _SECOND_PARAMETERS if two else ""
+    net, macro, two, loads = network.net, network.macro, network.is_spread, bool(network.plan.loads)
+    check_second = f"""\
+    if (second == NULL || second_bytes < {macro}_SECOND_ARENA_BYTES) {{
+        return NN_ERROR_ARENA;
+    }}
+    if ((uintptr_t)second % {macro}_ARENA_ALIGNMENT != 0) {{
+        return NN_ERROR_ARENA;
+    }}
+"""
+    set_row_source = f"""
+nn_status {net}_set_row_source(nn_row_source *deliver, void *context) {{
+{BUSY}    row_source = deliver;
+    row_context = context;
+    return NN_OK;
+}}
+"""
+    set_loader = f"""
+nn_status {net}_set_loader(nn_loader with) {{
+{BUSY}    if (with.begin == NULL && weights == NULL) {{
+        own_arena = NULL; /* the weights came by the loader before */
+    }}
+    loader = with;
+    return NN_OK;
+}}
+"""
     return f"""\
-nn_status {net}_init(void *memory, size_t memory_bytes,{second} const void *image) {{
+nn_status {net}_init(void *memory, size_t memory_bytes,{_SECOND * two} const void *image) {{
 {BUSY}    own_arena = NULL;
     if (memory == NULL || memory_bytes < {macro}_ARENA_BYTES) {{
         return NN_ERROR_ARENA;
@@ -84,11 +97,11 @@ nn_status {net}_init(void *memory, size_t memory_bytes,{second} const void *imag
     if ((uintptr_t)memory % {macro}_ARENA_ALIGNMENT != 0) {{
         return NN_ERROR_ARENA;
     }}
-{_check_second(macro) if two else ""}    running = 1;
-{loading.check_image(network)}
+{check_second * two}    running = 1;
+{_CHECK_IMAGE[loads]}
     if (status == NN_OK) {{
         own_arena = memory;
-{"        own_second_arena = second;" + chr(10) if two else ""}        weights = image;
+{_OWN_SECOND * two}        weights = image;
 {_reset_call(network, 8)}    }}
     running = 0;
     return status;
@@ -100,7 +113,7 @@ static nn_quantization quantization(int index, int first, int count) {{
     if (own_arena == NULL || index < 0 || index >= count) {{
         return none;
     }}
-{loading.read_quantization(network)}
+{_READ_QUANTIZATION[loads]}
 }}
 
 nn_quantization {net}_input_quantization(int index) {{
@@ -115,19 +128,37 @@ void {net}_set_yield(void (*hook)(void *context), void *context) {{
     yield_hook = hook;
     yield_context = context;
 }}
-{_set_row_source(net) if network.is_streamed else ""}{loading.set_loader(network)}
+{set_row_source * network.is_streamed}{set_loader * loads}
 {_invoke(network, regions)}"""
 
 
-def _check_second(macro: str) -> str:
-    return f"""\
-    if (second == NULL || second_bytes < {macro}_SECOND_ARENA_BYTES) {{
-        return NN_ERROR_ARENA;
-    }}
-    if ((uintptr_t)second % {macro}_ARENA_ALIGNMENT != 0) {{
-        return NN_ERROR_ARENA;
-    }}
-"""
+_SECOND = " void *second, size_t second_bytes,"
+_OWN_SECOND = "        own_second_arena = second;\n"
+# Without and with constants that are brought into the arena: `status` in init, and what returns entry
+# `first + index` of the image's table.
+_CHECK_IMAGE = (
+    """\
+    const nn_status status = nn_image_check_with(image, &image_kind, memory, memory_bytes);""",
+    """\
+    const nn_status status =
+        image == NULL && loader.begin != NULL
+            ? nn_image_check_loaded(&loader, memory, memory_bytes, &image_kind)
+            : nn_image_check_with(image, &image_kind, memory, memory_bytes);""",
+)
+_READ_QUANTIZATION = (
+    """\
+    const nn_quantization *table = (const void *)(weights + sizeof(nn_image_header));
+    return table[first + index];""",
+    """\
+    nn_quantization found;
+    const uint8_t before = running; /* a hook may ask in the middle of an invoke */
+    running = 1;
+    load((int8_t *)&found, (uint32_t)(sizeof(nn_image_header) + sizeof found * (size_t)(first + index)),
+         sizeof found);
+    loaded();
+    running = before;
+    return found;""",
+)
 
 
 def _addresses(network: Network) -> str:
@@ -155,16 +186,6 @@ def _places(function: str, places: Sequence[str]) -> str:
 """
 
 
-def _set_row_source(net: str) -> str:
-    return f"""
-nn_status {net}_set_row_source(nn_row_source *deliver, void *context) {{
-{BUSY}    row_source = deliver;
-    row_context = context;
-    return NN_OK;
-}}
-"""
-
-
 def _invoke(network: Network, regions: Sequence[Sequence[str]]) -> str:
     """The invoke, which calls one region after the other, and what ends it in its middle."""
     used = [name for name in ("arena", "second_arena") if any(name in names for names in regions)]
@@ -172,41 +193,37 @@ def _invoke(network: Network, regions: Sequence[Sequence[str]]) -> str:
     for index, names in enumerate(regions):
         call = f"region_{index}({', '.join(names)})"
         if network.takes_rows(network.plan.regions[index]):
-            calls += [
-                f"    const int code = {call};",
-                "    if (code != 0) {",
-                "        return abandon(code);",
-            ]
-            calls.append("    }")
+            calls += [f"const int code = {call};", *block("if (code != 0)", ["return abandon(code);"])]
         else:
-            calls.append(f"    {call};")
-        if index + 1 < len(regions):
-            calls.append("    between_regions();")
-    return f"""\
-{_abandon(network) if network.is_streamed else ""}nn_status {network.net}_invoke(void) {{
-{_own(used)}{BUSY}    if (own_arena == NULL) {{
-        return NN_ERROR_NOT_INITIALISED;
-    }}
-{_NO_SOURCE if network.is_streamed else ""}    running = 1;
-    NN_MARK_INVOKE_BEGIN();
-{chr(10).join(calls)}
-    NN_MARK_INVOKE_END();
-    running = 0;
-    return NN_OK;
-}}"""
-
-
-def _abandon(network: Network) -> str:
-    """What a network does when its row source ends an invoke."""
-    return f"""\
+            calls.append(f"{call};")
+        calls += ["between_regions();"] if index + 1 < len(regions) else []
+    lines = "".join(f"    {line}\n" for line in calls)
+    wait = "    loaded();\n" * bool(network.plan.loads)
+    abandon = f"""\
 /* Ends an invoke in its middle: nothing is under way any more, and the next one begins anew. */
 static nn_status abandon(int code) {{
-{"    loaded();" + chr(10) if network.plan.loads else ""}{_reset_call(network, 4)}    NN_MARK_INVOKE_END();
+{wait}{_reset_call(network, 4)}    NN_MARK_INVOKE_END();
     running = 0;
     return (nn_status)code;
 }}
 
 """
+    check_source = """\
+    if (row_source == NULL) {
+        return NN_ERROR_NO_ROW_SOURCE;
+    }
+"""
+    return f"""\
+{abandon * network.is_streamed}nn_status {network.net}_invoke(void) {{
+{_own(used)}{BUSY}    if (own_arena == NULL) {{
+        return NN_ERROR_NOT_INITIALISED;
+    }}
+{check_source * network.is_streamed}    running = 1;
+    NN_MARK_INVOKE_BEGIN();
+{lines}    NN_MARK_INVOKE_END();
+    running = 0;
+    return NN_OK;
+}}"""
 
 
 # ---- what lives between invokes ---------------------------------------------------------------------------
@@ -218,10 +235,19 @@ def state_memory(network: Network) -> list[str]:
     if not plan.states:
         return []
     net, macro = network.net, network.macro
-    rows = [
-        f" *   {b.offset:>8}  {b.size:>8}  {network.called(network.graph.states[i].before)}"
-        for i, b in enumerate(plan.states)
-    ]
+    rows, values, fill = [], list[str](), list[str]()
+    for state, buffer, place in zip(
+        network.graph.states, plan.states, network.image.places.states, strict=True
+    ):
+        rows.append(f" *   {buffer.offset:>8}  {buffer.size:>8}  {network.called(state.before)}")
+        target = f"{net}_state + {buffer.offset}"
+        if filling(state) is None:
+            values += _brought(network, target, place, buffer.size)
+        elif plan.loads:
+            fill = ["int8_t fill[16];"]
+            values += [*_brought(network, "fill", place, 16), f"memset({target}, fill[0], {buffer.size});"]
+        else:
+            values.append(f"memset({target}, weights[{place}], {buffer.size});")
     return [
         "/* What lives between invokes, in memory that nothing else uses:",
         " *",
@@ -235,27 +261,10 @@ def state_memory(network: Network) -> list[str]:
         f"__attribute__((aligned({macro}_ARENA_ALIGNMENT))) static int8_t {net}_state[{macro}_STATE_BYTES];",
         "",
         "static void reset_state(void) {",
-        *(f"    {line}" for line in _values(network)),
+        *(f"    {line}" for line in [*fill, *values]),
         "}",
         "",
     ]
-
-
-def _values(network: Network) -> list[str]:
-    """Statements that bring every state's initial value."""
-    net, lines, filled = network.net, list[str](), False
-    for state, buffer, place in zip(
-        network.graph.states, network.plan.states, network.image.places.states, strict=True
-    ):
-        target = f"{net}_state + {buffer.offset}"
-        if filling(state) is None:
-            lines += _brought(network, target, place, buffer.size)
-        elif network.plan.loads:
-            lines += [*_brought(network, "fill", place, 16), f"memset({target}, fill[0], {buffer.size});"]
-            filled = True
-        else:
-            lines.append(f"memset({target}, weights[{place}], {buffer.size});")
-    return [*(["int8_t fill[16];"] if filled else []), *lines]
 
 
 def _brought(network: Network, target: str, place: int, size: int) -> list[str]:
@@ -276,10 +285,7 @@ def _reset_function(network: Network) -> str:
         return ""
     return f"""\
 nn_status {network.net}_reset(void) {{
-    if (running) {{
-        return NN_ERROR_BUSY;
-    }}
-    if (own_arena == NULL) {{
+{BUSY}    if (own_arena == NULL) {{
         return NN_ERROR_NOT_INITIALISED;
     }}
     running = 1;

@@ -24,7 +24,7 @@ from buildtool.graph.types import OpKind
 from buildtool.plan.assemble.constants import constants
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.overlap import slices_in_place
-from buildtool.plan.schedule.turns import group_of, parts
+from buildtool.plan.schedule.timeline import group_of, parts
 from buildtool.plan.types import Group, Load, Region
 from buildtool.target.catalogue import features
 from buildtool.target.types import Argument, KernelVariant
@@ -273,74 +273,6 @@ def _channels(network: Network, load: Load) -> int:
 def _first_steps(network: Network) -> dict[int, int]:
     """First step -> the region that begins with it."""
     return {first: index for index, first in enumerate(network.timeline.starts[:-1])}
-
-
-def prototype(network: Network) -> str:
-    """The interface's function that takes a loader."""
-    if not network.plan.loads:
-        return ""
-    return f"""
-/* How constants come into the arena, from flash that cannot be read in place. Without one they are
- * copied from the weights given to {network.net}_init; with one, set before it, those may be NULL.
- * NN_ERROR_BUSY during an invoke. */
-nn_status {network.net}_set_loader(nn_loader loader);
-"""
-
-
-def harness_macro(network: Network) -> str:
-    """How the harness brings constants."""
-    if not network.plan.loads:
-        return ""
-    return f"""\
-#define HARNESS_SET_LOADER(loader) {network.net}_set_loader(loader)
-"""
-
-
-def check_image(network: Network) -> str:
-    """Of init: sets `status`."""
-    if not network.plan.loads:
-        return """\
-    const nn_status status = nn_image_check_with(image, &image_kind, memory, memory_bytes);"""
-    return """\
-    const nn_status status =
-        image == NULL && loader.begin != NULL
-            ? nn_image_check_loaded(&loader, memory, memory_bytes, &image_kind)
-            : nn_image_check_with(image, &image_kind, memory, memory_bytes);"""
-
-
-def read_quantization(network: Network) -> str:
-    """Returns entry `first + index` of the image's table."""
-    if not network.plan.loads:
-        return """\
-    const nn_quantization *table = (const void *)(weights + sizeof(nn_image_header));
-    return table[first + index];"""
-    return """\
-    nn_quantization found;
-    const uint8_t before = running; /* a hook may ask in the middle of an invoke */
-    running = 1;
-    load((int8_t *)&found, (uint32_t)(sizeof(nn_image_header) + sizeof found * (size_t)(first + index)),
-         sizeof found);
-    loaded();
-    running = before;
-    return found;"""
-
-
-def set_loader(network: Network) -> str:
-    """The function that takes a loader."""
-    if not network.plan.loads:
-        return ""
-    return f"""
-nn_status {network.net}_set_loader(nn_loader with) {{
-    if (running) {{
-        return NN_ERROR_BUSY;
-    }}
-    if (with.begin == NULL && weights == NULL) {{
-        own_arena = NULL; /* the weights came by the loader before */
-    }}
-    loader = with;
-    return NN_OK;
-}}
-"""
 
 
 _STATE = """\

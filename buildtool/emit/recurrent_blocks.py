@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.emit.blocks import aligned, quantization, words
-from buildtool.graph.reference.lstm import Gate, Lstm, lstm_of
-from buildtool.graph.reference.svdf import svdf_factors
+from buildtool.graph.reference.recurrent import Gate, Lstm, lstm_of, svdf_factors
 from buildtool.graph.types import Graph, Op
 
 Ints = npt.NDArray[np.int64]

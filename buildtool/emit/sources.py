@@ -11,8 +11,7 @@ from buildtool.base.session import Session
 from buildtool.emit import loading
 from buildtool.emit.calls import Call, lines
 from buildtool.emit.ctext import COLUMNS, continued, identifier, indented, shape
-from buildtool.emit.harness import harness
-from buildtool.emit.header import banner, header, plan_check, quantization, stack_bytes, stack_macro
+from buildtool.emit.header import banner, harness, header, plan_check, quantization, stack_bytes, stack_macro
 from buildtool.emit.image import WeightImage, weight_image
 from buildtool.emit.interface import arenas, interface, state, state_memory
 from buildtool.emit.network import Network

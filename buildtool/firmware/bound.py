@@ -1,4 +1,4 @@
-"""What firmware takes of a board's memories, from recorded sizes: an upper bound, which takes no compiler."""
+"""What firmware takes of a board's memories by recorded sizes: an upper bound that needs no compiler."""
 
 from __future__ import annotations
 
@@ -10,23 +10,8 @@ from typing import TYPE_CHECKING
 
 from buildtool.base.session import Session
 from buildtool.emit.image import image_layout, unpacked_image
-from buildtool.firmware.footprint import (
-    ALIGNMENT,
-    ARENA,
-    AROUND,
-    CODE,
-    FIRMWARE,
-    GUARD,
-    KERNELS,
-    NETWORK,
-    STACK,
-    STATE,
-    VARIABLES,
-    WEIGHTS,
-    Footprint,
-    MemoryUse,
-    parts_of,
-)
+from buildtool.firmware import needs
+from buildtool.firmware.needs import Footprint, MemoryUse, parts_of
 from buildtool.plan.types import Plan
 from buildtool.target import catalogue, registry
 from buildtool.target.choice import arena_memories
@@ -54,10 +39,7 @@ _UNROLLED = 1024  # and what that takes
 _SECOND = 512  # of the test firmware, for painting and watching a second arena
 LIKENED = (("-march=rv32imac_zicsr", "-mabi=ilp32"), 0)  # the core whose code others are estimated by,
 LIKENED_KERNELS, LIKENED_FACTOR = "reference", 1.5  # its kernels, and how much larger that of others may be
-_SHARED, _SHARING = (
-    "_threads.c",
-    512,
-)  # ends the names of what shares a kernel's call among threads; its bytes
+_SHARED, _SHARING = "_threads.c", 512  # the end of the names of files that share calls among threads; bytes
 _THREAD_STACK = 2048  # as in kernels/runtime/nn_parallel.c
 _GAPS = 64 + 16  # at most, where arena and variables share a memory; the arena is aligned to 64
 
@@ -81,17 +63,18 @@ def features(source: str) -> tuple[int, ...]:
 
 
 def bound(sources: Sources, plan: Plan, target: Target, compiler: str) -> Footprint | None:
-    """What a network's firmware takes at most; None where nothing is recorded of the core or a kernel.
+    """The most that a network's firmware takes; None where nothing is recorded of the core or a kernel.
 
-    `compiler`: the one that is there ("": the newest that is recorded of the board's first toolchain); of one
-    that is not recorded, the largest figures that are.
+    `compiler`: the installed one ("": the newest recorded one of the board's first toolchain). Where it is
+    not recorded, the largest recorded figures count.
     """
     entries = recorded(target.board.core)
     if plan.loads or not entries:
         return None
     chosen = [entry for entry in entries if entry.compiler == compiler]
     if not chosen and not compiler:
-        chosen = [entry for entry in entries if entry.toolchain == _default(target)][-1:]
+        first = next(iter(target.board.toolchains), "")
+        chosen = [entry for entry in entries if entry.toolchain == first][-1:]
     parts = [_code(sources, plan, target, entry) for entry in chosen or entries]
     if None in parts:
         return None
@@ -104,10 +87,10 @@ def bound(sources: Sources, plan: Plan, target: Target, compiler: str) -> Footpr
 
 
 def estimate(sources: Sources, plan: Plan, target: Target) -> Footprint | None:
-    """What a network's firmware may take on a core without a compiler, by what it takes on another one.
+    """An estimate, and no bound, for a core without a compiler: 1.5 times the code of RV32IMAC.
 
-    It is no bound: the code of RV32IMAC and half as much again, of kernels that it does not have the largest
-    plain kernel's. None where code does not lie in the arena's memory: there it takes nothing from the arena.
+    A kernel that RV32IMAC does not have counts as its largest plain one. None where code does not lie in the
+    arena's memory, from which it then takes nothing.
     """
     from buildtool.emit.sources import kernel_sources
 
@@ -121,14 +104,14 @@ def estimate(sources: Sources, plan: Plan, target: Target) -> Footprint | None:
 
 
 def _likened(paths: Sequence[Path], own: int, target: Target, entry: Recorded) -> Counter[str]:
-    """Code and constants by who brings them, from another core's; `own`: bytes of the network's there."""
+    """Code and constants by owner, from another core's sizes; `own`: bytes of the network's code there."""
     plain = {name: size for name, size in entry.code.items() if name.startswith(LIKENED_KERNELS)}
     kernels = [path for path in paths if path.name not in RUNTIME]  # that is part of the firmware
     each = {path: plain.get(f"{LIKENED_KERNELS}/{path.name}", max(plain.values())) for path in kernels}
     each |= {path: _SHARING for path in kernels if path.name.endswith(_SHARED)}
-    sizes = {KERNELS: sum(each.values()), FIRMWARE: entry.firmware, NETWORK: own}
-    code = Counter({f"{CODE} of the {who}": int(LIKENED_FACTOR * size) for who, size in sizes.items()})
-    code[f"{STACK} of other threads"] = (target.board.core.threads - 1) * _THREAD_STACK
+    sizes = {needs.KERNELS: sum(each.values()), needs.FIRMWARE: entry.firmware, needs.NETWORK: own}
+    code = Counter({f"{needs.CODE} of the {who}": int(LIKENED_FACTOR * size) for who, size in sizes.items()})
+    code[f"{needs.STACK} of other threads"] = (target.board.core.threads - 1) * _THREAD_STACK
     return code
 
 
@@ -142,15 +125,15 @@ def _network_code(sources: Sources, entry: Recorded) -> float:
 
 
 def is_estimated(target: Target) -> bool:
-    """Whether a board's code is sized by what it takes on another core, as no compiler makes it here."""
+    """Whether the size of a board's code is estimated from another core's, for want of a compiler here."""
     board = target.board
     return board.is_native and board.code == board.arena and board.memory(board.weights).bandwidth > 0
 
 
 def foreseen(graph: Graph, plan: Plan, target: Target, session: Session | None = None) -> Footprint | None:
-    """What a plan's firmware takes by the sizes recorded, of whichever compiler; None where there are none.
+    """What a plan's firmware takes by the sizes recorded of any compiler; None where there are none.
 
-    No compiler is asked for, and no weight packed.
+    It asks for no compiler, and packs no weights.
     """
     from buildtool.emit.sources import emit
 
@@ -171,43 +154,41 @@ def firmware(
     *,
     least: bool = False,
 ) -> tuple[Taken, ...]:
-    """What firmware takes of a board's memories beside the arena and what the network keeps.
+    """What firmware takes of a board's memories beside the arena and the network's state.
 
-    Where code lies in the arena's memory it is that of `plan`, and without one what every plan has at the
-    least. `least`: what is known as a bound is counted at the least that it may turn out to be once it is
-    linked, and gaps not at all; an estimate, which is never linked, is taken as it is. Nothing for programs
-    of this machine.
+    Code in the arena's memory is that of `plan`, or without one the least that every plan has. `least`:
+    bounds count at the least that linking may leave of them, and gaps not at all; estimates as they are.
+    Nothing for programs of this machine.
     """
     board = target.board
     share = LEAST_SHARE if least and not is_estimated(target) else 1.0
     if board.is_native and not is_estimated(target):
         return ()
     entries = read(*LIKENED)[1] if is_estimated(target) else recorded(board.core)
-    parts = {name: Counter({AROUND: _AROUND_ARENA}) for name in arena_memories(board)}
-    parts.setdefault(board.data, Counter()).update(
-        {
-            STACK: board.stack_bytes,
-            GUARD: _guard(board),
-            f"{VARIABLES} of all": max((entry.variables for entry in entries), default=0),
-            **({ALIGNMENT: _GAPS} if board.data in board.holders else {}),
-        }
-    )
+    parts = {name: Counter({needs.AROUND: _AROUND_ARENA}) for name in arena_memories(board)}
+    variables = max((entry.variables for entry in entries), default=0)
+    parts.setdefault(board.data, Counter()).update(_data(board, _guard(board), variables))
+    if board.data in board.holders:
+        parts[board.data][needs.ALIGNMENT] = _GAPS
     if board.weights in board.holders:
         kernels = catalogue.select_all(target, graph)
-        parts.setdefault(board.weights, Counter())[WEIGHTS] = image_layout(graph, kernels).size
+        parts.setdefault(board.weights, Counter())[needs.WEIGHTS] = image_layout(graph, kernels).size
     if board.code in board.holders:
         code = _code_beside(graph, target, plan, session)
         parts.setdefault(board.code, Counter()).update(code)
-    named = ((memory, name, size) for memory, each in parts.items() for name, size in each.items())
-    counted = ((memory, name, _counted(name, size, share)) for memory, name, size in named)
-    return tuple(Taken(memory, name, size) for memory, name, size in counted if size)
+    taken = []
+    for memory, each in parts.items():
+        for name, size in each.items():
+            is_bound = name.startswith((needs.CODE, needs.VARIABLES))  # else the size is exact
+            counted = int(size * share) if is_bound else size
+            if counted and (name != needs.ALIGNMENT or share == 1):
+                taken.append(Taken(memory, name, counted))
+    return tuple(taken)
 
 
-def _counted(name: str, size: int, share: float) -> int:
-    """Of a part that is known as a bound, the bytes that are counted; the others are known exactly."""
-    if name == ALIGNMENT:
-        return size if share == 1 else 0
-    return int(size * share) if name.startswith((CODE, VARIABLES)) else size
+def _data(board: Board, guard: int, variables: int) -> dict[str, int]:
+    """The parts of firmware in the memory of data, beside an arena and state."""
+    return {needs.STACK: board.stack_bytes, needs.GUARD: guard, f"{needs.VARIABLES} of all": variables}
 
 
 def _guard(board: Board) -> int:
@@ -219,33 +200,30 @@ def _guard(board: Board) -> int:
 def _code_beside(
     graph: Graph, target: Target, plan: Plan | None, session: Session | None
 ) -> Mapping[str, int]:
-    """Code of firmware that lies in the arena's memory, by who brings it; nothing where no size is known."""
+    """Code of firmware that lies in the arena's memory, by owner; nothing where no size is known."""
     board = target.board
     if plan is not None:
         found = foreseen(graph, plan, target, session)
         of_code = found.use(board.code).parts if found else ()
-        counted = (ARENA, AROUND, STACK, GUARD, STATE, WEIGHTS, f"{VARIABLES} of all")
+        counted = {needs.ARENA, needs.AROUND, needs.STATE, needs.WEIGHTS, *_data(board, 0, 0)}
         code = {part.name: part.bytes for part in of_code if part.name not in counted}
-        if ALIGNMENT in code and board.data == board.code:
-            code[ALIGNMENT] -= _GAPS  # that is counted with the variables
+        if needs.ALIGNMENT in code and board.data == board.code:
+            code[needs.ALIGNMENT] -= _GAPS  # that is counted with the variables
         return code
     paths = source_files(target, [kernel for kernel in catalogue.select_all(target, graph) if kernel])
     if is_estimated(target):
         return _likened(paths, _LEAST_NETWORK, target, read(*LIKENED)[1][0])
     names = [f"{path.parent.name}/{path.name}" for path in paths if not is_runtime(path)]
     entries = recorded(board.core)
+    kernels = (sum(entry.code.get(name, 0) for name in names) for entry in entries)
     return {
-        f"{CODE} of the {KERNELS}": max((sum(e.code.get(n, 0) for n in names) for e in entries), default=0),
-        f"{CODE} of the {FIRMWARE}": max((entry.firmware for entry in entries), default=0),
+        f"{needs.CODE} of the {needs.KERNELS}": max(kernels, default=0),
+        f"{needs.CODE} of the {needs.FIRMWARE}": max((entry.firmware for entry in entries), default=0),
     }
 
 
-def _default(target: Target) -> str:
-    return next(iter(target.board.toolchains), "")
-
-
 def _code(sources: Sources, plan: Plan, target: Target, entry: Recorded) -> dict[str, int] | None:
-    """Code and constants by who brings them; None for a kernel that is not recorded."""
+    """Code and constants by owner; None for a kernel that is not recorded."""
     from buildtool.emit.sources import kernel_sources, plan_routines
 
     # The runtime is part of the firmware.
@@ -260,10 +238,10 @@ def _code(sources: Sources, plan: Plan, target: Target, entry: Recorded) -> dict
     around = entry.firmware + (_UNROLLED if min(plan.arenas) <= _TINY_ARENA else 0)
     around += _SECOND if plan.second_at else 0
     return {
-        f"{CODE} of the {KERNELS}": sum(entry.code[name] for name in names),
-        f"{CODE} of the {FIRMWARE}": around + sum(entry.support[name] for name in helpers),
-        f"{CODE} of the {NETWORK}": max(int(own) + 1, _LEAST_NETWORK) + _SPARE,
-        ALIGNMENT: 2 * (len(names) + 16),  # a function begins at a multiple of 4 or less
+        f"{needs.CODE} of the {needs.KERNELS}": sum(entry.code[name] for name in names),
+        f"{needs.CODE} of the {needs.FIRMWARE}": around + sum(entry.support[name] for name in helpers),
+        f"{needs.CODE} of the {needs.NETWORK}": max(int(own) + 1, _LEAST_NETWORK) + _SPARE,
+        needs.ALIGNMENT: 2 * (len(names) + 16),  # a function begins at a multiple of 4 or less
     }
 
 
@@ -272,29 +250,21 @@ def _uses(
 ) -> tuple[MemoryUse, ...]:
     board = target.board
     parts: dict[str, Counter[str]] = {}
-    arenas = [
-        (name, {ARENA: size, AROUND: _AROUND_ARENA, ALIGNMENT: _GAPS if name == board.data else 0})
-        for name, size in zip(board.holders, plan.arenas, strict=False)
-    ]
+    arenas = []
+    for name, size in zip(board.holders, plan.arenas, strict=False):
+        gaps = _GAPS if name == board.data else 0
+        arenas.append((name, {needs.ARENA: size, needs.AROUND: _AROUND_ARENA, needs.ALIGNMENT: gaps}))
     for memory, named in (
         (board.code, dict(code)),
-        (board.weights, {WEIGHTS: weights}),
-        (
-            board.data,
-            {
-                STACK: board.stack_bytes,
-                GUARD: guard,
-                STATE: plan.state_bytes,
-                f"{VARIABLES} of all": variables,
-            },
-        ),
+        (board.weights, {needs.WEIGHTS: weights}),
+        (board.data, {**_data(board, guard, variables), needs.STATE: plan.state_bytes}),
         *arenas,
     ):
         parts.setdefault(memory, Counter()).update(named)
     if shared_weights(board):
         place = board.image.code_start + sum(code.values())
         gap = boundary(board.memory(board.weights), place) - sum(code.values())
-        parts[board.code].update({ALIGNMENT: gap})
+        parts[board.code].update({needs.ALIGNMENT: gap})
     return tuple(
         MemoryUse(m.name, (total := sum(parts[m.name].values())), parts_of(parts[m.name], total))
         for m in board.memories

@@ -1,8 +1,9 @@
-"""How a footprint is come by: from recorded sizes, which takes no tool, or by compiling and linking."""
+"""Footprints of firmware: bounds from recorded sizes, which need no tool, or exact ones of linked images."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,30 +12,14 @@ from buildtool.base.errors import ToolError
 from buildtool.base.locks import scratch
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit
+from buildtool.firmware import needs
 from buildtool.firmware.bound import bound, foreseen, is_estimated
 from buildtool.firmware.firmware import Objects, compile_firmware, link, map_of
-from buildtool.firmware.footprint import (
-    ARENA,
-    AROUND,
-    CODE,
-    FIRMWARE,
-    GUARD,
-    INITIAL,
-    KERNELS,
-    NETWORK,
-    STACK,
-    STATE,
-    VARIABLES,
-    WEIGHTS,
-    Footprint,
-    MemoryUse,
-    parts_of,
-)
 from buildtool.firmware.linkmap import Share, contributions
+from buildtool.firmware.needs import Footprint, MemoryUse, parts_of
 from buildtool.firmware.sizes import Placed, open_elf, placed_sections
 from buildtool.graph.types import Graph
 from buildtool.plan.types import Plan
-from buildtool.target.hardware import Memory
 from buildtool.target.registry import toolchain
 from buildtool.target.types import Board, LinkerScript, Target, Toolchain
 
@@ -44,10 +29,9 @@ LINKED, BOUND, ESTIMATED, UNCOUNTED = "linked", "bound", "estimated", "uncounted
 
 @dataclass(frozen=True)
 class Count:
-    """A footprint (None: nothing is known of the code's size), and why it was not linked, if it was not.
+    """A footprint (None: the code's size is not known), and why nothing was linked, if nothing was.
 
-    `estimated`: by what code takes on another core. `stack`: bytes of it that an invoke takes at most, None
-    where nothing is recorded of that.
+    `estimated`: from another core's code. `stack`: bytes that an invoke takes at most, None if not recorded.
     """
 
     footprint: Footprint | None
@@ -82,8 +66,14 @@ def counted(
         note = "images for this board run on this machine: their code says nothing about the board's"
         return Count(foreseen(graph, plan, target, session), note, is_estimated(target))
     sources = emit(graph, plan, target, name, session)
-    tools, note = _tools(target)
-    stack = _stack(sources)
+    tools, note = None, ""
+    try:
+        tools = toolchain(target, "")
+    except ToolError as error:
+        note = error.text
+    headers = (data for name, data in sources.files.items() if name.endswith(".h"))
+    stated = filter(None, map(_STACK.search, headers))  # by the network's header
+    stack = max((int(one[1]) for one in stated), default=None)
     above = bound(sources, plan, target, tools.identity if tools else "")
     if above is not None and suffices(above):
         return Count(above, note, stack=stack)
@@ -93,21 +83,6 @@ def counted(
         except ToolError as error:
             note = error.text.partition("\n")[0]
     return Count(above, note, stack=stack)
-
-
-def _stack(sources: Sources) -> int | None:
-    """What the network's header says of the stack."""
-    headers = (data for name, data in sources.files.items() if name.endswith(".h"))
-    found = filter(None, (_STACK.search(data) for data in headers))
-    return max((int(one[1]) for one in found), default=None)
-
-
-def _tools(target: Target) -> tuple[Toolchain | None, str]:
-    """The board's compiler, or why there is none."""
-    try:
-        return toolchain(target, ""), ""
-    except ToolError as error:
-        return None, error.text
 
 
 # ---- compiled and linked, whether it fits or not ----------------------------------------------------
@@ -134,8 +109,12 @@ def linked(sources: Sources, plan: Plan, target: Target, toolchain: Toolchain) -
     """The exact footprint of a network's test firmware; ToolError where it cannot be compiled or linked."""
     with scratch() as folder:
         image = link_anyway(sources, plan, target, toolchain, Path(folder))
-    uses = _uses(image, target.board, _by_category(image), plan.arenas)
-    return Footprint(image.compiler, True, uses)
+    owners = {path.name: needs.NETWORK for path in image.objects.network}
+    owners |= {path.name: needs.KERNELS for path in image.objects.kernels}
+    shares: dict[str, Counter[str]] = {}  # of each output section the bytes by owner
+    for share in image.shares:
+        shares.setdefault(share.output, Counter())[owners.get(share.file, needs.FIRMWARE)] += share.bytes
+    return Footprint(image.compiler, True, _uses(image, target.board, shares, plan.arenas))
 
 
 def link_anyway(
@@ -156,59 +135,36 @@ def link_anyway(
 
 
 def roomy(toolchain: Toolchain) -> Toolchain:
-    """The toolchain with a linker script whose memories have no end; unchanged for one of another form."""
+    """The toolchain with a linker script whose memories have no end; unchanged without a script."""
     script = toolchain.script
     if script is None:
         return toolchain
     return replace(toolchain, script=LinkerScript(script.name, _LENGTH.sub(_ROOMY, script.data), script.flag))
 
 
-def _by_category(image: LinkedImage) -> dict[str, dict[str, int]]:
-    """Output section -> bytes by who brings them: the network, its kernels, all else."""
-    owners = {path.name: NETWORK for path in image.objects.network}
-    owners |= {path.name: KERNELS for path in image.objects.kernels}
-    found: dict[str, dict[str, int]] = {}
-    for share in image.shares:
-        owner = owners.get(share.file, FIRMWARE)
-        of_section = found.setdefault(share.output, {})
-        of_section[owner] = of_section.get(owner, 0) + share.bytes
-    return found
-
-
 def _uses(
-    image: LinkedImage,
-    board: Board,
-    shares: Mapping[str, Mapping[str, int]],
-    arenas: Sequence[int],
+    image: LinkedImage, board: Board, shares: Mapping[str, Mapping[str, int]], arenas: Sequence[int]
 ) -> tuple[MemoryUse, ...]:
     ends: dict[str, int] = {}
-    parts: dict[str, dict[str, int]] = {}
+    parts: dict[str, Counter[str]] = {}
 
     def add(address: int, size: int, named: Mapping[str, int]) -> None:
-        memory = _memory_of(board, address)
-        if memory is None:
-            return
-        ends[memory.name] = max(ends.get(memory.name, 0), address + size - memory.base)
-        own = parts.setdefault(memory.name, {})
-        for name, part in named.items():
-            own[name] = own.get(name, 0) + part
+        before = [memory for memory in board.memories if memory.base <= address]
+        if before:  # what overflows a memory belongs to it
+            memory = max(before, key=lambda memory: memory.base)
+            ends[memory.name] = max(ends.get(memory.name, 0), address + size - memory.base)
+            parts.setdefault(memory.name, Counter()).update(named)
 
     for section in image.sections:
         add(section.address, section.size, _named(section, board, shares, arenas))
         if section.load_address not in (-1, section.address):
-            add(section.load_address, section.size, {INITIAL: section.size})
+            add(section.load_address, section.size, {needs.INITIAL: section.size})
     # ld.lld aligns the end of the code for the initial values of variables even where there are none.
-    if (start := _symbol(image.elf, _DATA_LOAD)) is not None:
-        add(start, 0, {})
+    table = open_elf(image.elf).get_section_by_name(".symtab")
+    for symbol in (table.get_symbol_by_name(_DATA_LOAD) or []) if table is not None else []:
+        add(int(symbol["st_value"]), 0, {})
     order = [memory.name for memory in board.memories if memory.name in ends]
     return tuple(MemoryUse(name, ends[name], parts_of(parts[name], ends[name])) for name in order)
-
-
-def _symbol(elf: bytes, name: str) -> int | None:
-    """The value of a symbol of an image."""
-    table = open_elf(elf).get_section_by_name(".symtab")
-    found = table.get_symbol_by_name(name) if table is not None else None
-    return int(found[0]["st_value"]) if found else None
 
 
 def _named(
@@ -216,19 +172,13 @@ def _named(
 ) -> dict[str, int]:
     """The parts of a section by name."""
     if section.name == ".stack":
-        return {STACK: board.stack_bytes, GUARD: section.size - board.stack_bytes}
+        return {needs.STACK: board.stack_bytes, needs.GUARD: section.size - board.stack_bytes}
     for name, size in zip(_ARENAS, arenas, strict=False):
         if section.name == name:
-            return {ARENA: size, AROUND: section.size - size}
+            return {needs.ARENA: size, needs.AROUND: section.size - size}
     if section.name == ".nn_state":
-        return {STATE: section.size}
+        return {needs.STATE: section.size}
     if section.name == ".nn_weights":
-        return {WEIGHTS: section.size}
-    kind = CODE if section.is_stored and not section.is_writable else VARIABLES
+        return {needs.WEIGHTS: section.size}
+    kind = needs.CODE if section.is_stored and not section.is_writable else needs.VARIABLES
     return {f"{kind} of the {owner}": size for owner, size in shares.get(section.name, {}).items()}
-
-
-def _memory_of(board: Board, address: int) -> Memory | None:
-    """The memory that begins last before an address: what overflows a memory belongs to it."""
-    before = [memory for memory in board.memories if memory.base <= address]
-    return max(before, key=lambda memory: memory.base, default=None)

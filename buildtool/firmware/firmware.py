@@ -1,4 +1,4 @@
-"""Emitted sources to a linked image: compile, link, and read the image's sizes back."""
+"""Compiles and links emitted sources to an image."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from buildtool.target.types import Target, Toolchain
 
 @dataclass(frozen=True)
 class Firmware:
-    """A linked image on disk, and what made it."""
+    """A linked image on disk, and its compiler."""
 
     elf: Path
     compiler: str
@@ -43,7 +43,7 @@ def write_files(files: dict[str, bytes], folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Objects:
-    """The objects of a test firmware, by who brings them; in the order of the link."""
+    """The objects of a test firmware by owner, in the order of the link."""
 
     network: tuple[Path, ...]
     weights: tuple[Path, ...]
@@ -68,8 +68,8 @@ def build_firmware(
 ) -> Firmware:
     """Compiles and links the test firmware of a network below `folder`.
 
-    `flags` are given to every compilation and the link (-DNN_TRACE, sanitizers); `tell` hears of progress.
-    `own_harness`: its own C, where that is not the plugin's.
+    `flags` are for every compilation and the link (-DNN_TRACE, sanitizers); `tell` hears of progress.
+    `own_harness`: the firmware's own C, if that is not the plugin's.
     """
     objects = compile_firmware(sources, plan, target, toolchain, folder, flags, tell, own_harness)
     elf = folder / f"{sources.net}.elf"
@@ -108,25 +108,26 @@ def compile_firmware(
     ]
     objects_folder = folder / "obj"
     objects_folder.mkdir(parents=True, exist_ok=True)
-    made = iter(compile_all(compiler, [*network, *weights, *kernels, *others], objects_folder, tell))
-    taken = (tuple(itertools.islice(made, len(units))) for units in (network, weights, kernels, others))
-    return Objects(*taken)
+    groups = (network, weights, kernels, others)
+    objects = iter(compile_all(compiler, list(itertools.chain(*groups)), objects_folder, tell))
+    return Objects(*(tuple(itertools.islice(objects, len(units))) for units in groups))
 
 
 def link(
     toolchain: Toolchain, objects: Sequence[Path], elf: Path, target: Target, flags: Sequence[str] = ()
 ) -> None:
-    """Links objects; a memory that overflows is named, with what is missing.
+    """Links objects; the error for a memory that overflows names it, and the missing bytes.
 
-    The linker script and the linker's map are written beside the image. The objects have names below its
-    folder, as the map lists them.
+    The linker script and the linker's map are written beside the image. Objects below its folder are named
+    relative to it, as the map then lists them.
     """
     folder = elf.parent.resolve()
+    paths = [path.resolve() for path in objects]
     command = [
         toolchain.cc,
         *toolchain.cflags,
         *flags,
-        *(_below(path.resolve(), folder) for path in objects),
+        *(f"./{p.relative_to(folder)}" if p.is_relative_to(folder) else str(p) for p in paths),
         *link_flags(toolchain, folder),
         *("-Xlinker", f"{MAP_FLAG}{map_of(elf).name}"),
         *("-o", elf.name),
@@ -140,13 +141,8 @@ def link(
         raise
 
 
-def _below(path: Path, folder: Path) -> str:
-    """A path as it is called in `folder`; of another place as it is."""
-    return f"./{path.relative_to(folder)}" if path.is_relative_to(folder) else str(path)
-
-
 def map_of(elf: Path) -> Path:
-    """Where the linker's map of an image is."""
+    """The path of the linker's map of an image."""
     return elf.with_suffix(".map")
 
 
@@ -158,23 +154,19 @@ def link_flags(toolchain: Toolchain, folder: Path) -> tuple[str, ...]:
 
 
 def arena_map(net: str, name: str, plan: Plan, graph: Graph, session: Session) -> dict[str, bytes]:
-    """`net`_arena.json: what lies where in the arena of the network `name`, and in which steps."""
+    """`net`_arena.json: places and steps of the buffers in the arena of the network `name`."""
     described = to_json(plan, graph, session)
     shown: dict[str, object] = {
         key: described[key] for key in ("arena_bytes", "alignment", "accounting", "buffers", "loads", "moves")
     }
     if plan.second_at:
         shown["second_at"] = plan.second_at
-    text = json.dumps(
-        {"network": name, "plan": digest(plan), **shown},
-        indent=1,
-        sort_keys=True,
-    )
+    text = json.dumps({"network": name, "plan": digest(plan), **shown}, indent=1, sort_keys=True)
     return {f"{net}_arena.json": (text + "\n").encode()}
 
 
 def for_other_tools(plugin: TargetPlugin, sources: Sources, plan: Plan, target: Target) -> dict[str, bytes]:
-    """What a family adds for its maker's tools: build files, and the kernels' sources."""
+    """The files that a family adds for its vendor's tools: build files, and the kernels' sources."""
     make = getattr(plugin, "build_files", None)
     if make is None:
         return {}
@@ -187,18 +179,17 @@ def for_other_tools(plugin: TargetPlugin, sources: Sources, plan: Plan, target: 
     includes = tuple(sorted({name.partition("/")[0] for name in headers}))
     copied = {f"kernels/{name}": path.read_bytes() for name, path in {**kernels, **headers}.items()}
     exported = Exported(sources.net, target.board, sources.files, tuple(kernels), includes)
-    made: dict[str, bytes] = make(exported)
-    return {**copied, **made}
+    return {**copied, **make(exported)}
 
 
 def compiled_by_maker(
     plugin: TargetPlugin, net: str, files: dict[str, bytes], tell: Callable[[str], None]
 ) -> VendorBuild | None:
-    """What the maker's own compiler makes of a build's files; None where it is not here, or not needed."""
+    """The vendor's own compiler's build of the files; None if it is not installed, or not needed."""
     compile_ = getattr(plugin, "vendor_build", None)
     if compile_ is None:
         return None
     with scratch() as name:
         write_files(files, Path(name))
-        made: VendorBuild | None = compile_(net, Path(name), tell)
-        return made
+        build: VendorBuild | None = compile_(net, Path(name), tell)
+        return build

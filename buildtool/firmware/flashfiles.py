@@ -1,9 +1,9 @@
-"""The files for flash of a linked image: its name with an ending each, by the formats that are asked for.
+"""The files for flash of a linked image, in the formats that are asked for.
 
-NET.FORMAT has all that is flashed, NET_weights.FORMAT the weights' partition alone, NET_code.FORMAT all but
-that. A .bin file has no addresses: NET.bin is of the code's memory, from where the firmware begins. Gaps
-that a format cannot leave out are filled with 0xFF, as erased flash has it. For the boot loader MCUboot
-firmware is signed by the project's own tool, imgtool (an extra).
+NET.FORMAT has all that is flashed, NET_weights.FORMAT the weights' partition alone, NET_code.FORMAT all else.
+A .bin file has no addresses: NET.bin is of the code's memory, from the firmware's start. Gaps that a format
+cannot leave out are filled with 0xFF, as in erased flash. MCUboot's own tool, imgtool (an extra), signs
+firmware for that boot loader.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MOST_BINARY = 1 << 28  # bytes: a gap may be as long as an address range
 
 
 class Piece(NamedTuple):
-    """Bytes, and the address that they are flashed to."""
+    """Bytes, and their address in flash."""
 
     address: int
     data: bytes
@@ -49,20 +49,20 @@ class Piece(NamedTuple):
 
 
 def joined(pieces: Iterable[Piece]) -> list[Piece]:
-    """By address; those that touch are one. ToolError where two of them overlap."""
-    found: list[Piece] = []
+    """Pieces by address, those that touch as one. ToolError where two of them overlap."""
+    whole: list[Piece] = []
     for piece in sorted(piece for piece in pieces if piece.data):
-        if found and piece.address < found[-1].end:
+        if whole and piece.address < whole[-1].end:
             raise ToolError(f"two parts of the image are to be flashed to {piece.address:#x}")
-        if found and piece.address == found[-1].end:
-            found[-1] = Piece(found[-1].address, found[-1].data + piece.data)
+        if whole and piece.address == whole[-1].end:
+            whole[-1] = Piece(whole[-1].address, whole[-1].data + piece.data)
         else:
-            found.append(piece)
-    return found
+            whole.append(piece)
+    return whole
 
 
 def binary(pieces: Iterable[Piece], start: int) -> bytes:
-    """All bytes from the address `start` on, which is none behind the first piece."""
+    """All bytes from the address `start` on; no piece begins before it."""
     flat = bytearray()
     for piece in joined(pieces):
         if piece.address < start:
@@ -79,20 +79,19 @@ def binary(pieces: Iterable[Piece], start: int) -> bytes:
 
 def intel_hex(pieces: Iterable[Piece]) -> bytes:
     """Records of 16 bytes, none across a multiple of 16; addresses of 32 bits."""
-    rows, upper = list[str](), 0
+    text, upper = "", 0
+
+    def record(kind: int, address: int, data: bytes) -> str:
+        body = bytes((len(data), address >> 8, address & 0xFF, kind)) + data
+        return f":{body.hex()}{-sum(body) & 0xFF:02x}\n".upper()
+
     for piece in joined(pieces):
         for address, data in _rows(piece, _HEX_ROW):
             if address >> 16 != upper:
                 upper = address >> 16
-                rows.append(_record(_UPPER, 0, upper.to_bytes(2, "big")))
-            rows.append(_record(_DATA, address & 0xFFFF, data))
-    rows.append(_record(_END, 0, b""))
-    return ("\n".join(rows) + "\n").encode()
-
-
-def _record(kind: int, address: int, data: bytes) -> str:
-    body = bytes((len(data), address >> 8, address & 0xFF, kind)) + data
-    return f":{body.hex()}{-sum(body) & 0xFF:02x}".upper()
+                text += record(_UPPER, 0, upper.to_bytes(2, "big"))
+            text += record(_DATA, address & 0xFFFF, data)
+    return (text + record(_END, 0, b"")).encode()
 
 
 def _rows(piece: Piece, size: int) -> Iterator[tuple[int, bytes]]:
@@ -124,29 +123,27 @@ def uf2(pieces: Iterable[Piece], family: int) -> bytes:
 # ---- signatures -------------------------------------------------------------------------------------
 
 
-_MOST_SHOWN = 300  # characters of what imgtool said
-_ENDS = 60.0  # seconds after which it is not waited for
+_MOST_SHOWN = 300  # characters of imgtool's message
+_PATIENCE = 60.0  # seconds
 
 
 @dataclass(frozen=True)
 class Signing:
-    """What firmware is signed with: a private key as PEM, and the version that its header has."""
+    """A private key as PEM, and the version for the header of signed firmware."""
 
     key: bytes
     version: str = "0.0.0"
 
     def signed(self, code: list[Piece], board: Board) -> Piece:
-        """The firmware with MCUboot's header and trailer, at the start of its slot.
+        """The firmware with MCUboot's header and trailer, at the start of the board's slot.
 
-        ToolError where imgtool is missing or refuses; the board has a slot.
+        ToolError where imgtool is missing or refuses.
         """
         boot = board.image.mcuboot
         assert boot is not None
         if find_spec("imgtool") is None:
-            raise ToolError(
-                "imgtool, which signs images for MCUboot, is not installed",
-                hint="run: pip install imgtool",
-            )
+            text = "imgtool, which signs images for MCUboot, is not installed"
+            raise ToolError(text, hint="run: pip install imgtool")
         slot = board.memory(board.code).base + board.image.code_start
         plain = binary(code, slot + boot.header_bytes)
         with scratch() as name:
@@ -160,26 +157,22 @@ class Signing:
                 *("--slot-size", str(boot.slot_bytes), "--version", self.version),
                 *("code.bin", "signed.bin"),
             ]
-            self._run(words, folder)
-            return Piece(slot, (folder / "signed.bin").read_bytes())
-
-    def _run(self, words: list[str], folder: Path) -> None:
-        try:
-            done = subprocess.run(
-                words,
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_ENDS,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise ToolError(f"imgtool did not sign the firmware: {error}") from None
-        if done.returncode == 0 and (folder / "signed.bin").is_file():
-            return
-        said = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-        last = said[-1][:_MOST_SHOWN] if said else "it said nothing"  # behind a trace
+            try:
+                done = subprocess.run(
+                    words,
+                    cwd=folder,
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    text=True,
+                    errors="replace",
+                    timeout=_PATIENCE,
+                )
+            except (OSError, subprocess.TimeoutExpired) as error:
+                raise ToolError(f"imgtool did not sign the firmware: {error}") from None
+            if done.returncode == 0 and (folder / "signed.bin").is_file():
+                return Piece(slot, (folder / "signed.bin").read_bytes())
+        lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+        last = lines[-1][:_MOST_SHOWN] if lines else "it said nothing"  # behind a trace
         hint = "check the key: an unencrypted private key of ed25519, ECDSA or RSA, as PEM"
         if re.search(r"exceeds|too large|Image size", last):
             hint = "make the network or the firmware smaller, or slot_bytes of [image.mcuboot] larger"
@@ -194,7 +187,7 @@ _SECTION = ".nn_weights"
 
 
 def check_formats(board: Board, formats: Iterable[Format], *, signed: bool = False) -> None:
-    """UsageError for what the board's images cannot be written as."""
+    """UsageError for formats, or a signature, that the board's images cannot have."""
     if board.is_native:
         asked = [name for name in formats if name not in DEFAULT]
         if asked or signed:
@@ -216,18 +209,18 @@ def check_formats(board: Board, formats: Iterable[Format], *, signed: bool = Fal
 
 
 def suffixes(board: Board, formats: Sequence[Format] = DEFAULT, *, signed: bool = False) -> list[str]:
-    """What `flash_files` names its files after the stem, of an image whose every network has weights."""
+    """The ends of the names of the files that `flash_files` makes of an image with weights."""
     if board.is_native:
         return []
-    parts = [FlashPart.ALL, *([FlashPart.SIGNED] if signed else []), FlashPart.WEIGHTS]
-    found = []
+    names = []
     for name in dict.fromkeys(formats):
-        apart = name != Format.BIN or board.weights == board.code
-        found += [f"{part}.{name}" for part in (*parts, *([FlashPart.CODE] if apart else []))]
-    found = [name for name in found if name != f"{FlashPart.SIGNED}.{Format.UF2}"]
-    if signed and set(formats) == {Format.UF2}:  # MCUboot's tools know no UF2
-        found.append(f"{FlashPart.SIGNED}.{Format.BIN}")
-    return found
+        parts = [FlashPart.ALL, FlashPart.WEIGHTS]
+        if signed and name != Format.UF2:  # MCUboot's tools know no UF2
+            parts.insert(1, FlashPart.SIGNED)
+        if name != Format.BIN or board.weights == board.code:
+            parts.append(FlashPart.CODE)
+        names += [f"{part}.{name}" for part in parts]
+    return names + [f"{FlashPart.SIGNED}.{Format.BIN}"] * (signed and set(formats) == {Format.UF2})
 
 
 def flash_files(
@@ -237,7 +230,7 @@ def flash_files(
     formats: Sequence[Format] = DEFAULT,
     signing: Signing | None = None,
 ) -> dict[str, bytes]:
-    """The files by name; nothing for a native image. ToolError for an image that cannot be written so."""
+    """The files by name, none for a native image. ToolError for an image that cannot be written so."""
     check_formats(board, formats, signed=signing is not None)
     if board.is_native:
         return {}
@@ -247,14 +240,17 @@ def flash_files(
     if signing:
         parts[FlashPart.SIGNED] = [signing.signed(code, board)]
     wanted = set(suffixes(board, formats, signed=signing is not None))
-    found = {}
+    files = {}
     for part, pieces in parts.items():
         for name in Format:
             if f"{part}.{name}" in wanted and pieces:
-                found[f"{stem}{part}.{name}"] = _file(name, part, pieces, board)
-    if Format.BIN in formats:
-        found |= _others(whole, board, stem)
-    return found
+                files[f"{stem}{part}.{name}"] = _file(name, part, pieces, board)
+    # NET_MEMORY.bin of memories that hold neither code nor weights: an application's own sections
+    for memory in board.memories if Format.BIN in formats else ():
+        own = [piece for piece in whole if _in(board, memory.name, piece)]
+        if own and memory.kind is MemoryKind.ROM and memory.name not in (board.code, board.weights):
+            files[f"{stem}_{memory.name}.bin"] = binary(own, memory.base)
+    return files
 
 
 def _file(name: Format, part: FlashPart, pieces: list[Piece], board: Board) -> bytes:
@@ -272,16 +268,6 @@ def _file(name: Format, part: FlashPart, pieces: list[Piece], board: Board) -> b
     # Weights that lie before the firmware are in their own file alone.
     own = [piece for piece in pieces if piece.address >= start or not weights_before_code(board)]
     return binary([piece for piece in own if _in(board, board.code, piece)], start)
-
-
-def _others(pieces: list[Piece], board: Board, stem: str) -> dict[str, bytes]:
-    """NET_MEMORY.bin of memories that hold neither code nor weights: an application's own sections."""
-    found = {}
-    for memory in board.memories:
-        own = [piece for piece in pieces if _in(board, memory.name, piece)]
-        if own and memory.kind is MemoryKind.ROM and memory.name not in (board.code, board.weights):
-            found[f"{stem}_{memory.name}.bin"] = binary(own, memory.base)
-    return found
 
 
 def _in(board: Board, name: str, piece: Piece) -> bool:
@@ -305,11 +291,10 @@ def _parts(data: bytes, board: Board) -> tuple[list[Piece], list[Piece]]:
 
 
 def _is_flashed(board: Board, piece: Piece) -> bool:
-    """Whether it lies in memory that keeps it; of an emulated board that may be RAM.
+    """Whether it lies in memory that keeps it, which may be RAM of an emulated board.
 
-    What lies in none of the board's memories is taken for flash that its file leaves out.
+    A place in none of the board's memories is taken for flash that its file leaves out.
     """
-    found = [memory for memory in board.memories if _in(board, memory.name, piece)]
-    return not found or any(
-        memory.kind is MemoryKind.ROM or memory.name in (board.code, board.weights) for memory in found
-    )
+    around = [memory for memory in board.memories if _in(board, memory.name, piece)]
+    kept = (memory.kind is MemoryKind.ROM or memory.name in (board.code, board.weights) for memory in around)
+    return not around or any(kept)

@@ -1,6 +1,6 @@
-"""What a linker says: its map, and a memory that is too small; of ld.lld and GNU ld.
+"""Reads the words of a linker, ld.lld or GNU ld: its map, and errors about a memory that is too small.
 
-The map has how many bytes of each output section come from each object.
+The map lists how many bytes of each output section come from each object.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _ABSOLUTE = re.compile(rb"(?m)(?:(?<=[ \t(])|^)/(?:[^\n/()]*/)*([^\n/()]+)")
 
 
 class Share(NamedTuple):
-    """What a section of an object brings to a section of the image, in bytes, and from which address on.
+    """The bytes that a section of an object brings to a section of the image, and their address.
 
-    `file`: the object's path; "<internal>" for constants that ld.lld has merged, whoever brought them.
+    `file`: the object's path; "<internal>" for constants that ld.lld has merged, from whatever object.
     """
 
     output: str
@@ -45,17 +45,17 @@ class Share(NamedTuple):
 
     @property
     def is_merged(self) -> bool:
-        """Whether equal constants of several objects may lie here once."""
+        """Whether equal constants of several objects may be here just once."""
         return re.search(r"\.cst\d+$", self.section) is not None
 
 
 def portable(table: bytes) -> bytes:
-    """A map without the paths of this machine: of libraries that it has, the last part of their names."""
+    """A map without the paths of this machine: absolute ones are cut to their last part."""
     return _ABSOLUTE.sub(rb"\1", table)
 
 
 class Output(NamedTuple):
-    """A section of the image as the map has it."""
+    """A section of the image in the map."""
 
     name: str
     address: int
@@ -63,7 +63,7 @@ class Output(NamedTuple):
 
 
 def map_text(elf: File, named: File | None) -> str:
-    """The map that a linker wrote with an image: the one that is named, or one beside it ("": none)."""
+    """The text of the map of an image: the named one, or one beside the image ("": none)."""
     if named is not None:
         return named.read("the map", _MOST_BYTES).decode("utf-8", "replace")
     if elf.data is not None:
@@ -79,27 +79,21 @@ def map_text(elf: File, named: File | None) -> str:
 
 
 def contributions(text: str) -> list[Share]:
-    """What each object brings, from the text of a linker's map."""
+    """The bytes that each object brings, by the text of a linker's map."""
     return [line for line in _lines(text) if isinstance(line, Share) and line.bytes]
 
 
 def outputs(text: str) -> list[Output]:
-    """The sections of the image, from the text of a linker's map."""
+    """The sections of the image, by the text of a linker's map."""
     return [line for line in _lines(text) if isinstance(line, Output)]
 
 
 def _lines(text: str) -> Iterator[Share | Output]:
-    lines = text.splitlines()
-    is_lld = bool(lines) and lines[0].split()[-3:] == ["Out", "In", "Symbol"]
-    return _lld(lines) if is_lld else _gnu(lines)
-
-
-def _lld(lines: list[str]) -> Iterator[Share | Output]:
-    output = ""
-    for line in lines[1:]:
-        columns = _LLD.match(line)
-        if columns is None:
-            continue
+    lines, output = text.splitlines(), ""
+    if not lines or lines[0].split()[-3:] != ["Out", "In", "Symbol"]:
+        yield from _gnu_lines(lines)
+        return
+    for columns in filter(None, map(_LLD.match, lines[1:])):
         address, size, rest = int(columns[1], 16), int(columns[2], 16), columns[3]
         if not rest.startswith(" "):
             output = rest
@@ -108,7 +102,7 @@ def _lld(lines: list[str]) -> Iterator[Share | Output]:
             yield Share(output, named[2], named[1], size, address)
 
 
-def _gnu(lines: list[str]) -> Iterator[Share | Output]:
+def _gnu_lines(lines: list[str]) -> Iterator[Share | Output]:
     output = ""
     for line in _whole_lines(lines):
         if not line.startswith(" "):
@@ -121,7 +115,7 @@ def _gnu(lines: list[str]) -> Iterator[Share | Output]:
 
 
 def _whole_lines(lines: list[str]) -> Iterator[str]:
-    """The lines of GNU ld's memory map; a long name's line and the one behind it are one."""
+    """The lines of GNU ld's memory map; the line of a long name and the next one are joined."""
     begun, name = False, ""
     for line in lines:
         begun = begun or line.startswith("Linker script and memory map")
@@ -151,24 +145,18 @@ _HELP = {
 
 
 def explain_link_failure(text: str, board: Board) -> ToolError | None:
-    """An error that names the memory that is too small; None if `text` speaks of something else.
-
-    `text` is the linker's output. Where several memories overflow, the one with the largest excess is named.
-    """
-    found = {region: int(excess) for region, excess in _GNU_FULL.findall(text)}
-    for _, region, excess in _LLD_FULL.findall(text):
-        found[region] = max(found.get(region, 0), int(excess))
+    """An error about the memory with the largest excess, from a linker's output; None for other errors."""
     places = {region.name: region for region in regions(board)}
-    sizes = {name: region.size for name, region in places.items()}
-    known = [(excess, region) for region, excess in found.items() if region in sizes]
+    full = [*_GNU_FULL.findall(text), *(words[1:] for words in _LLD_FULL.findall(text))]
+    known = [(int(excess), region) for region, excess in full if region in places]
     if not known:
         return None
     excess, region = max(known)
-    return too_small(board, places[region], sizes[region] + excess)
+    return too_small(board, places[region], places[region].size + excess)
 
 
 def too_small(board: Board, region: Region, needed: int) -> ToolError:
-    """The error for a region in which `needed` bytes are to lie; the roles that it has are named."""
+    """The error for a region that is to hold `needed` bytes; it names the region's roles."""
     memory = region.memory.name
     roles = [role for role in _HELP if getattr(board, role) == memory]
     roles += ["arena"] if memory == board.second else []

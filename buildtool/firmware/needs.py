@@ -1,29 +1,72 @@
-"""A plan against the memories of its board, and against the limits that were given."""
+"""What firmware takes of a board's memories and of what parts, and whether a plan fits them and its limits.
+
+`linked` has exact figures (see counting.py), `bound` those of recorded sizes.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from buildtool.base.errors import Hint, PlanError, suggest
-from buildtool.firmware.footprint import (
-    ARENA,
-    RESERVED,
-    STACK,
-    STATE,
-    WEIGHTS,
-    Footprint,
-    Part,
-    parts_of,
-)
 from buildtool.target.hardware import MemoryKind
 from buildtool.target.partitions import weights_room
 from buildtool.target.types import Board, Target
 
 if TYPE_CHECKING:
-    from buildtool.firmware.planned import Planned
     from buildtool.options.values import PlanOptions
     from buildtool.plan.types import Plan
+
+ARENA, AROUND, STACK, GUARD = "arena", "around the arena", "stack", "stack guard"
+WEIGHTS, ALIGNMENT, INITIAL = "weights", "alignment", "initial values of variables"
+NETWORK, KERNELS, FIRMWARE = "network", "kernels", "start-up and test firmware"
+CODE, VARIABLES = "code and constants", "variables"  # of the network, the kernels, the firmware around
+RESERVED = "reserved for the application"
+STATE = "state of the network"  # kept between invokes, with the variables
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of what lies in a memory, in bytes."""
+
+    name: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """What firmware takes of a memory, from its base to the end of the last section, and of what parts."""
+
+    memory: str
+    bytes: int
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What firmware takes of the memories that it uses, compiled by `compiler`.
+
+    `exact`: the figures are those of the linked image; otherwise they are upper bounds.
+    """
+
+    compiler: str
+    exact: bool
+    uses: tuple[MemoryUse, ...]
+
+    def use(self, memory: str) -> MemoryUse:
+        """The use of a memory; no bytes where it is not used."""
+        return next((use for use in self.uses if use.memory == memory), MemoryUse(memory, 0, ()))
+
+
+def parts_of(sizes: Mapping[str, int], total: int) -> tuple[Part, ...]:
+    """Parts by size, the largest first; what is missing to `total` are gaps between them."""
+    gaps = total - sum(sizes.values())
+    every = {**sizes, **({ALIGNMENT: gaps} if gaps else {})}
+    return tuple(Part(name, n) for name, n in sorted(every.items(), key=lambda p: (-p[1], p[0])) if n)
+
+
+# ---- needs of a plan -----------------------------------------------------------------------------
 
 
 _MORE_FLASH = "take a board with more flash or a narrower network"
@@ -32,7 +75,7 @@ _MORE_ROOM = f"{_MORE_FLASH}, or give the weights more room below [image] in the
 
 @dataclass(frozen=True)
 class Need:
-    """What firmware asks of a memory, or of an option's limit, against what there is; in bytes.
+    """The bytes that firmware needs in a memory, or within an option's limit, and those available.
 
     `what`: RAM or flash, or "arena limit" and "weights limit" for the options `ram` and `max_flash`.
     """
@@ -45,15 +88,12 @@ class Need:
 
     @property
     def excess(self) -> int:
-        """Bytes by which the requirement exceeds what there is; 0 when it fits."""
+        """Bytes that are missing; 0 when it fits."""
         return max(0, self.required - self.available)
 
 
 def needs(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) -> tuple[Need, ...]:
-    """The memories of the arena and the weights, before anything else is counted that lies in them.
-
-    It is what `refuse_unless_fits` asks for, and all that is known of a board without a compiler.
-    """
+    """The memories of the arena and the weights, as far as they are known without a compiler."""
     board = target.board
     weights = board.memory(board.weights)
     first, *second = (
@@ -69,7 +109,7 @@ def needs(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) ->
 
 
 def _arena_need(board: Board, name: str, size: int, state: int) -> Need:
-    """A memory that holds an arena of so many bytes, with what is kept beside that."""
+    """A memory with an arena of `size` bytes, and what is reserved beside that."""
     memory = board.memory(name)
     required = memory.size - board.room(name, state) + size
     around = {ARENA: size, STATE: state if board.data == name else 0}
@@ -88,8 +128,7 @@ def needs_of(
     board = target.board
     arenas = dict(zip(board.holders, plan.arenas, strict=False))
     found = []
-    named = (board.arena, board.weights, *(name for name in arenas if name != board.arena))
-    for name in dict.fromkeys((*named, board.data, board.code)):
+    for name in dict.fromkeys((board.arena, board.weights, *arenas, board.data, board.code)):
         memory, use = board.memory(name), footprint.use(name)
         required, parts = use.bytes, use.parts
         kept = arenas[name] + board.kept(name, plan.state_bytes) if name in arenas else 0
@@ -110,46 +149,12 @@ def _limits(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) 
     return found
 
 
-def _least(asked: int | None, there: int) -> int:
-    return there if asked is None else min(asked, there)
-
-
-def notes(made: Planned) -> list[str]:
-    """What a user has to know of limits that were asked for: one on the arena that is above what there is."""
-    from buildtool.plan.summary.fit import available_bytes
-
-    board, asked = made.target.board, made.options.ram
-    room = available_bytes(board, made.plan.state_bytes)
-    if asked is None or asked <= room:
-        return []
-    memories = []
-    for name in board.holders:
-        taken = board.taken(name, made.plan.state_bytes)
-        beside = board.beside(name) or (f" less {taken} for all else" if taken else "")
-        memories.append(f"'{name}' of {board.memory(name).size}{beside}")
-    return [
-        f"{asked} bytes are allowed for the arena, and board '{board.name}' has {room} for it, which is the "
-        f"limit then: memory {' and '.join(memories)}"
-    ]
-
-
-def refuse_unless_fits(made: Planned, image_bytes: int) -> None:
-    """PlanError when the arena or the weights do not fit."""
-    from buildtool.plan.summary.fit import fit
-
-    try:
-        fit(made.plan, made.target, made.graph, made.session)
-        refuse_weights(made.target, made.options, image_bytes)
-    except PlanError as error:
-        raise error.at(path=made.model.path) from None
-
-
 def refuse_weights(target: Target, options: PlanOptions, image_bytes: int) -> None:
     """PlanError when the weights do not fit the board, or what `max_flash` allows of it."""
     board = target.board
     memory = board.memory(board.weights)
     room = weights_room(board)
-    most = _least(options.max_flash, room)
+    most = room if options.max_flash is None else min(options.max_flash, room)
     if image_bytes <= most:
         return
     where, help_ = f"memory '{memory.name}' of {board.name}", Hint(_MORE_FLASH)

@@ -1,33 +1,31 @@
 """Compiles C and assembly files to objects, which are a level of the cache.
 
-An entry's key has what the compiler is (buildtool/base/compiler.py), its flags, and the content of every
-file that the source's own text leads to. The entry has the other files that were read, which are the
-compiler's and the system's headers, with their digests: it counts while these are the same.
+An entry's key has the compiler's identity (buildtool/base/compiler.py), its flags, and the content of every
+file that the source includes, directly or not. Every `#include` counts, also one that the preprocessor would
+leave out; a name that is in none of the given folders belongs to the compiler. The entry lists the other
+files that were read, which are the compiler's and the system's headers, with their digests: it is valid while
+these are the same.
 """
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import os
+import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from buildtool.base.compiler import (
-    Identity,
-    dependencies,
-    environment,
-    identify,
-    passed,
-)
-from buildtool.base.errors import ToolError
+from buildtool.base.compiler import Identity, dependencies, environment, identify, passed
+from buildtool.base.digests import Memo
+from buildtool.base.errors import TargetError, ToolError
 from buildtool.base.programs import Recipe, level
 from buildtool.base.session import Session, at_work
-from buildtool.firmware.includes import Reads, reads
 
 _LINES_SHOWN = 20  # of what a tool said
 # What objects and images begin with: ELF, LLVM's bitcode (-flto), Mach-O.
@@ -49,8 +47,8 @@ class Unit:
 class Compiler:
     """A compiler with the flags that every unit gets; `identity` is its name and version.
 
-    `renames`: flags that give folders of this machine other names in debug information (FLAG=FOLDER=NAME),
-    so that objects are the same wherever these folders are.
+    `renames`: flags that rename folders of this machine in debug information (FLAG=FOLDER=NAME), so that
+    objects are the same wherever these folders are.
     """
 
     cc: str
@@ -59,7 +57,7 @@ class Compiler:
     renames: tuple[str, ...] = ()
 
     def called(self, folder: Path) -> str:
-        """What debug information calls a folder; "" where it has no name but its own."""
+        """The folder's name in debug information; "" if it keeps its own."""
         pairs = (rename.partition("=")[2].rpartition("=")[::2] for rename in self.renames)
         found = [(Path(place), name) for place, name in pairs if folder.is_relative_to(place)]
         place, name = max(found, key=lambda pair: len(pair[0].parts), default=(folder, ""))
@@ -73,9 +71,9 @@ def compile_all(
 
     `tell` hears how many are done.
     """
-    session, folder = at_work(), folder.absolute()  # compilers run in the folders of their sources
+    folder = folder.absolute()  # compilers run in the folders of their sources
     targets = [folder / f"{number:03d}_{unit.source.stem}.o" for number, unit in enumerate(units)]
-    known = _Known(session, compiler)
+    known = _Known(at_work(), compiler)
     wanted = [(known.of(unit), unit, target) for unit, target in zip(units, targets, strict=True)]
     missing = [one for one in wanted if one[0] is None or not known.put(one[0][0], one[2])]
     done = len(units) - len(missing)
@@ -91,7 +89,7 @@ def compile_all(
 
 
 class _Known:
-    """The objects that are kept of a compiler's."""
+    """The cached objects of a compiler."""
 
     def __init__(self, session: Session, compiler: Compiler) -> None:
         self._session, self._compiler = session, compiler
@@ -99,11 +97,11 @@ class _Known:
         self._identities: dict[tuple[str, ...], Identity | None] = {}
 
     def of(self, unit: Unit) -> tuple[Recipe, Reads] | None:
-        """What the object is made of, and what it reads by name; None where nothing is kept or known."""
+        """The object's key, and the files that it reads; None if either is not known, or nothing is kept."""
         if self._session.keeper is None:
             return None
         found = self._reads(unit)
-        # What is defined for networks is no part of what the compiler is: kernels do without most of it.
+        # Definitions for networks are no part of the compiler's identity: kernels do without most of them.
         flags = (*self._compiler.flags, *unit.flags)
         plain = tuple(flag for flag in flags if not flag.startswith("-DNN_"))
         if plain not in self._identities:
@@ -124,14 +122,14 @@ class _Known:
         return Recipe(OBJECTS, parts, identity, self._began), found
 
     def put(self, recipe: Recipe, target: Path) -> bool:
-        """Writes the object that is kept to `target`; whether there is one."""
+        """Writes the cached object to `target`; returns whether there is one."""
         made = recipe.kept(self._session)
         if made is not None:
             target.write_bytes(made)
         return made is not None
 
     def keep(self, recipe: Recipe, named: Reads, unit: Unit, target: Path, read: list[str]) -> None:
-        """Keeps a new object, unless what it was made of has changed meanwhile."""
+        """Keeps a new object, unless its sources have changed meanwhile."""
         if self._reads(unit) != named:
             return
         paths = [os.path.join(unit.source.parent.absolute(), path) for path in read]  # noqa: PTH118
@@ -149,7 +147,7 @@ class _Known:
 
 
 def _include_folders(compiler: Compiler, unit: Unit) -> Iterator[Path]:
-    """Where the unit's headers may come from, but for the compiler's own and the source's folder."""
+    """The folders of the unit's headers, without the compiler's own and the source's folder."""
     yield from unit.includes
     flags = (*compiler.flags, *unit.flags)
     for flag, after in itertools.zip_longest(flags, flags[1:], fillvalue=""):
@@ -160,7 +158,7 @@ def _include_folders(compiler: Compiler, unit: Unit) -> Iterator[Path]:
 
 
 def _compile(compiler: Compiler, unit: Unit, target: Path) -> list[str] | None:
-    """Makes the object; the files that were read, None where the compiler does not list them."""
+    """Makes the object; returns the files that were read, None if the compiler does not list them."""
     includes = [f"-I{folder.absolute()}" for folder in unit.includes]
     rule = target.with_suffix(".d")
     # the source is named relative to its own folder: no path of this machine gets into the object
@@ -187,7 +185,7 @@ def _compile(compiler: Compiler, unit: Unit, target: Path) -> list[str] | None:
 
 
 def refuse_unless_made(target: Path, what: str, program: str, said: str) -> None:
-    """ToolError where a compiler or linker that reported no failure made no object or image at `target`."""
+    """ToolError if a compiler or linker that reported success made no object or image at `target`."""
     try:
         with target.open("rb") as file:
             if file.read(4) in _MADE:
@@ -206,9 +204,9 @@ Explain = Callable[[str], ToolError | None]
 
 
 def run(command: Sequence[str], what: str, cwd: Path | None = None, explain: Explain | None = None) -> str:
-    """Runs a tool with the variables that it needs; its output, or a ToolError with the beginning of that.
+    """Runs a tool with the variables that it needs: its output, or a ToolError with the first lines of it.
 
-    `explain` may know a better error for all that the tool said.
+    `explain` may find a better error in the tool's words.
     """
     try:
         done = subprocess.run(
@@ -236,3 +234,134 @@ def run(command: Sequence[str], what: str, cwd: Path | None = None, explain: Exp
         text = f"{what} failed ({Path(command[0]).name} {how})"
         raise ToolError("\n".join([f"{text}:" if shown else text, *shown]))
     return done.stdout
+
+
+# ---- the files that a compilation reads ---------------------------------------------------------------
+
+
+_NAMED = re.compile(rb'#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)')
+# Reads a file that the text does not name, asks whether one is there, or asks for the time.
+_HIDDEN = re.compile(
+    rb'#[ \t]*(?:include(?![ \t]*["<])|include_next|import|embed)'
+    rb"|__has_include|__has_embed|\.incbin|\.include|(?:%:|\?\?=)[ \t]*include"
+    rb"|\b__(?:DATE|TIME|TIMESTAMP)__\b"
+)
+# Names that no header of a compiler asks about; "NN_ ##" may make any of them.
+_OWN_NAME = re.compile(rb"\bNN_[A-Za-z0-9_]*(?:[ \t]*##)?")
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A file's text. `hides`: it reads files that it does not name; `names`: its identifiers with NN_."""
+
+    digest: str
+    included: tuple[tuple[str, bool], ...]  # name, whether the file's own folder comes first
+    hides: bool
+    names: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Reads:
+    """The files that a compilation reads, as name and digest in a fixed order, and what they mention."""
+
+    files: tuple[tuple[str, str], ...]
+    names: frozenset[str]
+    paths: frozenset[Path]
+
+    def asks_for(self, flag: str, flags: Iterable[str] = ()) -> bool:
+        """Whether `flag` may change the object: all but -DNN_... of a name that nothing mentions.
+
+        Macros that the other `flags` define may mention it, too.
+        """
+        if not flag.startswith("-DNN_"):
+            return True
+        values = (one.partition("=")[2] if one.startswith("-DNN_") else one for one in flags)
+        within = frozenset[str]().union(*(_names(os.fsencode(value)) for value in values))
+        return _is_mentioned(flag, self.names | within)
+
+    def misses(self, flags: Iterable[str], others: Iterable[str]) -> bool:
+        """Whether a flag that these files do not ask for may mean something in `others`, which were read too.
+
+        Those are headers that a flag includes, and the compiler's. Raises OSError.
+        """
+        flags = tuple(flags)
+        unasked = [flag for flag in flags if not self.asks_for(flag, flags)]
+        names = frozenset[str]().union(*(_TEXTS.of(path).names for path in others)) if unasked else ()
+        return any(_is_mentioned(flag, names) for flag in unasked)
+
+
+def _is_mentioned(flag: str, names: Collection[str]) -> bool:
+    """Whether the macro that `flag` defines is one of `names`, or may be put together from one."""
+    name = re.split(r"[=(]", flag.removeprefix("-D"))[0]
+    return name in names or any(known.endswith("##") for known in names)
+
+
+def _names(data: bytes) -> frozenset[str]:
+    return frozenset(name.decode() for name in _OWN_NAME.findall(data))
+
+
+def _parsed(data: bytes) -> _Text:
+    named = tuple(
+        ((quoted or bracketed).decode(errors="surrogateescape"), bool(quoted))
+        for quoted, bracketed in _NAMED.findall(data)
+    )
+    return _Text(hashlib.sha256(data).hexdigest(), named, bool(_HIDDEN.search(data)), _names(data))
+
+
+_TEXTS = Memo(lambda path: _parsed(Path(path).read_bytes()), 4096)
+
+
+def _read(path: Path) -> _Text:
+    try:
+        return _TEXTS.of(str(path))
+    except FileNotFoundError:
+        raise TargetError(
+            "a catalogue or plugin names this file, which is not there", path=str(path)
+        ) from None
+
+
+def reads(source: Path, folders: Sequence[Path]) -> Reads | None:
+    """The files that a compilation of `source` reads: itself, and those of `folders` that it may include.
+
+    None: the text does not tell (a macro names a file, data is included).
+    """
+    files: list[tuple[str, str]] = []
+    names: set[str] = set()
+    seen: set[Path] = set()
+    waiting = [(source.name, source)]
+    while waiting:
+        name, path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        text = _read(path)
+        if text.hides:
+            return None
+        files.append((name, text.digest))
+        names |= text.names
+        waiting += _resolved(text, path.parent, folders)
+    return Reads(tuple(files), frozenset(names), frozenset(seen))
+
+
+def closure(texts: Iterable[bytes], sources: Iterable[Path], folders: Sequence[Path]) -> list[Path]:
+    """The headers of `folders` that these texts and files include, directly or not, sorted."""
+    found: set[Path] = set()
+    waiting = [path for data in texts for _, path in _resolved(_parsed(data), None, folders)]
+    for source in sources:
+        waiting += [path for _, path in _resolved(_read(source), source.parent, folders)]
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            waiting += [other for _, other in _resolved(_read(path), path.parent, folders)]
+    return sorted(found)
+
+
+def _resolved(text: _Text, own: Path | None, folders: Sequence[Path]) -> Iterator[tuple[str, Path]]:
+    """The file of each name that the compiler finds first; `own`: the text's own folder."""
+    for name, quoted in text.included:
+        for folder in (own, *folders) if quoted and own else folders:
+            path = folder / name
+            if path.is_file():
+                yield name, path
+                break

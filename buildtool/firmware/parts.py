@@ -1,44 +1,51 @@
-"""What an image's memories are full of: symbol by symbol, with the file, the library and who brought it.
+"""The contents of an image's memories, symbol by symbol, with their file, library and owner.
 
-Each byte counts once. Symbols that lie over each other, as aliases do, count where they begin first. What no
-symbol covers belongs to a symbol of no size that it begins with, to the object's section that the map has
-there, or is padding.
+Each byte counts once, for the symbol that begins first where several overlap. Bytes that no symbol covers
+belong to a symbol of no size that they begin with, to the object's section that the map has there, or are
+padding.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
 from buildtool.firmware.linkmap import Share, contributions, outputs
-from buildtool.firmware.sizes import Placed, in_memories, open_elf, placed_sections
-from buildtool.firmware.symbols import DebugFiles, Symbol, symbols
+from buildtool.firmware.sizes import (
+    DebugFiles,
+    Placed,
+    Symbol,
+    in_memories,
+    open_elf,
+    placed_sections,
+    symbols,
+)
 from buildtool.schema.builds import SizePart
 from buildtool.target.types import Board
 
 NETWORK, KERNELS, APPLICATION = "network", "kernels", "application"
 CODE, CONSTANTS, VARIABLES, INITIAL = "code", "constants", "variables", "initial values"
-_OURS = re.compile(r"nn_[a-z0-9_]+")  # what the kernels' sources name
+_OURS = re.compile(r"nn_[a-z0-9_]+")  # names in the kernels' sources
 _OWN_SECTIONS = (".nn_weights", ".nn_arena", ".nn_state")
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts of an image, each memory's largest first; `files_from`: what says which file they are of."""
+    """The parts of an image, each memory's largest first; `files_from`: the source of their files' names."""
 
     parts: list[SizePart]
     files_from: str
 
 
 def parts(data: bytes, board: Board, nets: Sequence[str], table: str = "") -> Parts:
-    """What each byte of an image is that takes memory; `nets`: networks that it says it has.
+    """The parts of an image that take memory; `nets`: the networks in it.
 
-    `table`: the linker's map ("": there is none). One of another image is not used. Added up by memory, the
-    parts are what `size_report` says; ToolError for what is no ELF file.
+    `table`: the linker's map ("": there is none); one of another image is not used. By memory, the parts add
+    up to the figures of `size_report`. ToolError for a file that is no ELF file.
     """
     elf = open_elf(data)
     sections = placed_sections(elf)
@@ -46,13 +53,16 @@ def parts(data: bytes, board: Board, nets: Sequence[str], table: str = "") -> Pa
     named: dict[int, list[Symbol]] = {}
     for symbol in symbols(elf):
         named.setdefault(symbol.section, []).append(symbol)
-    if not shares:
-        named = _with_debug(elf, named, sections)
+    if not shares:  # then debug information may know the files of code
+        files = DebugFiles(elf)
+        for index in {section.index for section in sections if section.is_code} & named.keys():
+            named[index] = [replace(s, file=files.file(s.address) or s.file) for s in named[index]]
     found: dict[int, list[Piece]] = {}
     for section in sections:
+        # Beside code, a local symbol of no size marks a place and names no bytes.
+        naming = [s for s in named.get(section.index, ()) if s.size or s.is_global or section.is_code]
         of_map = shares.get((section.name, section.address), [])
-        content = _content(elf, section)
-        own = pieces(section.address, section.size, content, _naming(section, named), of_map)
+        own = pieces(section.address, section.size, _content(elf, section), naming, of_map)
         assert sum(piece.end - piece.begin for piece in own) == section.size, section
         found[section.index] = own
     owners = _Owners(nets, [piece for own in found.values() for piece in own])
@@ -60,34 +70,35 @@ def parts(data: bytes, board: Board, nets: Sequence[str], table: str = "") -> Pa
     for memory, section, is_copy in in_memories(sections, board):
         for piece in found[section.index]:
             owner = owners.of(section, piece)
-            kind = INITIAL if is_copy else _kind(section)
+            is_constant = section.is_stored and not section.is_writable
+            kind = CODE if section.is_code else CONSTANTS if is_constant else VARIABLES
+            kind = INITIAL if is_copy else kind
             key = (memory, section.name, kind, owner, piece.library, piece.file, piece.symbol)
             rows[key] = rows.get(key, 0) + piece.end - piece.begin
     has_files = any(piece.file for own in found.values() for piece in own)
-    return Parts(_ordered(rows), "map" if shares else "symbols" if has_files else "")
-
-
-def _ordered(rows: Mapping[tuple[str, ...], int]) -> list[SizePart]:
     places = {memory: place for place, memory in enumerate(dict.fromkeys(key[0] for key in rows))}
-    found = []
-    for key, size in sorted(rows.items(), key=lambda row: (places[row[0][0]], -row[1], row[0])):
-        memory, section, kind, owner, library, file, symbol = key
-        part: SizePart = {
-            "memory": memory,
-            "section": section,
-            "kind": kind,
-            "owner": owner,
-            "library": library,
-            "file": file,
-            "symbol": symbol,
-            "bytes": size,
-        }
-        found.append(part)
-    return found
+    ordered = sorted(rows.items(), key=lambda row: (places[row[0][0]], -row[1], row[0]))
+    source = "map" if shares else "symbols" if has_files else ""
+    return Parts([_part(*key, size=size) for key, size in ordered], source)
+
+
+def _part(
+    memory: str, section: str, kind: str, owner: str, library: str, file: str, symbol: str, *, size: int
+) -> SizePart:
+    return {
+        "memory": memory,
+        "section": section,
+        "kind": kind,
+        "owner": owner,
+        "library": library,
+        "file": file,
+        "symbol": symbol,
+        "bytes": size,
+    }
 
 
 def _shares(table: str, sections: Sequence[Placed]) -> dict[tuple[str, int], list[Share]]:
-    """Section -> what the map has of it; nothing where the map is of another image."""
+    """Section -> its shares in the map; nothing where the map is of another image."""
     there = {(one.name, one.address): one.bytes for one in outputs(table)} if table else {}
     if not sections or any(there.get((s.name, s.address)) != s.size for s in sections):
         return {}
@@ -97,25 +108,8 @@ def _shares(table: str, sections: Sequence[Placed]) -> dict[tuple[str, int], lis
     return {(s.name, s.address): by_name.get(s.name, []) for s in sections}
 
 
-def _with_debug(
-    elf: Any, named: Mapping[int, list[Symbol]], sections: Sequence[Placed]
-) -> dict[int, list[Symbol]]:
-    """Symbols of code with the files that debug information says."""
-    files = DebugFiles(elf)
-    code = {section.index for section in sections if section.is_code}
-    return {
-        index: [replace(s, file=files.file(s.address) or s.file) for s in every] if index in code else every
-        for index, every in named.items()
-    }
-
-
-def _naming(section: Placed, named: Mapping[int, Sequence[Symbol]]) -> list[Symbol]:
-    """The symbols of a section. Beside code, a local one of no size marks a place and names no bytes."""
-    return [s for s in named.get(section.index, ()) if s.size or s.is_global or section.is_code]
-
-
 def _content(elf: Any, section: Placed) -> bytes:
-    """A section's bytes, none of one that takes memory only."""
+    """A section's bytes; none if it only takes memory."""
     if not section.is_stored or section.index < 0:
         return b""
     try:
@@ -124,17 +118,11 @@ def _content(elf: Any, section: Placed) -> bytes:
         return b""
 
 
-def _kind(section: Placed) -> str:
-    if section.is_code:
-        return CODE
-    return CONSTANTS if section.is_stored and not section.is_writable else VARIABLES
-
-
 class _Owners:
-    """Who brings a piece: a network, its kernels, or the application with all that it links.
+    """The owner of a piece: a network, its kernels, or the application with all that it links.
 
-    Known by the names of symbols and sections; and by names of files, whose other symbols are static ones: a
-    network's file is called as the network, a kernel's as its public function.
+    It follows from the names of symbols and sections, and of files, for their static symbols: a network's
+    file is named after the network, a kernel's after its public function.
     """
 
     def __init__(self, nets: Sequence[str], every: Sequence[Piece]) -> None:
@@ -156,7 +144,7 @@ class _Owners:
         return self._files.get((piece.library, piece.file), APPLICATION)
 
     def _by_name(self, symbol: str) -> str:
-        """Of a symbol, or of an object's section in brackets, whose last part is often a symbol's name."""
+        """Of a symbol, or of an object's section in brackets, which often ends with a symbol's name."""
         for name in (symbol, *symbol.strip("()").split(".")):
             if any(name == net or name.startswith(f"{net}_") for net in self._nets):
                 return NETWORK
@@ -179,8 +167,8 @@ class _Owners:
 PADDING, UNNAMED, OPTIMISED = "(padding)", "(unnamed)", "(link-time optimised)"
 _MOST_PADDING = 64  # bytes of zeros between two symbols that are taken for padding
 _MEMBER = re.compile(r"(?:.*/)?([^/]+\.(?:a|lib|rlib))(?:\((.*)\)|:(.*))$")
-_NUMBERED = re.compile(r"^obj/\d{3}_")  # of the images that buildtool links: a number that says nothing
-# Objects that a link-time optimiser has made, by names that differ from run to run or say nothing.
+_NUMBERED = re.compile(r"^obj/\d{3}_")  # in the images that buildtool links
+# Objects of a link-time optimiser, whose names differ from run to run or say nothing.
 _OPTIMISED = re.compile(
     r"(^|/)(cc\w{6}\.)?(ltrans\d+\.ltrans|.*\.lto)\.o$|\.lto\.|lto\.tmp|ld-temp\.o|thinlto"
 )
@@ -188,7 +176,7 @@ _OPTIMISED = re.compile(
 
 @dataclass(frozen=True)
 class Piece:
-    """Bytes [begin, end) of a section. `library`, `file`: "" where not known; `symbol`: or what it is."""
+    """Bytes [begin, end) of a section. `library`, `file`: "" where not known; `symbol`: or a description."""
 
     begin: int
     end: int
@@ -199,14 +187,14 @@ class Piece:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where an object comes from: an archive's name and its member, or "" and the object's path."""
+    """The source of an object: an archive's name and its member, or "" and the object's path."""
 
     library: str
     file: str
 
 
 def origin(path: str) -> Origin:
-    """What a linker's map says of an object: obj/net.o, libc.a(memcpy.o), libc.a:memcpy.o."""
+    """The source of an object in a linker's map: obj/net.o, libc.a(memcpy.o), libc.a:memcpy.o."""
     if _OPTIMISED.search(path):
         return Origin("", OPTIMISED)
     member = _MEMBER.match(path)
@@ -223,35 +211,28 @@ def origin(path: str) -> Origin:
 def pieces(
     address: int, size: int, content: bytes, symbols: Sequence[Symbol], shares: Sequence[Share]
 ) -> list[Piece]:
-    """A section from end to end. `content`: its bytes, none where it has none; `symbols`: its own.
+    """The pieces of a section, without gaps. `content`: its bytes, if it has any; `symbols`: its own.
 
-    `shares`: of a map that is this image's, those of the section; empty without one.
+    `shares`: those of the section in this image's map; empty without a map.
     """
-    section = _Section(address, size, content, _apart(shares, address, address + size))
-    return list(section.pieces(symbols))
-
-
-def _apart(shares: Sequence[Share], low: int, high: int) -> list[Share]:
-    """Shares by address, cut where the one before them or the section ends."""
-    found: list[Share] = []
-    reached = low
+    apart, reached = list[Share](), address
     for share in sorted(shares, key=lambda s: (s.address, -s.bytes, s.file, s.section)):
-        begin, end = max(share.address, reached), min(share.address + share.bytes, high)
+        begin, end = max(share.address, reached), min(share.address + share.bytes, address + size)
         if begin < end:
-            found.append(share._replace(address=begin, bytes=end - begin))
+            apart.append(share._replace(address=begin, bytes=end - begin))
             reached = end
-    return found
+    return list(_Section(address, size, content, apart).pieces(symbols))
 
 
 class _Section:
-    """The pieces of one section."""
+    """The pieces of one section; `shares` are by address, and do not overlap."""
 
     def __init__(self, address: int, size: int, content: bytes, shares: list[Share]) -> None:
         self.address, self.end, self.content = address, address + size, content
         self.shares, self.begins = shares, [share.address for share in shares]
 
     def pieces(self, symbols: Sequence[Symbol]) -> Iterator[Piece]:
-        """Those of symbols, and what lies between them."""
+        """Those of symbols, and those between them."""
         every = [s for s in symbols if self.address <= s.address < self.end]
         # of several at one place the largest, and of these the one that all may name
         sized = sorted(
@@ -273,7 +254,7 @@ class _Section:
         yield from self._between(reached, self.end, [s for s in labels[label:] if s.address >= reached])
 
     def _between(self, low: int, high: int, labels: Sequence[Symbol]) -> Iterator[Piece]:
-        """What no symbol with a size covers."""
+        """Bytes that no symbol with a size covers."""
         if low >= high:
             return
         if not self.shares:
@@ -317,7 +298,7 @@ class _Section:
         return Piece(low, high, found.library, found.file, f"({share.section})")
 
     def _nobody(self, low: int, high: int) -> Piece:
-        """Bytes of no object: padding where the map says that nothing is there, or where they are zeros."""
+        """Bytes of no object: padding if the map has nothing there, or if they are zeros."""
         part = self.content[low - self.address : high - self.address]
         is_empty = high - low <= _MOST_PADDING and not any(part)
         return Piece(low, high, "", "", PADDING if self.shares or is_empty else UNNAMED)

@@ -3,7 +3,7 @@
     load_target, load_network   the board, and the network that is read and rewritten
     prepare                     the planning problem, with what firmware takes beside an arena
     choice                      one plan within the limits, checked (see plan/choose)
-    refuse_unless_fits          against the board's memories (see needs.py)
+    refuse_unless_fits          refuses a plan that the board's memories do not hold
 
 `plan`, `front`, `analyze`, `emit`, `build`, `validate` and `profile` all go this way, so that an option
 means the same to each of them. A plan that is given in place of planning is the emitted .plan of a build, or
@@ -25,6 +25,7 @@ from buildtool.base.files import File, Named
 from buildtool.base.modes import Image
 from buildtool.base.session import Level, Session
 from buildtool.firmware.bound import firmware
+from buildtool.firmware.needs import refuse_weights
 from buildtool.graph.fusions import with_sliced_fusions
 from buildtool.graph.partviews import with_views
 from buildtool.graph.secondpass import with_second_passes
@@ -34,11 +35,11 @@ from buildtool.options.values import Lock, PlanOptions, TargetChoice
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.choose import choice as chosen
 from buildtool.plan.choose.limits import Limits, cost_limit, shown_cost
-from buildtool.plan.choose.prepare import own_firmware, problem
-from buildtool.plan.choose.problem import Prepared
+from buildtool.plan.choose.problem import Prepared, own_firmware, prepare_problem
 from buildtool.plan.codec import from_bytes
 from buildtool.plan.locked import Locked, from_text, is_text, operators
 from buildtool.plan.models import Model, Network, load_network
+from buildtool.plan.summary.fit import available_bytes, fit
 from buildtool.plan.types import Plan
 from buildtool.target.choice import choice as target_choice
 from buildtool.target.choice import load_target
@@ -73,7 +74,7 @@ class Planned:
 
 def prepare(network: Network, target: Target, options: PlanOptions, session: Session) -> Prepared:
     """The planning problem of a network on a target; UsageError for an option that has no effect there."""
-    return problem(network.graph, target, options, session, firmware, path=network.model.path)
+    return prepare_problem(network.graph, target, options, session, firmware, path=network.model.path)
 
 
 def planned(
@@ -219,6 +220,35 @@ def _orders(graph: Graph) -> Iterator[Graph]:
     for budget in (SHORT_BUDGET, BUDGET):
         for search in (least_peak_order, least_peak_of_chains):
             yield in_order(graph, search(flow_of(graph), budget=budget))
+
+
+# ---- against the board's memories ---------------------------------------------------------------
+
+
+def notes(made: Planned) -> list[str]:
+    """A note on a limit for the arena that is above what the board has."""
+    board, asked = made.target.board, made.options.ram
+    room = available_bytes(board, made.plan.state_bytes)
+    if asked is None or asked <= room:
+        return []
+    memories = []
+    for name in board.holders:
+        taken = board.taken(name, made.plan.state_bytes)
+        beside = board.beside(name) or (f" less {taken} for all else" if taken else "")
+        memories.append(f"'{name}' of {board.memory(name).size}{beside}")
+    return [
+        f"{asked} bytes are allowed for the arena, and board '{board.name}' has {room} for it, which is the "
+        f"limit then: memory {' and '.join(memories)}"
+    ]
+
+
+def refuse_unless_fits(made: Planned, image_bytes: int) -> None:
+    """PlanError when the arena or the weights do not fit."""
+    try:
+        fit(made.plan, made.target, made.graph, made.session)
+        refuse_weights(made.target, made.options, image_bytes)
+    except PlanError as error:
+        raise error.at(path=made.model.path) from None
 
 
 # ---- what is emitted of it, made once for the same model, plan and target ---------------------------

@@ -1,20 +1,22 @@
-"""What a linked image takes of each memory, section by section."""
+"""The sections of an ELF image, by memory, and its symbols, each with the source file that it comes from."""
 
 from __future__ import annotations
 
 import io
+import struct
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from buildtool.base.errors import ToolError
-from buildtool.schema.builds import MemorySize
+from buildtool.schema.builds import MemorySize, SectionSize
 from buildtool.target.hardware import Memory
 from buildtool.target.types import Board
 
 _LEAST_HEADER = 32  # bytes of a section's or a segment's header: a 32-bit segment's has the least
 _WRITABLE, _ALLOCATED, _EXECUTABLE = 1, 2, 4  # flags of a section
-# How files begin that are taken for ELF images.
+# The first bytes of files that are mistaken for ELF images.
 _OTHERS = (
     (b"!<arch>\n", "a library"),
     (b"BC\xc0\xde", "LLVM's bitcode (-flto)"),
@@ -49,11 +51,11 @@ def open_elf(data: bytes) -> Any:
 
 
 def _instead(data: bytes) -> str:
-    """What a file seems to be that is no ELF image, and what to do."""
+    """A hint for a file that is no ELF image."""
     if data.startswith(b"\x7fELF"):
         return "link it again: it is damaged or cut short"
-    known = next((what for magic, what in _OTHERS if data.startswith(magic)), "")
-    return f"it looks like {known}: give the image that the linker wrote for the board" if known else ""
+    looks = next((what for magic, what in _OTHERS if data.startswith(magic)), "")
+    return f"it looks like {looks}: give the image that the linker wrote for the board" if looks else ""
 
 
 def _in(memory: Memory, address: int) -> bool:
@@ -63,9 +65,8 @@ def _in(memory: Memory, address: int) -> bool:
 def size_report(data: bytes, board: Board) -> list[MemorySize]:
     """Per memory: bytes used of its size, and the sections in it; largest section first.
 
-    Initialised data counts twice: in RAM, and in the memory it is loaded from. A native image
-    (the host) has no memories of the board's: its sections are listed as one. What lies in no memory of
-    the board is listed last, as elsewhere.
+    Initialised data counts twice: in RAM, and in the memory it is loaded from. The sections of a native image
+    (the host) are listed as one memory, and sections in no memory of the board last, as elsewhere.
     """
     rows: dict[str, list[tuple[str, int]]] = {}
     for memory, section, is_copy in in_memories(placed_sections(open_elf(data)), board):
@@ -74,17 +75,16 @@ def size_report(data: bytes, board: Board) -> list[MemorySize]:
     sizes = {PROCESS: 0} if board.is_native else {memory.name: memory.size for memory in board.memories}
     if ELSEWHERE in rows:
         sizes[ELSEWHERE] = 0
-    return [
-        _entry(name, size, sorted(rows.get(name, []), key=lambda r: (-r[1], r[0])))
-        for name, size in sizes.items()
-    ]
+    report: list[MemorySize] = []
+    for name, size in sizes.items():
+        inside = sorted(rows.get(name, []), key=lambda r: (-r[1], r[0]))
+        sections: list[SectionSize] = [{"name": section, "bytes": n} for section, n in inside]
+        report.append({"memory": name, "used": sum(n for _, n in inside), "size": size, "sections": sections})
+    return report
 
 
 def in_memories(sections: Sequence[Placed], board: Board) -> Iterator[tuple[str, Placed, bool]]:
-    """(memory, section, whether it is a copy: initial values of variables) of each that takes memory.
-
-    Memories in the board's order, what lies elsewhere last.
-    """
+    """(memory, section, whether it is a copy: initial values of variables), elsewhere last."""
     if board.is_native:
         yield from ((PROCESS, section, False) for section in sections)
         return
@@ -124,19 +124,19 @@ def placed_sections(elf: Any) -> list[Placed]:
     """The sections of an image that take memory, in the file's order; of one without any its segments."""
     loads = [(int(s["p_vaddr"]), int(s["p_paddr"]), int(s["p_filesz"])) for s in elf.iter_segments("PT_LOAD")]
     is_linked = elf["e_type"] != "ET_REL"  # an object has no segments, and nothing is anywhere else first
-    found = []
+    placed = []
     for index, section in enumerate(elf.iter_sections()):
         flags, size, address = (int(section[key]) for key in ("sh_flags", "sh_size", "sh_addr"))
         if flags & _ALLOCATED and size:
             stored = section["sh_type"] != "SHT_NOBITS"
             load = -1 if not stored else _load_address(loads, address) if is_linked else address
             is_code = bool(flags & _EXECUTABLE)
-            found.append(Placed(section.name, address, size, load, bool(flags & _WRITABLE), index, is_code))
-    return found if elf.num_sections() else list(_segments(elf))
+            placed.append(Placed(section.name, address, size, load, bool(flags & _WRITABLE), index, is_code))
+    return placed if elf.num_sections() else list(_segments(elf))
 
 
 def _segments(elf: Any) -> Iterator[Placed]:
-    """What is loaded, of an image whose sections were removed."""
+    """The loaded segments of an image whose sections were removed."""
     for number, segment in enumerate(elf.iter_segments("PT_LOAD")):
         address, stored, size = (int(segment[key]) for key in ("p_vaddr", "p_filesz", "p_memsz"))
         is_writable, is_code = bool(segment["p_flags"] & _WRITES), bool(segment["p_flags"] & _RUNS)
@@ -155,10 +155,147 @@ def _load_address(loads: list[tuple[int, int, int]], address: int) -> int:
     return -1
 
 
-def _entry(name: str, size: int, rows: list[tuple[str, int]]) -> MemorySize:
-    return {
-        "memory": name,
-        "used": sum(n for _, n in rows),
-        "size": size,
-        "sections": [{"name": section, "bytes": n} for section, n in rows],
-    }
+# ---- symbols -------------------------------------------------------------------------------------------
+
+
+_NOTYPE, _OBJECT, _FUNC, _SECTION, _FILE, _COMMON, _TLS, _IFUNC = 0, 1, 2, 3, 4, 5, 6, 10
+_NAMED = (_NOTYPE, _OBJECT, _FUNC, _COMMON, _TLS, _IFUNC)
+_LOCAL, _GLOBAL = 0, 1
+_LAST_SECTION = 0xFEFF  # numbers above it are no sections
+_THREAD_LOCAL = 0x400  # flag of a section
+_TABLES = ("SHT_SYMTAB", "SHT_DYNSYM")  # the second one is what a stripped program keeps
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A name of bytes [address, address + size) of the section with this number.
+
+    `size` 0: not known. `is_global`: other files may name it. `file`: the source file by the compiler ("":
+    not known).
+    """
+
+    name: str
+    address: int
+    size: int
+    section: int
+    is_global: bool
+    file: str = ""
+
+    @property
+    def end(self) -> int:
+        """One past its last byte."""
+        return self.address + self.size
+
+
+def symbols(elf: Any) -> list[Symbol]:
+    """The symbols of an image that pyelftools has opened; none of a stripped or damaged table.
+
+    They are read in one go, not as pyelftools' objects: images of whole applications have 100,000 of them.
+    """
+    tables = {str(section["sh_type"]): section for section in elf.iter_sections()}
+    table = next((tables[kind] for kind in _TABLES if kind in tables), None)
+    if table is None:
+        return []
+    try:
+        names, data = elf.get_section(table["sh_link"]).data(), table.data()
+    except Exception:  # of a damaged table pyelftools raises whatever it comes to
+        return []
+    found = list(_read(elf, data, names))
+    # A global symbol has no file, but a local one at the same place may have: the mark of its code.
+    files = {(s.section, s.address): s.file for s in found if s.file}
+    # ".L": labels of the compiler's; "$t", "$d.4", "$xrv32i": marks where code or data begins.
+    named = (symbol for symbol in found if not symbol.name.startswith((".L", "$")))
+    return [s if s.file else replace(s, file=files.get((s.section, s.address), "")) for s in named]
+
+
+def _read(elf: Any, data: bytes, names: bytes) -> Iterator[Symbol]:
+    """All symbols that name something, marks of code and data among them."""
+    is_arm, file = elf["e_machine"] == "EM_ARM", ""
+    thread_local = (int(s["sh_addr"]) for s in elf.iter_sections() if s["sh_flags"] & _THREAD_LOCAL)
+    thread_base = min(thread_local, default=0)  # values of thread-local symbols count from here
+    for name_at, address, size, info, section in _lines(elf, data):
+        kind, binding = info & 15, info >> 4
+        if kind == _FILE:
+            file = _name(names, name_at)
+        if binding != _LOCAL:
+            file = ""  # local symbols come first, file by file
+        if kind not in _NAMED or not 0 < section <= _LAST_SECTION:
+            continue
+        name = _name(names, name_at)
+        if not name:
+            continue
+        is_thumb = is_arm and kind in (_FUNC, _IFUNC) and address & 1  # no part of the address
+        begin = address - 1 if is_thumb else address + thread_base if kind == _TLS else address
+        yield Symbol(name, begin, size, section, binding != _LOCAL, file)
+
+
+def _lines(elf: Any, data: bytes) -> Iterator[tuple[int, int, int, int, int]]:
+    """(place of the name, value, size, type and binding, section) of each entry of a table."""
+    is_long = elf.elfclass == 64
+    layout = struct.Struct(("<" if elf.little_endian else ">") + ("IBBHQQ" if is_long else "IIIBBH"))
+    for fields in layout.iter_unpack(data[: len(data) // layout.size * layout.size]):
+        if is_long:
+            name, info, _, section, value, size = fields
+        else:
+            name, value, size, info, _, section = fields
+        yield name, value, size, info, section
+
+
+def _name(names: bytes, at: int) -> str:
+    end = names.find(b"\0", at)
+    return names[at : end if end >= 0 else None].decode("utf-8", "replace")
+
+
+_MOST_BYTES = 1 << 26  # of .debug_info: more takes minutes to read
+
+
+class DebugFiles:
+    """The source files of addresses of code by debug information (-g), if there is some.
+
+    Those of variables would take reading every variable.
+    """
+
+    def __init__(self, elf: Any) -> None:
+        self._ranges: list[tuple[int, int, str]] = []
+        try:
+            info = elf.get_section_by_name(".debug_info")
+            if info is not None and 0 < info["sh_size"] <= _MOST_BYTES:
+                self._ranges = sorted(_ranges(elf.get_dwarf_info()))
+        except Exception:  # of damaged debug information pyelftools raises whatever it comes to
+            self._ranges = []
+        self._begins = [begin for begin, _, _ in self._ranges]
+
+    def file(self, address: int) -> str:
+        """The source file of the code at an address; "" if it is not known."""
+        index = bisect_right(self._begins, address) - 1
+        if index < 0 or address >= self._ranges[index][1]:
+            return ""
+        return self._ranges[index][2]
+
+
+def _ranges(dwarf: Any) -> Iterator[tuple[int, int, str]]:
+    """(first address, end, file's name) of each part of each compilation unit."""
+    lists = dwarf.range_lists()
+    for unit in dwarf.iter_CUs():
+        top = unit.get_top_DIE()
+        name = top.attributes.get("DW_AT_name")
+        if top.tag != "DW_TAG_compile_unit" or name is None:
+            continue
+        file = name.value.decode("utf-8", "replace").rpartition("/")[2]
+        low, high, at = (top.attributes.get(f"DW_AT_{key}") for key in ("low_pc", "high_pc", "ranges"))
+        if at is not None and lists is not None:
+            base = low.value if low is not None else 0
+            yield from ((begin, end, file) for begin, end in _listed(lists, at, unit, base) if begin < end)
+        elif low is not None and high is not None:
+            end = high.value if high.form == "DW_FORM_addr" else low.value + high.value
+            yield low.value, end, file
+
+
+def _listed(lists: Any, at: Any, unit: Any, base: int) -> Iterator[tuple[int, int]]:
+    """(first address, end) of each range of a list."""
+    for entry in lists.get_range_list_at_offset(at.value, cu=unit):
+        if hasattr(entry, "base_address"):
+            base = entry.base_address
+        else:
+            offset = 0 if entry.is_absolute else base
+            yield offset + entry.begin_offset, offset + entry.end_offset

@@ -1,4 +1,4 @@
-"""The compiler that a request asks for, for a debugger or not, and the files that decide what it is given."""
+"""The compiler that a request asks for, for a debugger or not, and the files that its input depends on."""
 
 from __future__ import annotations
 
@@ -18,11 +18,20 @@ from buildtool.target.types import Board, Target, Toolchain, Wiring
 
 
 def toolchain(choice: TargetChoice, target: Target) -> Toolchain:
-    """The compiler of a choice, as the plugin of its `target` sets it up; ToolError where it is missing."""
+    """The compiler of a choice, as the plugin of its `target` sets it up.
+
+    ToolError if it is missing; UsageError about the option that asks for a wire which the plugin does not
+    have.
+    """
     tools = registry.toolchain(target, choice.toolchain)
-    wire = wire_of(choice, target.board)
+    board, wire = target.board, wire_of(choice, target.board)
     if wire:
-        wiring = _wiring(target, wire, "on" if choice.wire == ANY_WIRE else "wire")
+        make = getattr(registry.plugin(board), "wiring", None)
+        if make is None:
+            option = "on" if choice.wire == ANY_WIRE else "wire"
+            text = f"test firmware for board '{board.name}' answers over no wire"
+            raise UsageError(text, option=option, hint=suggest(**{option: None}))
+        wiring: Wiring = make(board, wire)
         tools = dataclasses.replace(tools, cflags=(*tools.cflags, *wiring.cflags), wiring=wiring)
     if not choice.debug:
         return tools
@@ -37,17 +46,6 @@ def harness(board: Board, tools: Toolchain) -> Harness:
     return Harness(tuple(map(Path, sources)), tuple(map(Path, includes)))
 
 
-def _wiring(target: Target, wire: str, option: str) -> Wiring:
-    """What a wire takes of the board's plugin; UsageError about `option`, which asked for it."""
-    board = target.board
-    make = getattr(registry.plugin(board), "wiring", None)
-    if make is None:
-        text = f"test firmware for board '{board.name}' answers over no wire"
-        raise UsageError(text, option=option, hint=suggest(**{option: None}))
-    found: Wiring = make(board, wire)
-    return found
-
-
 # ---- files that decide what is emitted for a board, and their folders -------------------------------
 
 
@@ -56,7 +54,7 @@ OURS = "buildtool_plugins"
 
 @dataclass(frozen=True)
 class Origins:
-    """Where a target comes from: its plugin, the board's file and those that it extends."""
+    """A target's plugin, its board's file, and the files that this extends."""
 
     target: Target
     plugin: TargetPlugin
@@ -64,41 +62,35 @@ class Origins:
 
     @classmethod
     def of(cls, choice: TargetChoice, target: Target) -> Origins:
-        """Of the target that was loaded for a choice."""
-        from buildtool.target.registry import board_chain, plugin
-
+        """The origins of the target that was loaded for a choice."""
         named = choice.board if isinstance(choice.board, str) else choice.board.path
-        return cls(target, plugin(target.board), board_chain(named))
+        return cls(target, registry.plugin(target.board), registry.board_chain(named))
 
     def files(self) -> list[Path]:
-        """The board's files, the code and data of others, and what libraries were asked about.
+        """The board's files, the code and data of other distributions, and what libraries were asked about.
 
-        What comes with buildtool is not among the code: its digest stands for it.
+        buildtool's own code is not among them: its digest stands for it.
         """
+        code = {path for folder in self.foreign().values() for path in folder.rglob("*")}
+        module = Path(sys.modules[type(self.plugin).__module__].__file__ or "").resolve()
+        if not _is_below(module, list(ours().values())):
+            code.add(module)
         asked = [path for library in self.target.libraries for path in library.reads]
-        return [*self.boards, *self._foreign_code(), *asked]
+        return [*self.boards, *sorted(path for path in code if path.suffix in (".py", ".toml")), *asked]
 
     def foreign(self) -> dict[str, Path]:
         """The folders of other distributions: of the board's plugin, and of kernel families."""
         package = sys.modules[type(self.plugin).__module__.partition(".")[0]]
         folders = {family.name: family.folder for family in self.target.families}
-        if hasattr(package, "__path__"):  # else it is one file among those of others
+        if hasattr(package, "__path__"):  # else it is one file among others
             folders["plugin"] = Path(next(iter(package.__path__)))
         known = list(ours().values())
         return {name: folder for name, folder in folders.items() if not _is_below(folder, known)}
 
     def folders(self, library: str = "") -> dict[str, Path]:
-        """All folders of code by name: ours, those of others, and that of a `library` of the user's."""
+        """All folders of code by name: buildtool's, others', and that of a `library` of the user's."""
         named = {"library": Path(library)} if library else {}
         return {**ours(), **self.foreign(), **named}
-
-    def _foreign_code(self) -> list[Path]:
-        """The code and data of other distributions that decide what is emitted."""
-        found = {path for folder in self.foreign().values() for path in folder.rglob("*")}
-        module = Path(sys.modules[type(self.plugin).__module__].__file__ or "").resolve()
-        if not _is_below(module, list(ours().values())):
-            found.add(module)
-        return sorted(path for path in found if path.suffix in (".py", ".toml"))
 
 
 def ours() -> dict[str, Path]:
@@ -116,14 +108,14 @@ def _is_below(path: Path, folders: Sequence[Path]) -> bool:
 # ---- builds for debuggers ---------------------------------------------------------------------------
 
 
-# NN_DEBUG: what only a debugger wants to know, such as the arena by the network's name.
+# NN_DEBUG: symbols for debuggers alone, such as the arena by the network's name.
 FLAGS = ("-Og", "-g", "-DNN_DEBUG")
 RENAMES = "-ffile-prefix-map="  # FOLDER=NAME: in debug information and in __FILE__
 _OPTIMISES = re.compile(r"-O([0-3sgz]|fast)?")
 
 
 def called(name: str) -> str:
-    """What debug information calls a folder of buildtool's, by the folder's name in `describe`."""
+    """The name of a folder of buildtool's in debug information, by the folder's name in `describe`."""
     return f"/buildtool/{name}"
 
 

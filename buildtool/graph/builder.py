@@ -1,8 +1,7 @@
-"""Puts a network together operator by operator: what everything that makes networks in code shares.
+"""Puts a network together operator by operator, for everything that makes networks in code.
 
-Tensors get numbers in the order in which they are made, `graph` gives the canonical ones. How weights and
-quantisations come about is up to the classes built on it: the zoo calibrates them, tests draw them at random,
-benchmarks take those of published figures.
+Weights and quantisations come from the classes built on it: the zoo calibrates them, tests draw them at
+random, benchmarks take those of published figures.
 """
 
 from __future__ import annotations
@@ -59,13 +58,13 @@ class GraphBuilder:
         dtype: DType = DType.INT8,
         name: str = "",
     ) -> int:
-        """What a state is before an invoke; `keep` says what it is after it."""
+        """A state's tensor `before`; `keep` sets its tensor `after`."""
         before = self.tensor(shape, quant, dtype)
         self.states.append(State(before, before, initial, name or f"state{len(self.states)}"))
         return before
 
     def keep(self, before: int, after: int) -> None:
-        """Lets a state be `after` when an invoke ends."""
+        """Sets the tensor `after` of a state."""
         self.states = [replace(s, after=after) if s.before == before else s for s in self.states]
 
     def shape(self, tensor: int) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Proves a Graph sound: indices, order, shapes, types, quantisation. Later rooms trust what passed."""
+"""Proves a Graph sound: indices, order, shapes, types, quantisation. Later rooms trust a checked graph."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_RANK = 6  # of the kernels' copies and reductions
 
 
 def check_graph(graph: Graph) -> None:
-    """Raises ModelError (UnsupportedError for what is legal but not served) unless `graph` is sound."""
+    """Raises ModelError (UnsupportedError for a legal but unsupported one) unless `graph` is sound."""
     users = {t: op.place for op in reversed(graph.ops) for t in (*op.inputs, *op.outputs)}
     for t, tensor in enumerate(graph.tensors):
         try:
@@ -36,55 +36,51 @@ def check_op(graph: Graph, op: Op) -> None:
     """Raises ModelError or UnsupportedError unless `op`'s tensors and attributes fit together."""
     try:
         _check_arity(op)
-        found = DEFS[op.kind]
-        if found.whole:
-            load("graph", found.whole)(graph, op)
-        elif found.shape is None:
-            raise ModelError(f"{op.kind} is for planning alone")
-        else:
-            shapes = [graph.tensors[t].shape if t >= 0 else () for t in op.inputs]
-            outputs = [graph.tensors[t].shape for t in op.outputs]
-            wanted = found.shape(op, shapes, outputs)
-            demand(outputs[0] == wanted, f"the output has shape {list(outputs[0])}, expected {list(wanted)}")
-            found.types(graph, op)  # each tensor by itself was checked by `check_tensor`
-            if found.output is not None:
-                fixed_output(graph, op, found.output)
-            if found.quant is not None:
-                found.quant(graph, op)
-        _check_filling(graph, op)
+        _check_tensors(graph, op)
+        if isinstance(op.attrs, PadAttrs):
+            value, dtype = op.attrs.value, graph.tensors[op.outputs[0]].dtype
+            low, high = RANGES[dtype]
+            if not low <= value <= high:
+                raise ModelError(f"padding value {value} is outside {dtype}")
         check_limits(graph, op)
-    except GeometryError as error:
-        raise ModelError(str(error), operator=op.place, tensor=_output_name(graph, op)) from error
-    except QuantError as error:
-        tensor = error.tensor.name if error.tensor else _output_name(graph, op)
-        hint = "check how the model was quantised"
+    except (GeometryError, QuantError, BuildtoolError) as error:
+        tensor = graph.tensors[op.outputs[0]].name if op.outputs else ""
+        if isinstance(error, BuildtoolError):
+            raise error.at(operator=op.place, tensor=tensor) from None
+        if isinstance(error, GeometryError):
+            raise ModelError(str(error), operator=op.place, tensor=tensor) from error
+        tensor, hint = error.tensor.name if error.tensor else tensor, "check how the model was quantised"
         raise UnsupportedError(str(error), operator=op.place, tensor=tensor, hint=hint) from error
-    except BuildtoolError as error:
-        raise error.at(operator=op.place, tensor=_output_name(graph, op)) from None
-
-
-def _output_name(graph: Graph, op: Op) -> str:
-    return graph.tensors[op.outputs[0]].name if op.outputs else ""
 
 
 def _check_arity(op: Op) -> None:
-    found = DEFS[op.kind]
-    count = 3 if isinstance(op.attrs, WidenedAttrs) else found.operands
+    definition = DEFS[op.kind]
+    count = 3 if isinstance(op.attrs, WidenedAttrs) else definition.operands
     if (count is not None and len(op.inputs) != count) or not op.inputs:
         raise ModelError(f"{len(op.inputs)} inputs, expected {count or 1}")
-    if op.kind != OpKind.SPLIT and not found.state and len(op.outputs) != 1:
+    if op.kind != OpKind.SPLIT and not definition.state and len(op.outputs) != 1:
         raise ModelError(f"{len(op.outputs)} outputs, expected 1")
-    if any(t < 0 and i not in found.optional for i, t in enumerate(op.inputs)):
+    if any(t < 0 and i not in definition.optional for i, t in enumerate(op.inputs)):
         raise ModelError("an operand is missing")
 
 
-def _check_filling(graph: Graph, op: Op) -> None:
-    """Keeps a PAD's filling within its type."""
-    if not isinstance(op.attrs, PadAttrs):
+def _check_tensors(graph: Graph, op: Op) -> None:
+    """Shapes, types and quantisation of the operands together; `check_tensor` checked each by itself."""
+    definition = DEFS[op.kind]
+    if definition.whole:
+        load("graph", definition.whole)(graph, op)
         return
-    low, high = RANGES[graph.tensors[op.outputs[0]].dtype]
-    if not low <= op.attrs.value <= high:
-        raise ModelError(f"padding value {op.attrs.value} is outside {graph.tensors[op.outputs[0]].dtype}")
+    if definition.shape is None:
+        raise ModelError(f"{op.kind} is for planning alone")
+    shapes = [graph.tensors[t].shape if t >= 0 else () for t in op.inputs]
+    outputs = [graph.tensors[t].shape for t in op.outputs]
+    wanted = definition.shape(op, shapes, outputs)
+    demand(outputs[0] == wanted, f"the output has shape {list(outputs[0])}, expected {list(wanted)}")
+    definition.types(graph, op)
+    if definition.output is not None:
+        fixed_output(graph, op, definition.output)
+    if definition.quant is not None:
+        definition.quant(graph, op)
 
 
 def _check_tensor(tensor: Tensor) -> None:

@@ -1,8 +1,8 @@
 """Reads Darknet's .cfg files for analysis: layers, their float32 outputs and weights, as a Flow.
 
-A layer is what inference runs: the operator, then (each an operator of its own) its batch
-normalisation and its activation. Sizes follow Darknet: a convolution's `pad=1` is half of its
-size, a maximum pooling is padded by its size - 1 unless told otherwise.
+A layer is an operator, then (each an operator of its own) its batch normalisation and its activation. Sizes
+follow Darknet: a convolution's `pad=1` is half of its size, a maximum pooling is padded by its size - 1
+unless told otherwise.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Section:
 def read_cfg(data: bytes, *, path: str = "", batch: int = 1, size: tuple[int, int] | None = None) -> Flow:
     """The network of a .cfg file, for `batch` images of `size` (rows, columns; default: the file's).
 
-    The file's own batch is that of training and has no effect. Raises ModelError for files that are
-    not well formed, UnsupportedError for layers that are not known.
+    The file's own batch, that of training, has no effect. Raises ModelError for malformed files,
+    UnsupportedError for unknown layers.
     """
     try:
         return _Network(_sections(data), batch, size).flow()
@@ -79,46 +79,44 @@ def _sections(data: bytes) -> list[Section]:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ModelError("the file is not text", hint="give a Darknet .cfg file") from None
-    found: list[Section] = []
+    sections: list[Section] = []
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.partition("#")[0].partition(";")[0].strip()
         if line.startswith("[") and line.endswith("]"):
-            found.append(Section(_shown(line[1:-1].strip().lower()), number))
+            sections.append(Section(_shown(line[1:-1].strip().lower()), number))
         elif line:
             name, equals, value = line.partition("=")
-            if not equals or not found:
+            if not equals or not sections:
                 raise ModelError(f"'{_shown(line)}' is not an option of a section", operator=f"line {number}")
-            found[-1].options[name.strip().lower()] = value.strip()
-        if len(found) > MAX_LAYERS:
+            sections[-1].options[name.strip().lower()] = value.strip()
+        if len(sections) > MAX_LAYERS:
             raise ModelError(f"more than {MAX_LAYERS} sections")
-    if not found or found[0].kind not in ("net", "network"):
+    if not sections or sections[0].kind not in ("net", "network"):
         raise ModelError("does not begin with [net]", hint="give a Darknet .cfg file")
-    return found
+    return sections
 
 
 class _Network:
     """Values and operators, layer after layer."""
 
     def __init__(self, sections: list[Section], batch: int, size: tuple[int, int] | None) -> None:
-        self.net, self.layers = sections[0], sections[1:]
+        net, *self.layers = sections
         self.batch = batch
         self.values: list[Value] = []
         self.ops: list[FlowOp] = []
-        self.made: list[tuple[int, Shape]] = []  # each layer's output
+        self.outputs: list[tuple[int, Shape]] = []  # of each layer
         try:
-            height, width = size or (self.net.number("height", least=1), self.net.number("width", least=1))
-            shape = (self.net.number("channels", 3, 1), height, width)
+            height, width = size or (net.number("height", least=1), net.number("width", least=1))
+            self.shape = (net.number("channels", 3, 1), height, width)
         except ModelError as error:
-            raise error.at(operator=self.net.place) from None
-        self.input = self.value("input", shape)
-        self.x, self.shape = self.input, shape
-        self.here = self.net
+            raise error.at(operator=net.place) from None
+        self.x = self.value("input", self.shape)
 
     def flow(self) -> Flow:
-        """Reads all layers. What nothing reads, and the last, are the network's outputs."""
+        """Reads all layers. Values that nothing reads are the network's outputs."""
+        source = self.x
         for section in self.layers:
             layer = _LAYERS.get(section.kind)
-            self.here = section
             try:
                 if layer is None:
                     hint = "known: " + ", ".join(sorted(_LAYERS))
@@ -126,12 +124,12 @@ class _Network:
                 layer(self, section)
             except BuildtoolError as error:
                 raise error.at(operator=section.place) from None
-            self.made.append((self.x, self.shape))
+            self.outputs.append((self.x, self.shape))
         if not self.ops:
             raise ModelError("no layer computes anything")
         read = {v for op in self.ops for v in op.reads}
         outputs = [v for op in self.ops for v in op.writes if v not in read]
-        return Flow("", tuple(self.values), tuple(self.ops), (self.input,), tuple(outputs))
+        return Flow("", tuple(self.values), tuple(self.ops), (source,), tuple(outputs))
 
     def value(self, name: str, shape: Shape) -> int:
         """An activation."""
@@ -141,11 +139,8 @@ class _Network:
         return len(self.values) - 1
 
     def apply(self, kind: str, shape: Shape, reads: list[int] | None = None, weights: int = 0) -> None:
-        """An operator on the current value (or on `reads`), whose output becomes the current one.
-
-        `weights`: how many numbers it has.
-        """
-        name = f"{len(self.made)} {kind}"
+        """An operator with `weights` numbers on the current value (or `reads`), which its output replaces."""
+        name = f"{len(self.outputs)} {kind}"
         inputs = [self.x] if reads is None else list(dict.fromkeys(reads))
         if weights:
             inputs.append(len(self.values))
@@ -163,10 +158,10 @@ class _Network:
 
     def layer(self, index: int) -> tuple[int, Shape]:
         """Another layer's output: by its number, or (negative) counted back from here."""
-        place = len(self.made) + index if index < 0 else index
-        if not 0 <= place < len(self.made):
-            raise ModelError(f"refers to layer {index}; {len(self.made)} are before it")
-        return self.made[place]
+        place = len(self.outputs) + index if index < 0 else index
+        if not 0 <= place < len(self.outputs):
+            raise ModelError(f"refers to layer {index}; {len(self.outputs)} are before it")
+        return self.outputs[place]
 
 
 def _windows(net: _Network, section: Section, pad: int, size: int) -> tuple[int, int]:
@@ -177,7 +172,7 @@ def _windows(net: _Network, section: Section, pad: int, size: int) -> tuple[int,
 
 
 def _bias(section: Section, channels: int) -> int:
-    """A batch normalisation has the bias among its four numbers a channel."""
+    """The bias's numbers; a batch normalisation has them among its four numbers per channel."""
     return 0 if section.number("batch_normalize", 0) else channels
 
 

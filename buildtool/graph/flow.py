@@ -1,12 +1,12 @@
-"""What memory planning sees of a network: values with sizes, operators that read and write them.
+"""A network as memory planning sees it: values with sizes, operators that read and write them.
 
-Networks of any element type and any operators have this form: a Graph that is to become firmware,
-and files that are only analysed (ONNX, Darknet). `fused` joins batch normalisations and activations with the
-operator before them, as most runtimes do.
+Networks of any element type and any operators have this form: a Graph that is to become firmware, and files
+that are only analysed (ONNX, Darknet).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -20,7 +20,7 @@ MAX_VALUE = 1 << 50  # bytes of a value that files may claim
 
 @dataclass(frozen=True)
 class Value:
-    """Bytes that are fed, computed, or (a weight) part of the model; ModelError above MAX_VALUE."""
+    """Bytes of an input, a result or a weight; ModelError above MAX_VALUE."""
 
     name: str
     size: int
@@ -53,7 +53,7 @@ class Flow:
     outputs: tuple[int, ...]
 
     def activations(self) -> tuple[int, ...]:
-        """Values that are fed or computed: inputs first, then as produced."""
+        """Inputs and results: inputs first, then as produced."""
         return (*self.inputs, *(v for op in self.ops for v in op.writes))
 
     def weights(self) -> tuple[int, ...]:
@@ -63,7 +63,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Life:
-    """A value's bytes and the first and last operator (positions in Flow.ops) they are kept for."""
+    """A value's bytes, and the first and last operator (positions in Flow.ops) that needs them."""
 
     value: int
     size: int
@@ -72,7 +72,7 @@ class Life:
 
 
 def flow_of(graph: Graph) -> Flow:
-    """A graph's activations: tensors that share their bytes are one value, aliases no operators."""
+    """A graph's activations: tensors that share their bytes are one value, aliases are no operators."""
     roots, elsewhere = alias_roots(graph), state_of(graph)
     sizes: dict[int, int] = {}
     for tensor, root in roots.items():
@@ -93,13 +93,11 @@ def flow_of(graph: Graph) -> Flow:
     values = [Value(graph.tensors[root].name, size) for root, size in sizes.items()]
     before = tuple(state.before for state in graph.states)
     ends = (*graph.outputs, *(state.after for state in graph.states))
-    in_turn, tokens = _in_turn(
-        ops, [(place[roots[s.before]], place[roots[s.after]]) for s in graph.states], len(values)
-    )
-    values += tokens
+    states = [(place[roots[s.before]], place[roots[s.after]]) for s in graph.states]
+    in_turn, tokens = _in_turn(ops, states, len(values))
     return Flow(
         graph.name,
-        tuple(values),
+        (*values, *tokens),
         in_turn,
         tuple(place[t] for t in (*graph.inputs, *before)),
         tuple(dict.fromkeys(place[roots[t]] for t in ends if t in roots)),
@@ -109,12 +107,12 @@ def flow_of(graph: Graph) -> Flow:
 def _in_turn(
     ops: tuple[FlowOp, ...], states: Sequence[tuple[int, int]], count: int
 ) -> tuple[tuple[FlowOp, ...], list[Value]]:
-    """The operators so that in every order what writes a state comes after all that read it as it was.
+    """The operators with an added order: a state's writer comes after all readers of its old value.
 
-    `states`: values (before, after); `count`: of values. Each reader makes a value without bytes, which are
-    returned too, and the writer reads these.
+    `states`: values (before, after); `count`: of values. Each reader writes a new value without bytes
+    (returned too), and the writer reads these.
     """
-    made, tokens = list(ops), list[Value]()
+    ordered, tokens = list(ops), list[Value]()
     for before, after in states:
         writer = next((i for i, op in enumerate(ops) if after in op.writes), None)
         if writer is None or before == after:
@@ -123,15 +121,15 @@ def _in_turn(
             if before in op.reads and i != writer:
                 token = count + len(tokens)
                 tokens.append(Value(f"{op.name} has read", 0))
-                made[i] = replace(made[i], writes=(*made[i].writes, token))
-                made[writer] = replace(made[writer], reads=(*made[writer].reads, token))
-    return tuple(made), tokens
+                ordered[i] = replace(ordered[i], writes=(*ordered[i].writes, token))
+                ordered[writer] = replace(ordered[writer], reads=(*ordered[writer].reads, token))
+    return tuple(ordered), tokens
 
 
 def lives(flow: Flow, *, weights: bool = False) -> tuple[Life, ...]:
-    """How long each activation is kept, as liveness.live_ranges has it; unread inputs at operator 0.
+    """The lifetime of each activation, as in liveness.live_ranges; unread inputs at operator 0.
 
-    With `weights` also these: from their first reader (for which they are loaded) to their last.
+    With `weights` also theirs: from their first reader (for which they are loaded) to their last.
     """
     first = dict.fromkeys(flow.inputs, 0)
     last = dict(first)
@@ -176,14 +174,12 @@ _LEADERS = frozenset(
 
 
 def fused(flow: Flow) -> Flow:
-    """The flow with each such operator part of the one before, if nothing else reads what is between.
+    """The flow with batch normalisations and activations fused into the operator before, as in most runtimes.
 
-    Element-wise arithmetic counts where it has weights on its other side.
+    Nothing else may read the value in between. Element-wise arithmetic counts where its other side is
+    weights.
     """
-    read: dict[int, int] = {}
-    for op in flow.ops:
-        for v in op.reads:
-            read[v] = read.get(v, 0) + 1
+    read = Counter(v for op in flow.ops for v in op.reads)
     kept = set(flow.outputs)
     made: dict[int, int] = {}  # value -> place in `ops`
     ops: list[FlowOp] = []

@@ -1,9 +1,9 @@
 """Fusions by slices: branches that are joined, mixed by a 1x1 convolution, and read in slices of channels.
 
-The channels of a convolution's output do not depend on each other. So one convolution for each slice
-computes the same bytes, and the map that all slices were taken from is never there. Where every slice has
-the shape of a branch's end, the concatenation and these convolutions can advance row by row together:
-each slice then takes the place of a branch's end, and only one row of the joined map is in memory.
+The channels of a convolution's output do not depend on each other. So one convolution for each slice computes
+the same bytes, and the whole map never exists. Where every slice has the shape of a branch's end, the
+concatenation and these convolutions can advance row by row together: each slice then takes the place of a
+branch's end, and only one row of the joined map is in memory.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Fusion(NamedTuple):
 
 @of_graph
 def fusions(graph: Graph) -> tuple[Fusion, ...]:
-    """The fusions by slices that stand in a network, in order."""
-    found = (_fusion(graph, position) for position in range(len(graph.ops)))
-    return tuple(one for one in found if one is not None)
+    """The fusions by slices of a network, in order."""
+    candidates = (_fusion(graph, position) for position in range(len(graph.ops)))
+    return tuple(one for one in candidates if one is not None)
 
 
 def _fusion(graph: Graph, first: int) -> Fusion | None:
@@ -84,13 +84,13 @@ def _is_pointwise(graph: Graph, op: Op) -> bool:
 
 
 def _take_places(graph: Graph, parts: Sequence[int], results: Sequence[int]) -> bool:
-    """Whether every result has the shape and the type of a part."""
+    """Whether each result has the shape and the type of the part with its number."""
     forms = [[(graph.tensors[t].shape, graph.tensors[t].dtype) for t in some] for some in (parts, results)]
     return forms[0] == forms[1]
 
 
 def _die_at(graph: Graph, parts: Sequence[int], position: int) -> bool:
-    """Whether operators make all the tensors, for this one alone."""
+    """Whether operators make all the tensors for the one at `position` alone."""
     readers, makers = graph.consumers(), graph.producers()
     aliases = {t for op in graph.ops if op.kind in ALIAS_KINDS for t in (*op.inputs, *op.outputs)}
     return len(set(parts)) == len(parts) and all(
@@ -103,7 +103,7 @@ def _die_at(graph: Graph, parts: Sequence[int], position: int) -> bool:
 
 
 class _Wide(NamedTuple):
-    """A 1x1 convolution that is read in slices: where it stands, what it joins, its slices by channel."""
+    """A 1x1 convolution that is read in slices: its position, the branches' ends, its slices by channel."""
 
     position: int
     parts: tuple[int, ...]
@@ -114,7 +114,7 @@ class _Wide(NamedTuple):
 def with_sliced_fusions(graph: Graph) -> Graph:
     """The network with a convolution for each slice of its fusions; itself where it has no fusion to slice.
 
-    Concatenations of concatenations become one. Names and bytes of all tensors that are left stay.
+    Concatenations of concatenations become one. Names and bytes of the remaining tensors stay.
     """
     wide = {one.position: one for p in range(len(graph.ops)) if (one := _wide(graph, p)) is not None}
     if not wide:
@@ -151,19 +151,18 @@ def _wide(graph: Graph, position: int) -> _Wide | None:
 
 
 def _channels(graph: Graph, position: int) -> range:
-    """The channels that an operator takes of its input, side by side; none where it does anything else."""
+    """The neighbouring channels that an operator takes of its input; none where it does anything else."""
     op = graph.ops[position]
-    if not takes_channels(graph, op) or not isinstance(op.attrs, SliceAttrs):
-        return range(0)
     source, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
-    if not same_quantization(source.quant, result.quant):
+    same = same_quantization(source.quant, result.quant)
+    if not same or not takes_channels(graph, op) or not isinstance(op.attrs, SliceAttrs):
         return range(0)
     start = op.attrs.begin[-1]
     return range(start, start + op.attrs.extent[-1])
 
 
 def _joins(graph: Graph, position: int) -> Iterator[int]:
-    """A concatenation, and those before it whose parts it could join itself without a byte that differs."""
+    """A concatenation, and those before it whose parts it could join itself with the same bytes."""
     yield position
     op, makers = graph.ops[position], graph.producers()
     for t in op.inputs:
@@ -176,7 +175,7 @@ def _joins(graph: Graph, position: int) -> Iterator[int]:
 
 
 def _parts(graph: Graph, position: int, joins: frozenset[int]) -> Iterator[int]:
-    """What a concatenation and those before it join, in the order of channels."""
+    """The parts of a concatenation and of those before it, in the order of channels."""
     makers = graph.producers()
     for t in graph.ops[position].inputs:
         if makers.get(t) in joins:
@@ -191,23 +190,17 @@ def _sliced(graph: Graph, wide: _Wide, tensors: list[Tensor]) -> Iterator[Op]:
     join = graph.ops[graph.producers()[op.inputs[0]]]
     yield replace(join, inputs=wide.parts)
     for position in wide.slices:
-        channels, result = _channels(graph, position), graph.ops[position].outputs
-        constants = []
+        channels, inputs = _channels(graph, position), [op.inputs[0]]
+        some = slice(channels.start, channels.stop)
         for t in op.inputs[1:]:
-            constants.append(len(tensors) if t >= 0 else t)
-            if t >= 0:
-                tensors.append(_some_of(graph.tensors[t], channels))
-        yield replace(op, inputs=(op.inputs[0], *constants), outputs=result)
-
-
-def _some_of(constant: Tensor, channels: range) -> Tensor:
-    """Some output channels of a convolution's filters or biases."""
-    some = slice(channels.start, channels.stop)
-    name = f"{constant.name} ({channels.start} to {channels.stop - 1})"
-    data = constant.data
-    assert data is not None  # filters and biases are constants
-    taken = np.ascontiguousarray(data[some])
-    quant = constant.quant
-    if quant is not None and len(quant.scales) > 1:
-        quant = Quantization(quant.scales[some], quant.zero_points[some], quant.axis)
-    return Tensor(name, taken.shape, constant.dtype, quant, taken)
+            inputs.append(len(tensors) if t >= 0 else t)
+            if t < 0:
+                continue
+            constant, data, quant = graph.tensors[t], graph.tensors[t].data, graph.tensors[t].quant
+            assert data is not None  # filters and biases are constants
+            taken = np.ascontiguousarray(data[some])
+            if quant is not None and len(quant.scales) > 1:
+                quant = Quantization(quant.scales[some], quant.zero_points[some], quant.axis)
+            name = f"{constant.name} ({channels.start} to {channels.stop - 1})"
+            tensors.append(Tensor(name, taken.shape, constant.dtype, quant, taken))
+        yield replace(op, inputs=tuple(inputs), outputs=graph.ops[position].outputs)

@@ -1,7 +1,4 @@
-"""Shapes: what an operator's output shape is, given its inputs' shapes and attributes.
-
-Each rule raises GeometryError where they do not fit together; `ops` says which rule a kind has.
-"""
+"""Shapes: helpers of the rules in `ops`, which raise GeometryError where shapes and attributes do not fit."""
 
 from __future__ import annotations
 
@@ -14,9 +11,12 @@ from buildtool.graph.types import (
     Attrs,
     AxisAttrs,
     ConvAttrs,
+    GatherAttrs,
     Op,
+    OpKind,
     Pad,
     PoolAttrs,
+    SliceAttrs,
 )
 
 Shape = tuple[int, ...]
@@ -24,7 +24,7 @@ _A = TypeVar("_A", bound=Attrs)
 
 
 class GeometryError(ValueError):
-    """The inputs' shapes and the attributes do not fit together; the text says how."""
+    """The inputs' shapes and the attributes do not fit together."""
 
 
 def demand(condition: bool, text: str) -> None:
@@ -105,3 +105,23 @@ def axis_of(op: Op, rank: int) -> int:
     axis = attributes(op, AxisAttrs).axis
     demand(0 <= axis < rank, f"axis {axis} of {rank} dimensions")
     return axis
+
+
+def picking(shape: Sequence[int], axis: int, indices: Sequence[int]) -> tuple[OpKind, Attrs]:
+    """What takes elements of dimension `axis`: STRIDED_SLICE if they are equally far apart, else GATHER."""
+    steps = {b - a for a, b in itertools.pairwise(indices)} or {1}
+    if len(steps) > 1 or steps == {0} or not indices:
+        return OpKind.GATHER, GatherAttrs(axis, tuple(indices))
+    begin, stride, extent = [0] * len(shape), [1] * len(shape), list(shape)
+    begin[axis], stride[axis], extent[axis] = indices[0], steps.pop(), len(indices)
+    return OpKind.STRIDED_SLICE, SliceAttrs(tuple(begin), tuple(stride), tuple(extent))
+
+
+def cuts(shape: Sequence[int], axis: int, sizes: Sequence[int]) -> list[SliceAttrs]:
+    """Slices of some sizes, one after the other along `axis`."""
+    slices = []
+    for start, size in zip(itertools.accumulate(sizes, initial=0), sizes, strict=False):
+        begin, extent = [0] * len(shape), list(shape)
+        begin[axis], extent[axis] = start, size
+        slices.append(SliceAttrs(tuple(begin), (1,) * len(shape), tuple(extent)))
+    return slices

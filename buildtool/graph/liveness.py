@@ -15,11 +15,10 @@ from buildtool.graph.types import Graph, OpKind, of_graph
 class LiveRange:
     """Tensors that share their bytes, and how long those must be kept.
 
-    `tensors`: the one that is computed (or fed) first, or that the others are parts of, then its aliases in
-    operator order.
-    `first` to `last`: positions in Graph.ops, both included; network inputs are there from
-    position 0 to the first operator that is not an alias at least, network outputs until the last
-    position. `size` in bytes.
+    `tensors`: the first one that is computed (or fed), or the one that the others are parts of, then its
+    aliases in operator order. `first` to `last`: positions in Graph.ops, both included; network inputs live
+    from position 0 at least to the first operator that is not an alias, network outputs to the last position.
+    `size` in bytes.
     """
 
     tensors: tuple[int, ...]
@@ -42,32 +41,26 @@ class LiveSum:
 def alias_roots(graph: Graph) -> Mapping[int, int]:
     """Activation tensor -> the tensor whose bytes it shares (itself where it is not an alias).
 
-    Raises ModelError where an operator reads a tensor that nothing made, and where an alias of a
-    constant would have to become an activation without any code to copy it.
+    Raises ModelError where an operator reads a tensor that nothing made, or an alias is of a constant, which
+    no code would copy.
     """
     wider = written_in_place(graph)
     roots = {t: t for t in (*graph.inputs, *(state.before for state in graph.states))}
     for op in graph.ops:
         for t in op.inputs:
             if t >= 0 and t not in roots and not graph.tensors[t].is_constant:
-                raise ModelError(
-                    "reads a tensor that no earlier operator makes",
-                    operator=op.place,
-                    tensor=graph.tensors[t].name,
-                )
+                text = "reads a tensor that no earlier operator makes"
+                raise ModelError(text, operator=op.place, tensor=graph.tensors[t].name)
         if op.kind in ALIAS_KINDS and op.kind is not OpKind.JOINED:
             source = op.inputs[0]
             if source not in roots:
-                raise ModelError(
-                    "reshapes a constant; constants have to be folded before planning",
-                    operator=op.place,
-                    tensor=graph.tensors[source].name,
-                )
+                text = "reshapes a constant; constants have to be folded before planning"
+                raise ModelError(text, operator=op.place, tensor=graph.tensors[source].name)
             roots[op.outputs[0]] = roots[source]
         else:
             for t in op.outputs:
                 root = t
-                while root in wider:  # what it is written into, as a part, perhaps of a part
+                while root in wider:  # the tensor that it is a part of, perhaps a part itself
                     root = wider[root]
                 roots[t] = root
     return roots
@@ -75,30 +68,28 @@ def alias_roots(graph: Graph) -> Mapping[int, int]:
 
 @of_graph
 def state_of(graph: Graph) -> Mapping[int, int]:
-    """Tensors whose bytes are those of a state -> which of Graph.states: before and after, aliases.
+    """Tensors that share a state's bytes (before and after, aliases) -> which of Graph.states.
 
-    They lie in memory of their own, which no arena counts. Of a graph that is not settled (see `states`) what
-    is assigned may be elsewhere still.
+    They lie in memory of their own, which no arena counts. In a graph that is not settled (see `states`) an
+    assigned value may still be elsewhere.
     """
-    roots, found = alias_roots(graph), dict[int, int]()
+    roots, states = alias_roots(graph), dict[int, int]()
     for index, state in enumerate(graph.states):
-        found |= dict.fromkeys((roots.get(state.before, -1), roots.get(state.after, -1)), index)
-    return {t: found[root] for t, root in roots.items() if root in found}
+        states |= dict.fromkeys((roots.get(state.before, -1), roots.get(state.after, -1)), index)
+    return {t: states[root] for t, root in roots.items() if root in states}
 
 
 @of_graph
 def live_ranges(graph: Graph) -> tuple[LiveRange, ...]:
     """One range for each set of activations that share their bytes: inputs first, then as produced.
 
-    An output that nothing reads is live at its operator alone; an alias is not a read. What is state takes
-    no bytes here, and is there to the end.
+    An output that nothing reads is live at its operator alone; an alias is not a read. A state takes no bytes
+    here, and lives to the end.
     """
     roots = alias_roots(graph)
     members: dict[int, list[int]] = {}
     for tensor, root in roots.items():
-        among = members.setdefault(root, [root])
-        if tensor != root:
-            among.append(tensor)
+        members.setdefault(root, [root]).extend([tensor] if tensor != root else [])
     begins = next((i for i, op in enumerate(graph.ops) if op.kind not in ALIAS_KINDS), 0)
     elsewhere = state_of(graph)
     first = dict.fromkeys((*graph.inputs, *(state.before for state in graph.states)), 0)

@@ -2,57 +2,36 @@
 
 from __future__ import annotations
 
+import math
+
 from buildtool.graph.secondpass import repeated_ops
-from buildtool.graph.types import (
-    ConvAttrs,
-    FullyConnectedAttrs,
-    Graph,
-    LstmAttrs,
-    LstmInput,
-    MatmulAttrs,
-    Op,
-    OpKind,
-    SvdfAttrs,
-)
+from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, Graph, LstmInput, MatmulAttrs, Op, OpKind
 
 
 def op_macs(graph: Graph, op: Op) -> int:
     """Multiply-accumulates of one operator run once over its whole output; 0 for kinds without any.
 
-    A convolution of grouped channels counts the channels of one group, a depthwise one counts 1;
-    a transpose convolution counts every tap of every input pixel, as it scatters.
+    A convolution of grouped channels counts the channels of one group, a depthwise one counts 1; a transpose
+    convolution counts every tap of every input pixel, as it scatters. An SVDF's filters count once per image,
+    an LSTM's matrices once per step and image.
     """
-    if not isinstance(op.attrs, _COUNTED):
+    x, outputs = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]].elements
+    if op.kind is OpKind.SVDF:
+        return x.shape[0] * sum(graph.tensors[t].elements for t in op.inputs[1:3])
+    if op.kind is OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM:
+        matrices = op.inputs[LstmInput.INPUT_TO_INPUT : LstmInput.CELL_TO_INPUT]
+        matrices = (*matrices, op.inputs[LstmInput.PROJECTION])
+        return x.shape[0] * x.shape[1] * sum(graph.tensors[t].elements for t in matrices if t >= 0)
+    if isinstance(op.attrs, MatmulAttrs):
+        return outputs * x.shape[-2 if op.attrs.adj_x else -1]
+    if not isinstance(op.attrs, ConvAttrs | FullyConnectedAttrs):
         return 0
     weights = graph.tensors[op.inputs[1]].shape
     if op.kind is OpKind.TRANSPOSE_CONV:  # filter OHWI
-        batch, rows, columns, _ = graph.tensors[op.inputs[0]].nhwc
-        return batch * rows * columns * weights[0] * weights[1] * weights[2] * weights[3]
-    if isinstance(op.attrs, SvdfAttrs | LstmAttrs):
-        return _recurrent_macs(graph, op)
-    outputs = graph.tensors[op.outputs[0]].elements
-    if isinstance(op.attrs, MatmulAttrs):
-        return outputs * graph.tensors[op.inputs[0]].shape[-2 if op.attrs.adj_x else -1]
-    if op.kind is OpKind.CONV_2D:  # filter OHWI, I the channels of one group
-        return outputs * weights[1] * weights[2] * weights[3]
+        return math.prod(x.nhwc[:3]) * math.prod(weights)
     if op.kind is OpKind.DEPTHWISE_CONV_2D:  # filter (1, H, W, channels)
         return outputs * weights[1] * weights[2]
-    return outputs * weights[1]  # FULLY_CONNECTED: filter (outputs, inputs)
-
-
-def _recurrent_macs(graph: Graph, op: Op) -> int:
-    """An SVDF's filters once an image, an LSTM's matrices once a step and image."""
-    x = graph.tensors[op.inputs[0]].shape
-    if op.kind is OpKind.SVDF:
-        return x[0] * sum(graph.tensors[t].elements for t in op.inputs[1:3])
-    matrices = (
-        *op.inputs[LstmInput.INPUT_TO_INPUT : LstmInput.CELL_TO_INPUT],
-        op.inputs[LstmInput.PROJECTION],
-    )
-    return x[0] * x[1] * sum(graph.tensors[t].elements for t in matrices if t >= 0)
-
-
-_COUNTED = ConvAttrs | FullyConnectedAttrs | MatmulAttrs | SvdfAttrs | LstmAttrs
+    return outputs * math.prod(weights[1:])  # filter OHWI, I the channels of one group, or (outputs, inputs)
 
 
 def pixel_macs(graph: Graph, op: Op, pixels: int) -> int:

@@ -1,11 +1,10 @@
 """Canonical numbers of tensors: 0, 1, 2, ... in the order in which the network first mentions them.
 
-A network mentions its inputs first, then each operator's inputs and outputs in execution order, then
-its outputs, then what its states are before an invoke, and after it; states are in the order of these.
-Activations and constants are numbered alike, a constant that several operators share where
-the first of them reads it; -1, an operand that is absent, stays -1; a tensor that nothing mentions is
-left out. So two graphs of one topology have equal numbers, whichever reader, builder or rewrite made
-them, and what refers to tensors by number (a plan) holds for both.
+A network mentions its inputs first, then each operator's inputs and outputs in execution order, then its
+outputs, then the tensors `before` and `after` of its states, which are sorted by `before`. Activations and
+constants are numbered alike; -1, an absent operand, stays -1; a tensor that nothing mentions is left out. So
+two graphs of one topology have equal numbers, whichever reader, builder or rewrite made them, and a plan,
+which refers to tensors by number, holds for both.
 """
 
 from __future__ import annotations
@@ -26,11 +25,9 @@ def numbered(graph: Graph) -> Graph:
 
 def is_numbered(graph: Graph) -> bool:
     """Whether the tensors have canonical numbers, and all of them are mentioned."""
-    found = _first_mentions(graph.ops, graph.inputs, graph.outputs, graph.states)
-    ordered = [state.before for state in graph.states]
-    if ordered != sorted(ordered):
-        return False
-    return all(old == new for new, old in enumerate(found)) and len(found) == len(graph.tensors)
+    mentions = _first_mentions(graph.ops, graph.inputs, graph.outputs, graph.states)
+    states = [state.before for state in graph.states]
+    return mentions == list(range(len(graph.tensors))) and states == sorted(states)
 
 
 def graph_of(
@@ -41,25 +38,24 @@ def graph_of(
     outputs: Iterable[int],
     states: Iterable[State] = (),
 ) -> Graph:
-    """The network of operators whose tensors may have any numbers: `tensors` by these, others unused."""
+    """The network of operators whose tensors have any numbers, by which `tensors` has them."""
     ops, inputs, outputs, states = tuple(ops), tuple(inputs), tuple(outputs), tuple(states)
     order = _first_mentions(ops, inputs, outputs, states)
     new = {old: number for number, old in enumerate(order)} | {-1: -1}
     renumbered = (replace(s, before=new[s.before], after=new[s.after]) for s in states)
+
+    def numbers(old: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(new[t] for t in old)
+
     return Graph(
         name,
         tuple(tensors[old] for old in order),
         tuple(
-            replace(
-                op,
-                inputs=tuple(new[t] for t in op.inputs),
-                outputs=tuple(new[t] for t in op.outputs),
-                seen=tuple(new[t] for t in op.seen),
-            )
+            replace(op, inputs=numbers(op.inputs), outputs=numbers(op.outputs), seen=numbers(op.seen))
             for op in ops
         ),
-        tuple(new[t] for t in inputs),
-        tuple(new[t] for t in outputs),
+        numbers(inputs),
+        numbers(outputs),
         tuple(sorted(renumbered, key=lambda s: s.before)),
     )
 
@@ -67,7 +63,7 @@ def graph_of(
 def _first_mentions(
     ops: Sequence[Op], inputs: Iterable[int], outputs: Iterable[int], states: Sequence[State]
 ) -> list[int]:
-    """The numbers that are mentioned, each once, in the order of their first mention."""
+    """The numbers in the order of their first mention."""
     of_ops = chain.from_iterable((*op.inputs, *op.outputs) for op in ops)
     mentions = chain(inputs, of_ops, outputs, (s.before for s in states), (s.after for s in states))
     return list(dict.fromkeys(t for t in mentions if t >= 0))

@@ -2,11 +2,11 @@
 
 A network with views is an ordinary network in which
 
-- some slices of channels are VIEWs: aliases of the tensor that they are cut from. Whoever read the output of
-  the slice reads that tensor (`Op.inputs`), and its kernel is told that it reads the slice's output
-  (`Op.seen`), by a view whose pixels lie as far apart as those of the wider tensor;
-- some concatenations of channels are JOINED: the parts' makers write each part where it belongs in the
-  output.
+- some slices of channels are VIEWs: aliases of the tensor that they are cut from. A reader of the slice's
+  output reads that tensor (`Op.inputs`), and its kernel sees the slice's output (`Op.seen`), by a view whose
+  pixels lie as far apart as those of the wider tensor;
+- some concatenations of channels are JOINED: the parts' producers write each part into its place in the
+output.
 
 It computes the same values, and its tensors and operators have the same numbers.
 """
@@ -26,7 +26,7 @@ VIEW_KINDS = frozenset({OpKind.VIEW, OpKind.JOINED})
 
 
 class Part(NamedTuple):
-    """Where a tensor lies that is some channels of every pixel of another one: from channel `first` on."""
+    """Where a tensor lies that is some channels of another one, `whole`: from channel `first` on."""
 
     whole: int
     first: int
@@ -35,7 +35,7 @@ class Part(NamedTuple):
 def with_views(graph: Graph, positions: Sequence[int]) -> Graph:
     """`graph`, which has none, with views in the place of the slices and concatenations at some positions.
 
-    PlanError for positions of what moves no channels, or whose tensors have to be in memory by themselves.
+    PlanError for operators that do not move channels, or whose tensors have to be in memory by themselves.
     """
     if not positions:
         return graph
@@ -60,17 +60,17 @@ def with_views(graph: Graph, positions: Sequence[int]) -> Graph:
 
 
 def without_views(graph: Graph) -> Graph:
-    """The network as it is where all channels are copied."""
+    """The network with copies of channels in place of views."""
     if not views(graph):
         return graph
-    return replace(graph, ops=tuple(_copied(op) for op in graph.ops))
-
-
-def _copied(op: Op) -> Op:
-    if isinstance(op.attrs, ViewAttrs):
+    ops = []
+    for op in graph.ops:
         taken = op.attrs
-        return replace(op, kind=taken.was, attrs=SliceAttrs(taken.begin, taken.stride, taken.extent))
-    return replace(op, kind=OpKind.CONCATENATION) if op.kind is OpKind.JOINED else op.as_seen
+        if isinstance(taken, ViewAttrs):
+            ops.append(replace(op, kind=taken.was, attrs=SliceAttrs(taken.begin, taken.stride, taken.extent)))
+        else:
+            ops.append(replace(op, kind=OpKind.CONCATENATION) if op.kind is OpKind.JOINED else op.as_seen)
+    return replace(graph, ops=tuple(ops))
 
 
 def views(graph: Graph) -> tuple[int, ...]:
@@ -81,27 +81,26 @@ def views(graph: Graph) -> tuple[int, ...]:
 @of_graph
 def parts(graph: Graph) -> Mapping[int, Part]:
     """Tensor that is a view, or is written as a part -> the tensor whose channels it is, which is neither."""
-    found: dict[int, Part] = {}
+    known: dict[int, Part] = {}
+
+    def within(tensor: int, first: int) -> Part:
+        below = known.get(tensor, Part(tensor, 0))
+        return Part(below.whole, below.first + first)
+
     for op in graph.ops:
         if isinstance(op.attrs, ViewAttrs):
-            found[op.outputs[0]] = _within(found, op.inputs[0], op.attrs.begin[-1])
+            known[op.outputs[0]] = within(op.inputs[0], op.attrs.begin[-1])
     for op in reversed(graph.ops):
         first = 0
         for t in op.inputs if op.kind is OpKind.JOINED else ():
-            found[t] = _within(found, op.outputs[0], first)
+            known[t] = within(op.outputs[0], first)
             first += graph.tensors[t].shape[-1]
-    return found
-
-
-def _within(known: Mapping[int, Part], tensor: int, first: int) -> Part:
-    """The channels of a tensor from `first` on, as channels of what that one is a part of."""
-    below = known.get(tensor, Part(tensor, 0))
-    return Part(below.whole, below.first + first)
+    return known
 
 
 @of_graph
 def written_in_place(graph: Graph) -> Mapping[int, int]:
-    """Tensor that is written as a part of a JOINED's output -> that output, which may be such a part, too."""
+    """Tensor that is written as a part of a JOINED's output -> that output, perhaps a part itself."""
     return {t: op.outputs[0] for op in graph.ops if op.kind is OpKind.JOINED for t in op.inputs}
 
 
@@ -116,10 +115,7 @@ def takes_channels(graph: Graph, op: Op) -> bool:
 
 
 def joins_channels(graph: Graph, op: Op) -> bool:
-    """Whether an operator concatenates channels that other operators make for it alone.
-
-    What makes a part is an operator that runs, or a concatenation whose parts are such.
-    """
+    """Whether an operator concatenates channels that other operators (no aliases) make for it alone."""
     rank = len(graph.tensors[op.outputs[0]].shape)
     if op.kind is not OpKind.CONCATENATION or op.attrs != AxisAttrs(rank - 1) or rank < 2:
         return False
@@ -136,7 +132,7 @@ def joins_channels(graph: Graph, op: Op) -> bool:
 
 
 def refuse_misplaced(graph: Graph, positions: Iterable[int]) -> None:
-    """PlanError unless views may stand at some positions, which have to ascend."""
+    """Raises PlanError where a view is not allowed. `positions` is in ascending order."""
     before, states = -1, {t for state in graph.states for t in (state.before, state.after)}
     for position in positions:
         if not before < position < len(graph.ops):
@@ -150,6 +146,6 @@ def refuse_misplaced(graph: Graph, positions: Iterable[int]) -> None:
 
 
 def lasting(graph: Graph) -> frozenset[int]:
-    """The tensors that the application reads, or the next invoke: they lie in memory by themselves."""
+    """The tensors that the application or the next invoke reads: they lie in memory by themselves."""
     states = (t for state in graph.states for t in (state.before, state.after))
     return frozenset((*graph.outputs, *states))

@@ -13,8 +13,15 @@ import numpy as np
 from buildtool.graph.geometry import attributes, demand
 from buildtool.graph.limits import MAX_TAPS
 from buildtool.graph.quantrules import QuantError
-from buildtool.graph.reference.lstm import GATES, Lstm, Product, cell_bits, gate_scale, lstm_of
-from buildtool.graph.reference.svdf import svdf_scales
+from buildtool.graph.reference.recurrent import (
+    GATES,
+    Lstm,
+    Product,
+    cell_bits,
+    gate_scale,
+    lstm_of,
+    svdf_scales,
+)
 from buildtool.graph.types import DType, Graph, LstmAttrs, LstmInput, Op, SvdfAttrs, Tensor
 
 Shape = tuple[int, ...]

@@ -1,9 +1,9 @@
-"""Second passes: operators that run twice, so that a tensor need not be whole until its last reader comes.
+"""Second passes: operators that run twice, so that a tensor need not stay whole for its last reader.
 
-Squeeze-and-excitation reads a tensor twice: a global pooling adds it up, and the product with the gate
-that comes of the sums reads it once more. Between the two the tensor has to be whole, unless the
-operators that make it run again for the product. A network with second passes is an ordinary network in
-which these operators stand twice, with the same weights; it computes the same values.
+Squeeze-and-excitation reads a tensor twice: a global pooling adds it up, and the product with the gate, which
+follows from the sums, reads it again. Until then the tensor has to be whole, unless its producers run again
+for the product. A network with second passes is an ordinary network in which these operators stand twice,
+with the same weights; it computes the same values.
 """
 
 from __future__ import annotations
@@ -31,38 +31,11 @@ class _Places(NamedTuple):
 def with_second_passes(graph: Graph, passes: Sequence[SecondPass]) -> Graph:
     """`graph`, which has none, with second passes: operators that run again stand right before their reader.
 
-    PlanError for passes that the graph cannot have.
+    PlanError unless each pass repeats operators that stand before its reader, one pass after the other.
     """
     passes = tuple(passes)
     if not passes:
         return graph
-    refuse_misplaced(graph, passes)
-    tensors, ops = list(graph.tensors), []
-    starting = {one.reader: one for one in passes}
-    for position, op in enumerate(graph.ops):
-        one = starting.get(position)
-        if one is not None:
-            new: dict[int, int] = {}
-            for repeated in graph.ops[one.first : one.last + 1]:
-                for t in repeated.outputs:
-                    new[t] = len(tensors)
-                    tensors.append(replace(graph.tensors[t], name=f"{graph.tensors[t].name} (second pass)"))
-                ops.append(_reading(replace(repeated, outputs=tuple(new[t] for t in repeated.outputs)), new))
-            ops.append(_reading(op, new))
-        else:
-            ops.append(op)
-    made = numbered(replace(graph, tensors=tuple(tensors), ops=tuple(ops)))
-    return replace(made, second_passes=passes)
-
-
-def _reading(op: Op, new: Mapping[int, int]) -> Op:
-    """An operator that reads other tensors."""
-    inputs, seen = (tuple(new.get(t, t) for t in operands) for operands in (op.inputs, op.seen))
-    return replace(op, inputs=inputs, seen=seen)
-
-
-def refuse_misplaced(graph: Graph, passes: Sequence[SecondPass]) -> None:
-    """PlanError unless each pass repeats operators that stand before its reader, one pass after the other."""
     before = -1
     for one in passes:
         if not before < one.first <= one.last < one.reader < len(graph.ops):
@@ -71,13 +44,29 @@ def refuse_misplaced(graph: Graph, passes: Sequence[SecondPass]) -> None:
         inside = {t for op in graph.ops[one.first : one.last + 1] for t in op.outputs}
         if not inside.intersection(graph.ops[one.reader].inputs):
             raise PlanError("a second pass makes nothing that it reads", operator=graph.ops[one.reader].place)
+    tensors, ops = list(graph.tensors), []
+    starting = {one.reader: one for one in passes}
+    for position, op in enumerate(graph.ops):
+        new: dict[int, int] = {}
+        if position in starting:
+            for repeated in graph.ops[starting[position].first : starting[position].last + 1]:
+                for t in repeated.outputs:
+                    new[t] = len(tensors)
+                    tensors.append(replace(graph.tensors[t], name=f"{graph.tensors[t].name} (second pass)"))
+                ops.append(_reading(replace(repeated, outputs=tuple(new[t] for t in repeated.outputs)), new))
+        ops.append(_reading(op, new) if new else op)
+    twice = numbered(replace(graph, tensors=tuple(tensors), ops=tuple(ops)))
+    return replace(twice, second_passes=passes)
+
+
+def _reading(op: Op, new: Mapping[int, int]) -> Op:
+    """An operator that reads other tensors, by the ones it read before."""
+    inputs, seen = (tuple(new.get(t, t) for t in operands) for operands in (op.inputs, op.seen))
+    return replace(op, inputs=inputs, seen=seen)
 
 
 class Repetition(NamedTuple):
-    """A second pass by positions in the network that has it.
-
-    Operators `again` do once more what `first` did before them, for operator `reader`.
-    """
+    """A second pass by positions in the network that has it: `again` repeat `first` for `reader`."""
 
     first: tuple[int, ...]
     again: tuple[int, ...]
@@ -88,16 +77,16 @@ def repetitions(graph: Graph) -> tuple[Repetition, ...]:
     """The second passes of a network, in order."""
     again, once = _places(graph)
     where = {before: position for position, before in once.items()}
-    found = []
+    passes = []
     for one in graph.second_passes:
         reader = where[one.reader]
         repeated = tuple(range(reader - (one.last - one.first) - 1, reader))
-        found.append(Repetition(tuple(again[p] for p in repeated), repeated, reader))
-    return tuple(found)
+        passes.append(Repetition(tuple(again[p] for p in repeated), repeated, reader))
+    return tuple(passes)
 
 
 def repeated_ops(graph: Graph) -> Mapping[int, int]:
-    """Position of an operator that runs again -> position of the operator that it repeats."""
+    """Position of an operator that runs again -> position of its first run."""
     return _places(graph).again
 
 
@@ -107,7 +96,7 @@ def once_positions(graph: Graph) -> Mapping[int, int]:
 
 
 def without_second_passes(graph: Graph) -> Graph:
-    """The network as it is without its second passes."""
+    """The network without its second passes."""
     if not graph.second_passes:
         return graph
     places = _places(graph)

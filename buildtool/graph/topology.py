@@ -1,8 +1,8 @@
 """A network's topology as a value: operators, geometry, types and connections, and nothing else.
 
-It is plain data (numbers, strings and tuples of them), so that it can be compared, hashed, stored and
-read again, by whoever keeps what was computed from it: two networks that differ in names, weights,
-quantisation, tensors' numbers or the operators' places in their files have equal topologies.
+It is plain data (numbers, strings and tuples of them), which can be compared, hashed, stored and read again:
+networks that differ in names, weights, quantisation, tensors' numbers or the operators' places in their files
+have equal topologies.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from buildtool.graph.types import (
 
 Plain = bool | int | float | str | tuple["Plain", ...]
 
-# Attributes that come out of training or quantisation.
+# Attributes that training or quantisation changes.
 _TRAINED = {
     (PadAttrs, "value"),
     (BatchBlockAttrs, "value"),
@@ -47,7 +47,7 @@ _TRAINED = {
 
 
 class TensorTopology(NamedTuple):
-    """What of a tensor counts; `dtype`: numpy's name of its elements."""
+    """A tensor; `dtype`: numpy's name of its elements."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -55,7 +55,7 @@ class TensorTopology(NamedTuple):
 
 
 class OpTopology(NamedTuple):
-    """An operator: its tensors' canonical numbers (-1: absent), the class of its attributes and these."""
+    """An operator: its tensors' canonical numbers (-1: absent), its attributes' class and their values."""
 
     kind: str
     inputs: tuple[int, ...]
@@ -88,29 +88,28 @@ class Topology(NamedTuple):
         return hashlib.sha256(msgpack.packb(self)).hexdigest()
 
     def bare_graph(self) -> Graph:
-        """The network without what does not count: no names, zeros for weights, no quantisation."""
+        """The network with empty names, zeros for weights and no quantisation."""
         import numpy as np
 
-        def tensor(of: TensorTopology) -> Tensor:
+        tensors: dict[TensorTopology, Tensor] = {}
+        for of in set(self.tensors):
             zeros = np.broadcast_to(np.zeros((), of.dtype), of.shape)  # of one element in memory
-            return Tensor("", of.shape, DType(of.dtype), data=zeros if of.constant else None)
-
+            tensors[of] = Tensor("", of.shape, DType(of.dtype), data=zeros if of.constant else None)
         attrs = {attributes: _attrs(*attributes) for attributes in {op.attributes for op in self.ops}}
         seen = dict(self.seen)
-        ops = (
+        ops = tuple(
             Op(OpKind(op.kind), op.inputs, op.outputs, attrs[op.attributes], position, seen.get(position, ()))
             for position, op in enumerate(self.ops)
         )
-        tensors = {of: tensor(of) for of in set(self.tensors)}
         states = tuple(State(s.before, s.after, np.zeros(0, np.int8)) for s in self.states)
         passes = tuple(SecondPass(*one) for one in self.second_passes)
         known = tuple(tensors[of] for of in self.tensors)
-        return Graph("", known, tuple(ops), self.inputs, self.outputs, states, passes)
+        return Graph("", known, ops, self.inputs, self.outputs, states, passes)
 
 
 @of_graph
 def topology_digest(graph: Graph) -> str:
-    """SHA-256 (hex) of the topology: what a plan depends on, and nothing that training changes."""
+    """SHA-256 (hex) of the topology: a plan depends on it, training does not change it."""
     return topology(graph).digest
 
 
@@ -130,21 +129,19 @@ def topology(graph: Graph) -> Topology:
 
 
 def filling(state: State) -> int | None:
-    """The byte (0 to 255) of which a state's initial value consists; None where there are several."""
+    """The byte (0 to 255) that fills a state's initial value; None where there are several."""
     raw = state.initial.reshape(-1).view("u1")
     return int(raw[0]) if raw.size and bool((raw == raw[0]).all()) else None
 
 
 def _attributes(attrs: Attrs) -> tuple[str, tuple[tuple[str, Plain], ...]]:
-    """Class, then name and value of every field that geometry depends on."""
+    """Class, then name and value of every field that training does not change."""
     names = [f.name for f in dataclasses.fields(attrs) if (type(attrs), f.name) not in _TRAINED]
     return type(attrs).__name__, tuple((name, to_tuples(getattr(attrs, name))) for name in names)
 
 
 def _attrs(name: str, values: tuple[tuple[str, Plain], ...]) -> Attrs:
-    """The attributes again; those that are trained have their defaults."""
-    kind = getattr(types, name)
-    hints = typing.get_type_hints(kind)
-    made = kind(**{field: from_plain(value, hints[field], field) for field, value in values})
-    assert isinstance(made, Attrs)
-    return made
+    """The attributes again; trained ones have their defaults."""
+    cls: type[Attrs] = getattr(types, name)
+    hints = typing.get_type_hints(cls)
+    return cls(**{field: from_plain(value, hints[field], field) for field, value in values})

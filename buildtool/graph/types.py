@@ -1,9 +1,8 @@
-"""What a network is: tensors, operators, and the graph they form.
+"""A network: tensors, operators, and the graph they form.
 
-Everything is frozen. Activations are NHWC. Parameters that TFLite passes as constant tensors
-(axes, paddings, permutations, shapes, begins, strides) are attributes here; an operator's inputs
-are its activations, then its weights (filter, bias, PRELU's alpha), -1 where one is absent.
-Padding is always explicit: the reader turns SAME and VALID into rows and columns.
+Everything is frozen. Activations are NHWC. Parameters that TFLite passes as constant tensors (axes, paddings,
+permutations, shapes, begins, strides) are attributes here; an operator's inputs are its activations, then its
+weights (filter, bias, PRELU's alpha), -1 where one is absent. Padding is always explicit: rows and columns.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:  # numpy costs a tenth of a second, which naming operators nee
 
 
 class DType(enum.StrEnum):
-    """Element types; the value is numpy's name of it."""
+    """Element types, by numpy's names."""
 
     INT8 = "int8"
     UINT8 = "uint8"
@@ -38,15 +37,7 @@ class DType(enum.StrEnum):
         return _SIZES[self]
 
 
-_SIZES = {
-    DType.INT8: 1,
-    DType.UINT8: 1,
-    DType.BOOL: 1,
-    DType.INT16: 2,
-    DType.INT32: 4,
-    DType.INT64: 8,
-    DType.FLOAT32: 4,
-}
+_SIZES = dict(zip(DType, (1, 1, 1, 2, 4, 8, 4), strict=True))
 
 
 class OpKind(enum.StrEnum):
@@ -186,7 +177,7 @@ class PoolAttrs(Attrs):
 
 @dataclass(frozen=True)
 class AsUint8(Attrs):
-    """An operator of a network of uint8 whose int8 form is not what LiteRT's int8 kernel computes.
+    """An operator of a network of uint8 whose int8 form LiteRT's int8 kernel computes otherwise.
 
     Convolutions and dense layers: the filter has a zero point of its own, which is subtracted from it.
     AVERAGE_POOL_2D: halves are rounded up. QUANTIZE: the rescaling of a CONCATENATION's operand, in floats.
@@ -230,11 +221,10 @@ class ElementwiseAttrs(Attrs):
 
 @dataclass(frozen=True)
 class WidenedAttrs(ElementwiseAttrs):
-    """ADD whose second input has fewer channels than the first: a PAD of channels that is not made.
+    """ADD whose second input has fewer channels than the first, in place of a PAD of channels.
 
-    The third input is a constant of one dimension, as long as the longer of the two sides: so many of its
-    elements (`before` of them below the second input's channels, the rest above) stand for the padding, of
-    which all elements are equal.
+    The third input is a constant of one dimension with equal elements, as long as the longer side: they stand
+    for the missing channels, `before` of them below the second input's, the rest above.
     """
 
     before: int = 0
@@ -242,7 +232,7 @@ class WidenedAttrs(ElementwiseAttrs):
 
 @dataclass(frozen=True)
 class QuotientAttrs(ElementwiseAttrs):
-    """DIV; `wraps`: whether tiny quotients are shifted modulo 32, as LiteRT's kernel does, or become 0."""
+    """DIV; `wraps`: whether tiny quotients are shifted modulo 32, as in LiteRT's kernel, or become 0."""
 
     wraps: bool = True
 
@@ -318,8 +308,8 @@ class AxisAttrs(Attrs):
 class SliceAttrs(Attrs):
     """SLICE, STRIDED_SLICE: element i of output dimension d is input element begin[d] + i*stride[d].
 
-    One entry an input dimension; `extent` the elements taken. Shrunk axes vanish from the output
-    tensor's shape only.
+    One entry per input dimension; `extent`: how many elements. Shrunk axes vanish from the output's shape
+    only.
     """
 
     begin: tuple[int, ...]
@@ -329,7 +319,7 @@ class SliceAttrs(Attrs):
 
 @dataclass(frozen=True)
 class ViewAttrs(SliceAttrs):
-    """VIEW: what the slice takes that it stands for; `was`: the kind of that one."""
+    """VIEW, in place of a slice of kind `was`."""
 
     was: OpKind = OpKind.SLICE
 
@@ -361,10 +351,10 @@ class BlockAttrs(Attrs):
 
 @dataclass(frozen=True)
 class BatchBlockAttrs(Attrs):
-    """SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND: the dimensions behind the batch in blocks.
+    """SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND: the dimensions behind the batch in blocks, each of its own size.
 
-    `block` has one size a dimension; `edges` (before, after): elements padded with the quantised `value`
-    before the batch grows, or cropped after it has shrunk.
+    `edges` (before, after): elements padded with the quantised `value` before the batch grows, or cropped
+    after it has shrunk.
     """
 
     block: tuple[int, ...]
@@ -415,9 +405,9 @@ class Quantization:
 
 @dataclass(frozen=True)
 class SvdfAttrs(Attrs):
-    """SVDF; filters (features, inputs) and (features, memory), `rank` features an output.
+    """SVDF; filters (features, inputs) and (features, memory), `rank` features per output.
 
-    Its fused RELU clamps to what the output's type holds, as that of LiteRT's kernel does: to nothing else.
+    Its fused RELU clamps to the output's type alone, as in LiteRT's kernel.
     """
 
     rank: int
@@ -428,9 +418,8 @@ class LstmAttrs(Attrs):
     """UNIDIRECTIONAL_SEQUENCE_LSTM; its 24 operands are named by `LstmInput`.
 
     `time_major`: the first dimension counts steps, the second images of a batch; else the reverse. A clip of
-    0 clips nothing. `gates`: the scales of the sums before layer normalisation, of the input, forget, cell
-    and output gate (without layer normalisation they are not used); `hidden`: how the product of output
-    gate and cell is quantised, which a projection reads.
+    0 clips nothing. `gates`: the scales of the input, forget, cell and output gate's sums before layer
+    normalisation (() without it); `hidden`: the quantisation of the product of output gate and cell.
     """
 
     hidden: Quantization = Quantization((1.0,), (0,))
@@ -441,7 +430,7 @@ class LstmAttrs(Attrs):
 
 
 class LstmInput(enum.IntEnum):
-    """The operands of an LSTM by their places, which are those of TFLite; an absent one is -1."""
+    """The places of an LSTM's operands, as in TFLite; an absent one is -1."""
 
     X = 0
     INPUT_TO_INPUT = 1
@@ -471,10 +460,10 @@ class LstmInput(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Source:
-    """Where a tensor comes from: its index in the file read, and how its dimensions were permuted.
+    """The tensor's index in the file, and the permutation of its dimensions: ours i is the file's perm[i].
 
-    Our dimension i is the file's dimension perm[i]; perm empty: the elements have the file's order. Of a
-    network input whose file has a RESHAPE before the permutation it is the RESHAPE's output that is meant.
+    An empty perm: the elements have the file's order. For a network input with a RESHAPE before the
+    permutation the dimensions are those of the RESHAPE's output.
     """
 
     index: int
@@ -508,21 +497,18 @@ class Tensor:
 
     @property
     def is_constant(self) -> bool:
-        """Whether the value is part of the model."""
+        """Whether the model holds its value."""
         return self.data is not None
 
     @cached_property
     def nhwc(self) -> tuple[int, int, int, int]:
         """The shape as (batch, rows, columns, channels).
 
-        The last three dimensions are rows, columns, channels; missing ones are 1, earlier ones
-        multiply into the batch. A (batch, features) matrix has `batch` columns of one row.
+        Missing dimensions are 1, earlier ones multiply into the batch. A (batch, features) matrix has `batch`
+        columns of one row.
         """
-        tail = (1, 1, 1, *self.shape)[-3:]
-        batch = 1
-        for n in self.shape[:-3]:
-            batch *= n
-        return (batch, tail[0], tail[1], tail[2])
+        rows, columns, channels = (1, 1, 1, *self.shape)[-3:]
+        return math.prod(self.shape[:-3]), rows, columns, channels
 
     @cached_property
     def pixel_bytes(self) -> int:
@@ -539,9 +525,8 @@ class Tensor:
 class Op:
     """An operator: indices into the graph's tensors.
 
-    `index` is its place in the file read (-1: made by a rewrite), for messages. `seen`: its operands as its
-    kernel is told of them, where one of them is some channels only of the input at its place (see
-    `partviews`); empty: the inputs themselves.
+    `index`: its place in the file, for messages (-1: of a rewrite). `seen`: the operands as its kernel sees
+    them, where one is only some channels of the input at its place (see `partviews`); empty: the inputs.
     """
 
     kind: OpKind
@@ -553,7 +538,7 @@ class Op:
 
     @cached_property
     def as_seen(self) -> Op:
-        """The operator as its kernel is told of it: its inputs are what it sees."""
+        """The operator with the inputs that its kernel sees."""
         return replace(self, inputs=self.seen, seen=()) if self.seen else self
 
     @property
@@ -564,7 +549,7 @@ class Op:
 
 @dataclass(frozen=True)
 class SecondPass:
-    """Operators [first, last] run again right before operator `reader`, which reads what they made.
+    """Operators [first, last] run again right before operator `reader`, which reads their outputs.
 
     Positions in Graph.ops of the network without second passes.
     """
@@ -576,11 +561,10 @@ class SecondPass:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What lives from one invoke to the next, as values: of the tensor `before` when an invoke begins, of
-    `after` when it ends, whose bytes are the next invoke's `before`.
+    """State between invokes: the tensor `before` as an invoke begins, and `after` as it ends.
 
-    `after` is `before` itself where nothing assigns it. `initial` (of the shape and type of `before`, and
-    read-only from now on): the value after init and reset. No operator makes `before`.
+    The bytes of `after` are the next invoke's `before`, which no operator makes; `after` is `before` where
+    nothing assigns it. `initial` (like `before`, and read-only from now on): the value after init and reset.
     """
 
     before: int
@@ -609,11 +593,11 @@ class Graph:
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """What functions of the graph alone have told of it (see `of_graph`); a graph never changes."""
+        """The answers of functions of the graph alone (see `of_graph`); a graph never changes."""
         return {}
 
     def producers(self) -> dict[int, int]:
-        """Tensor index -> index in `ops` of the operator that makes it."""
+        """Tensor index -> index in `ops` of its producer."""
         return {t: i for i, op in enumerate(self.ops) for t in op.outputs}
 
     def consumers(self) -> Mapping[int, tuple[int, ...]]:
@@ -643,17 +627,17 @@ def of_graph(function: Callable[[Graph], _T]) -> Callable[[Graph], _T]:
     def kept(graph: Graph) -> _T:
         if name not in graph.facts:
             graph.facts[name] = function(graph)
-        known: _T = graph.facts[name]
-        return known
+        answer: _T = graph.facts[name]
+        return answer
 
     return kept
 
 
 @of_graph
 def _consumers(graph: Graph) -> Mapping[int, tuple[int, ...]]:
-    found: dict[int, list[int]] = {}
+    consumers: dict[int, list[int]] = {}
     for i, op in enumerate(graph.ops):
         for t in dict.fromkeys(op.inputs) if op.kind is not OpKind.VIEW else ():
             if t >= 0:
-                found.setdefault(t, []).append(i)
-    return {t: tuple(readers) for t, readers in found.items()}
+                consumers.setdefault(t, []).append(i)
+    return {t: tuple(readers) for t, readers in consumers.items()}

@@ -142,7 +142,7 @@ class Load:
     (0: all there are), for which the operator then computes its whole output; `slots`: parts that
     the buffer holds: with two, one comes while the operator computes with the other. `by_turns`: they
     come anew with every turn of the operator's group, as long as the buffer lives: see
-    `plan.schedule.turns`. In a streamed region an operator may have several loads, each with a buffer
+    `plan.schedule.timeline`. In a streamed region an operator may have several loads, each with a buffer
     of its own: the one that began last is read.
     """
 

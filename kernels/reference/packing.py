@@ -18,18 +18,10 @@ from buildtool.graph.reference import pairs, wide
 from buildtool.graph.reference.activation import leaky_factors
 from buildtool.graph.reference.elementwise import ADD_LEFT_SHIFTS, add_factors
 from buildtool.graph.reference.matmul import matmul_multiplier
-from buildtool.graph.reference.reduction import product_factor
+from buildtool.graph.reference.reduction import mean_count, product_factor
 from buildtool.graph.reference.softmax import exponentials, log_scaling
-from buildtool.graph.types import (
-    Activation,
-    Graph,
-    MeanAttrs,
-    Op,
-    OpKind,
-    PadAttrs,
-    QuotientAttrs,
-    SoftmaxAttrs,
-)
+from buildtool.graph.reference.tensors import float_factor
+from buildtool.graph.types import Activation, Graph, Op, OpKind, PadAttrs, QuotientAttrs, SoftmaxAttrs
 
 DEPTHWISE_BLOCK = 4  # channels whose weights of a tap lie side by side
 
@@ -47,91 +39,61 @@ def _depthwise(graph: Graph, op: Op) -> bytes:
     return channel_head(graph, op) + b"".join(blocks)
 
 
-def _transpose_conv(graph: Graph, op: Op) -> bytes:
-    head = channel_head(graph, op, fold=False)
-    return head + filter_weights(graph, op).tobytes()
-
-
-# ---- networks that were uint8: filters with a zero point --------------------------------------------
+def _unfolded(graph: Graph, op: Op) -> bytes:
+    """Biases are the model's: the kernel is given the input's zero point."""
+    return channel_head(graph, op, fold=False) + filter_weights(graph, op).tobytes()
 
 
 def _offset(graph: Graph, op: Op) -> bytes:
-    """The filter's zero point, in 16 bytes."""
+    """A filter's zero point, of networks that were uint8, in 16 bytes."""
     return words(quantization(graph, op, op.inputs[1]).zero_point, 0, 0, 0)
-
-
-def _conv_offset(graph: Graph, op: Op) -> bytes:
-    head = channel_head(graph, op, fold=False)
-    return _offset(graph, op) + head + filter_weights(graph, op).tobytes()
-
-
-def _fully_connected_offset(graph: Graph, op: Op) -> bytes:
-    return _offset(graph, op) + _conv(graph, op)
 
 
 # ---- elementwise -------------------------------------------------------------------------------
 
 
+def _points(graph: Graph, op: Op) -> tuple[int, ...]:
+    """Zero points of the inputs and the output."""
+    return tuple(quantization(graph, op, t).zero_point for t in (*op.inputs, op.outputs[0]))
+
+
+def _scale(graph: Graph, op: Op, position: int = 0) -> float:
+    return quantization(graph, op, op.inputs[position]).scale
+
+
 def _add(graph: Graph, op: Op) -> bytes:
-    """nn_add_constants; of int16, too, which move left less. SUB negates the second operand's multiplier."""
-    first, second, out = (quantization(graph, op, t) for t in (*op.inputs, op.outputs[0]))
+    """nn_add_constants, also of int16. SUB negates the second operand's multiplier."""
+    first, second, out = _points(graph, op)
     own, (factor, shift), last = add_factors(graph, op)
-    sign = -1 if op.kind is OpKind.SUB else 1
-    return words(
-        *(first.zero_point, *own),
-        *(second.zero_point, sign * factor, shift),
-        ADD_LEFT_SHIFTS[graph.tensors[op.outputs[0]].dtype],
-        *(out.zero_point, *last),
-        *clamp(graph, op),
-    )
+    sign, left = -1 if op.kind is OpKind.SUB else 1, ADD_LEFT_SHIFTS[graph.tensors[op.outputs[0]].dtype]
+    return words(first, *own, second, sign * factor, shift, left, out, *last, *clamp(graph, op))
 
 
 def _mul(graph: Graph, op: Op) -> bytes:
-    """nn_mul_constants; the factor is computed in float32."""
-    first, second, out = (quantization(graph, op, t) for t in (*op.inputs, op.outputs[0]))
-    real = np.float32(first.scale) * np.float32(second.scale) / np.float32(out.scale)
-    return words(
-        *(first.zero_point, second.zero_point, out.zero_point),
-        *quantize_multiplier(float(real)),
-        *clamp(graph, op),
-    )
+    """nn_mul_constants."""
+    factor = float_factor(graph, op, _scale(graph, op, 1))
+    return words(*_points(graph, op), *factor, *clamp(graph, op))
 
 
 def _prelu(graph: Graph, op: Op) -> bytes:
-    """nn_prelu_constants; both factors are computed in float32."""
-    source, alpha, out = (quantization(graph, op, t) for t in (*op.inputs, op.outputs[0]))
-    positive = np.float32(source.scale) / np.float32(out.scale)
-    negative = np.float32(source.scale) * np.float32(alpha.scale) / np.float32(out.scale)
-    return words(
-        *(source.zero_point, alpha.zero_point, out.zero_point),
-        *quantize_multiplier(float(positive)),
-        *quantize_multiplier(float(negative)),
-    )
+    """nn_prelu_constants."""
+    negative = float_factor(graph, op, _scale(graph, op, 1))
+    return words(*_points(graph, op), *float_factor(graph, op), *negative)
 
 
 def _squared_difference(graph: Graph, op: Op) -> bytes:
     """nn_squared_difference_constants."""
-    first, second, out = (quantization(graph, op, t) for t in (*op.inputs, op.outputs[0]))
-    factors = pairs.difference_factors(graph, op)
-    return words(
-        *(first.zero_point, *factors[0]),
-        *(second.zero_point, *factors[1]),
-        pairs.DIFFERENCE_LEFT_SHIFT,
-        *(out.zero_point, *factors[2]),
-        *clamp(graph, op, Activation.NONE),
-    )
+    first, second, out = _points(graph, op)
+    own, other, last = pairs.difference_factors(graph, op)
+    limits = clamp(graph, op, Activation.NONE)
+    return words(first, *own, second, *other, pairs.DIFFERENCE_LEFT_SHIFT, out, *last, *limits)
 
 
 def _div(graph: Graph, op: Op) -> bytes:
-    """nn_div_constants; the factor is computed in float32."""
+    """nn_div_constants."""
     assert isinstance(op.attrs, QuotientAttrs)
-    first, second, out = (quantization(graph, op, t) for t in (*op.inputs, op.outputs[0]))
-    return words(
-        *(first.zero_point, second.zero_point, out.zero_point),
-        *pairs.quotient_factor(graph, op),
-        *clamp(graph, op),
-        int(op.attrs.wraps),
-    )
+    factor = pairs.quotient_factor(graph, op)
+    return words(*_points(graph, op), *factor, *clamp(graph, op), int(op.attrs.wraps))
 
 
 LESS, EQUAL, GREATER = 1, 2, 4
@@ -151,27 +113,21 @@ def _compare(graph: Graph, op: Op) -> bytes:
     return words(*first, *second, pairs.COMPARISON_LEFT_SHIFT, _TRUTH[op.kind])
 
 
-def _l2_normalization(graph: Graph, op: Op) -> bytes:
-    return words(quantization(graph, op, op.inputs[0]).zero_point)
-
-
 def _log_softmax(graph: Graph, op: Op) -> bytes:
     """nn_log_softmax_constants."""
-    scale = quantization(graph, op, op.inputs[0]).scale
+    scale = _scale(graph, op)
     s = log_scaling(scale)
     head = words(s.multiplier, s.shift, s.back, s.back_shift, s.radius)
     return head + exponentials(scale, 1.0).astype("<i4").tobytes()
 
 
-def _lut(graph: Graph, op: Op) -> bytes:
-    return reference.table(graph, op).astype(np.uint8).tobytes()
+def _softmax(graph: Graph, op: Op) -> bytes:
+    """nn_softmax_constants."""
+    assert isinstance(op.attrs, SoftmaxAttrs)
+    return exponentials(_scale(graph, op), op.attrs.beta).astype("<i4").tobytes()
 
 
-# ---- pooling, reductions, the rest -------------------------------------------------------------
-
-
-def _pool(graph: Graph, op: Op) -> bytes:
-    return words(*clamp(graph, op))
+# ---- reductions, the rest ----------------------------------------------------------------------
 
 
 def _mean(graph: Graph, op: Op) -> bytes:
@@ -180,38 +136,29 @@ def _mean(graph: Graph, op: Op) -> bytes:
     As TFLite's QuantizedMeanOrSum: the multiplier is shifted left by floor(log2(count)), but never
     so far that the total right shift exceeds 31, then divided by the count, rounding down.
     """
-    assert isinstance(op.attrs, MeanAttrs)
-    source, out = quantization(graph, op, op.inputs[0]), quantization(graph, op, op.outputs[0])
-    shape = graph.tensors[op.inputs[0]].shape
-    count = 1
-    for axis in op.attrs.axes:
-        count *= shape[axis]
+    count, (source, out) = mean_count(graph, op), _points(graph, op)
     if count > MAX_MEAN:
         raise UnsupportedError(f"a mean of {count} elements", operator=op.place)
-    multiplier, shift = quantize_multiplier(source.scale / out.scale)
+    multiplier, shift = _double_factor(graph, op)
     up = min(count.bit_length() - 1, 32, 31 + shift)
-    return words(source.zero_point * count, out.zero_point, (multiplier << up) // count, shift - up)
+    return words(source * count, out, (multiplier << up) // count, shift - up)
+
+
+def _double_factor(graph: Graph, op: Op) -> tuple[int, int]:
+    """(multiplier, shift) from the input's scale to the output's, in double precision."""
+    return quantize_multiplier(_scale(graph, op) / quantization(graph, op, op.outputs[0]).scale)
 
 
 def _product(graph: Graph, op: Op) -> bytes:
     """nn_product_constants."""
-    source, out = quantization(graph, op, op.inputs[0]), quantization(graph, op, op.outputs[0])
     multiplier, shift = product_factor(graph, op)
     reduced = int(reduced_multiplier(np.asarray(multiplier, np.int64)))
-    return words(source.zero_point, out.zero_point, reduced, 15 - shift)
-
-
-def _softmax(graph: Graph, op: Op) -> bytes:
-    """nn_softmax_constants."""
-    assert isinstance(op.attrs, SoftmaxAttrs)
-    scale = quantization(graph, op, op.inputs[0]).scale
-    return exponentials(scale, op.attrs.beta).astype("<i4").tobytes()
+    return words(*_points(graph, op), reduced, 15 - shift)
 
 
 def _matmul(graph: Graph, op: Op) -> bytes:
     """nn_matmul_constants."""
-    first, second, out = (quantization(graph, op, t) for t in (*op.inputs, op.outputs[0]))
-    return words(first.zero_point, second.zero_point, out.zero_point, *matmul_multiplier(graph, op))
+    return words(*_points(graph, op), *matmul_multiplier(graph, op))
 
 
 def _pad(graph: Graph, op: Op) -> bytes:
@@ -228,20 +175,18 @@ def _wide_conv(graph: Graph, op: Op) -> bytes:
 
 
 def _leaky(graph: Graph, op: Op) -> bytes:
-    """nn_leaky_constants: of RELU and RELU6 both factors are one, and the output is cut."""
+    """nn_leaky_constants: RELU and RELU6 have the same factor twice, and cut the output."""
     if op.kind is OpKind.LEAKY_RELU:
         identity, leak = leaky_factors(graph, op)
         return words(*identity, *leak, *clamp(graph, op, Activation.NONE))
-    source, out = quantization(graph, op, op.inputs[0]), quantization(graph, op, op.outputs[0])
-    pair = quantize_multiplier(float(np.float32(source.scale) / np.float32(out.scale)))
     activation = Activation.RELU if op.kind is OpKind.RELU else Activation.RELU6
-    return words(*pair, *pair, *clamp(graph, op, activation))
+    return words(*float_factor(graph, op), *float_factor(graph, op), *clamp(graph, op, activation))
 
 
 def _sigmoid(graph: Graph, op: Op) -> bytes:
     """nn_sigmoid_constants."""
-    pair = wide.sigmoid_factor(quantization(graph, op, op.inputs[0]).scale)
-    return words(*pair) + wide.sigmoid_table()[: wide.SIGMOID_STEPS].astype("<u2").tobytes()
+    table = wide.sigmoid_table()[: wide.SIGMOID_STEPS].astype("<u2")
+    return words(*wide.sigmoid_factor(_scale(graph, op))) + table.tobytes()
 
 
 def _wide_softmax(graph: Graph, op: Op) -> bytes:
@@ -255,29 +200,28 @@ def _convert(graph: Graph, op: Op) -> bytes:
     """nn_convert_constants; a CAST needs no quantisation."""
     if op.kind is OpKind.CAST:
         return words(0, 0, 0, 0, 0, 0, 1)
-    source, out = quantization(graph, op, op.inputs[0]), quantization(graph, op, op.outputs[0])
-    pair = quantize_multiplier(source.scale / out.scale)
-    return words(source.zero_point, out.zero_point, *pair, *clamp(graph, op, Activation.NONE), 0)
+    limits = clamp(graph, op, Activation.NONE)
+    return words(*_points(graph, op), *_double_factor(graph, op), *limits, 0)
 
 
 PACKINGS: dict[str, Packing] = {
     "conv_plain": _conv,
     "depthwise_plain": _depthwise,
-    "transpose_conv_plain": _transpose_conv,
+    "transpose_conv_plain": _unfolded,
     "fully_connected_plain": _conv,
-    "conv_offset": _conv_offset,
-    "depthwise_offset": _conv_offset,
-    "fully_connected_offset": _fully_connected_offset,
+    "conv_offset": lambda graph, op: _offset(graph, op) + _unfolded(graph, op),
+    "depthwise_offset": lambda graph, op: _offset(graph, op) + _unfolded(graph, op),
+    "fully_connected_offset": lambda graph, op: _offset(graph, op) + _conv(graph, op),
     "add": _add,
     "mul": _mul,
     "prelu": _prelu,
-    "lut": _lut,
+    "lut": lambda graph, op: reference.table(graph, op).astype(np.uint8).tobytes(),
     "difference": _squared_difference,
     "div": _div,
     "compare": _compare,
-    "l2_norm": _l2_normalization,
+    "l2_norm": lambda graph, op: words(_points(graph, op)[0]),
     "log_soft": _log_softmax,
-    "pool": _pool,
+    "pool": lambda graph, op: words(*clamp(graph, op)),
     "mean": _mean,
     "product": _product,
     "softmax": _softmax,

@@ -8,9 +8,9 @@ import pytest
 from buildtool.api import handle
 from buildtool.base.errors import PlanError, UsageError
 from buildtool.base.modes import Requantise
+from buildtool.firmware.datasets.arrays import seeded
 from buildtool.firmware.run import validation
-from buildtool.firmware.run.bounded import operator_bounds
-from buildtool.firmware.run.inputs import seeded
+from buildtool.firmware.run.validation import operator_bounds
 from buildtool.fronts.cli.commands import running
 from buildtool.fronts.texts import sarif
 from buildtool.fronts.texts import validation as report

@@ -6,7 +6,7 @@ import widecases
 from everyop import every_operator
 from hypothesis import given, settings
 from kernelcases import Case, means, windowed
-from riscvcases import depthwise_rows
+from largecases import depthwise_rows
 
 from buildtool.base.expression import evaluate
 from buildtool.emit.packing import packings

@@ -5,12 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 from ckernels import catalogue
-from extremecases import extreme_sums, squares, unchanging_channels, weighted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelcases import windowed
+from largecases import depthwise_rows, extreme_sums, squares, unchanging_channels, weighted
 from loaded import load_target
-from riscvcases import depthwise_rows
 
 from buildtool.base.errors import TargetError, UnsupportedError
 from buildtool.emit.packing import pack
@@ -61,7 +60,7 @@ def retrained(case, rng):
 
 @pytest.mark.parametrize("board", ["cortex-m4", *RISCV])
 @EXAMPLES
-@given(case=st.one_of(weighted(), unchanging_channels(), extreme_sums()), seed=st.integers(0, 99))
+@given(case=st.one_of(weighted, unchanging_channels(), extreme_sums()), seed=st.integers(0, 99))
 def test_the_length_depends_on_the_topology_alone(board, case, seed):
     words, variant = block(board, case)
     other = retrained(case, np.random.default_rng(seed))

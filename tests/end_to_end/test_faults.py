@@ -12,7 +12,7 @@ from buildtool.api import handle
 from buildtool.base.errors import ToolError
 from buildtool.emit.image import HEADER_BYTES
 from buildtool.firmware.planned import planned
-from buildtool.firmware.run import subject
+from buildtool.firmware.run import execute
 from buildtool.graph.types import OpKind
 from buildtool.options.values import PlanOptions
 from buildtool.target.kernels import kernels_root
@@ -45,13 +45,13 @@ def _sealed(image):
 
 def _tampered(monkeypatch, change):
     """Validation with an emitter whose files went through `change(sources) -> files`."""
-    emit = subject.emit
+    emit = execute.emit
 
     def emit_changed(*arguments):
         sources = emit(*arguments)
         return dataclasses.replace(sources, files={**sources.files, **change(sources)})
 
-    monkeypatch.setattr(subject, "emit", emit_changed)
+    monkeypatch.setattr(execute, "emit", emit_changed)
 
 
 def _flip(monkeypatch, place_of, mask):

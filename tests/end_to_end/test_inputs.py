@@ -6,8 +6,8 @@ import pytest
 from buildtool.api import handle
 from buildtool.base.errors import UsageError
 from buildtool.base.files import File
-from buildtool.firmware.run import inputs
-from buildtool.firmware.run.inputs import seeded
+from buildtool.firmware.datasets import arrays
+from buildtool.firmware.datasets.arrays import seeded
 from buildtool.plan.models import load_model, read_graph
 
 MODEL = "ds_cnn"
@@ -29,7 +29,7 @@ def save(tmp_path):
 
 
 def from_file(graph, path):
-    return inputs.from_file(graph, File(path))
+    return arrays.from_file(graph, File(path))
 
 
 def _validate(path):
@@ -169,4 +169,4 @@ def header(words, version=1):
 )
 def test_a_header_that_lies_is_refused_before_anything_is_allocated(graph, data, says):
     with pytest.raises(UsageError, match=says):
-        inputs.from_file(graph, File("x.npy", data=data))
+        arrays.from_file(graph, File("x.npy", data=data))

@@ -17,8 +17,8 @@ from nativebatch import LAYERWISE, TARGET, differences, prepare, run
 from buildtool.api.requests import parse
 from buildtool.api.requests.kinds import Validate
 from buildtool.base.session import Session
+from buildtool.firmware.datasets.arrays import sequences
 from buildtool.firmware.run.dataset import _chosen, _Job
-from buildtool.firmware.run.inputs import sequences
 from buildtool.fronts.cli.main import run as command
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model

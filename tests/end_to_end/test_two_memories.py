@@ -11,9 +11,9 @@ from boardruns import exact
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Strategy
 from buildtool.emit.sources import emit
+from buildtool.firmware.datasets.arrays import seeded
 from buildtool.firmware.planned import planned
 from buildtool.firmware.run.execute import built, execute
-from buildtool.firmware.run.inputs import seeded
 from buildtool.firmware.sizes import open_elf
 from buildtool.options.values import PlanOptions, TargetChoice
 

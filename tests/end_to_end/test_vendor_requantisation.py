@@ -13,8 +13,8 @@ from needs import needs_package, needs_shared, needs_tool
 
 from buildtool.api import handle
 from buildtool.base.modes import Reference
+from buildtool.firmware.datasets.arrays import seeded
 from buildtool.firmware.run.compare import reference
-from buildtool.firmware.run.inputs import seeded
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.plan.models import load_model, read_graph

@@ -20,8 +20,7 @@ from buildtool.firmware.firmware import link, map_of
 from buildtool.firmware.linkmap import Share
 from buildtool.firmware.objects import Compiler, Unit, compile_all, run
 from buildtool.firmware.parts import Piece, origin, parts, pieces
-from buildtool.firmware.sizes import size_report
-from buildtool.firmware.symbols import Symbol
+from buildtool.firmware.sizes import Symbol, size_report
 from buildtool.fronts.cli import main as cli
 from buildtool.target.registry import load_board, load_target, plugin
 

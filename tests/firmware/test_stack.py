@@ -17,9 +17,9 @@ from buildtool.base.session import Session
 from buildtool.client import place
 from buildtool.emit.sources import emit
 from buildtool.firmware.counting import link_anyway
+from buildtool.firmware.datasets.arrays import seeded
 from buildtool.firmware.planned import planned, prepare
 from buildtool.firmware.run.execute import built, execute
-from buildtool.firmware.run.inputs import seeded
 from buildtool.firmware.sizes import open_elf
 from buildtool.firmware.stack import riscv, thumb, xtensa
 from buildtool.firmware.stack.body import Body, Code

@@ -14,14 +14,17 @@ def _range_of(graph, tensor):
     return next(r for r in live_ranges(graph) if tensor in r.tensors)
 
 
+def _life(graph, tensor):
+    return _range_of(graph, tensor).first, _range_of(graph, tensor).last
+
+
 def test_a_tensor_lives_from_its_operator_to_its_last_reader():
     net = Net((1, 4, 4, 3))
     x = net.conv(net.inputs[0], 8)
     y = net.relu(x)
     z = net.add(net.relu(y), x)
     graph = net.graph(z)
-    assert (_range_of(graph, x).first, _range_of(graph, x).last) == (0, 3)
-    assert (_range_of(graph, y).first, _range_of(graph, y).last) == (1, 2)
+    assert (_life(graph, x), _life(graph, y)) == ((0, 3), (1, 2))
 
 
 def test_inputs_live_from_the_start_and_outputs_to_the_end():
@@ -29,7 +32,7 @@ def test_inputs_live_from_the_start_and_outputs_to_the_end():
     early = net.relu(net.inputs[1])
     late = net.relu(net.relu(net.inputs[0]))
     graph = net.graph(early, late)
-    assert _range_of(graph, net.inputs[0]).first == 0 and _range_of(graph, net.inputs[0]).last == 1
+    assert _life(graph, net.inputs[0]) == (0, 1)
     assert _range_of(graph, early).last == 2 and _range_of(graph, early).is_output
     assert _range_of(graph, net.inputs[1]).is_input
 
@@ -41,9 +44,8 @@ def test_a_chain_of_aliases_is_one_range_that_ends_with_the_last_reader_of_any()
     y = net.relu(flat)
     z = net.relu(x)
     graph = net.graph(y, z)
-    shared = _range_of(graph, x)
-    assert shared.tensors == (x, flat - 1, flat)
-    assert (shared.first, shared.last) == (0, 4)
+    assert _range_of(graph, x).tensors == (x, flat - 1, flat)
+    assert _life(graph, x) == (0, 4)
 
 
 def test_an_alias_of_an_input_that_is_an_output_makes_the_input_live_throughout():
@@ -52,43 +54,33 @@ def test_an_alias_of_an_input_that_is_an_output_makes_the_input_live_throughout(
     y = net.relu(net.inputs[0])
     graph = net.graph(flat, y)
     shared = _range_of(graph, flat)
-    assert shared.is_input and shared.is_output
-    assert (shared.first, shared.last) == (0, 1)
+    assert shared.is_input and shared.is_output and _life(graph, flat) == (0, 1)
 
 
-def test_what_nobody_reads_lives_at_its_operator_alone():
+def test_an_unread_output_lives_at_its_operator_and_an_unread_input_at_the_first():
     net = Net((1, 4, 4, 3))
     unused = net.relu(net.inputs[0])
     net.reshape(unused, (1, 48))
-    graph = net.graph(net.relu(net.inputs[0]))
-    assert (_range_of(graph, unused).first, _range_of(graph, unused).last) == (0, 0)
-
-
-def test_an_input_that_nobody_reads_is_there_when_the_first_operator_runs():
+    assert _life(net.graph(net.relu(net.inputs[0])), unused) == (0, 0)
     net = Net((1, 4, 4, 3), (1, 2, 2, 2))
     graph = net.graph(net.relu(net.reshape(net.inputs[0], (1, 48))))
-    unread = _range_of(graph, net.inputs[1])
-    assert (unread.first, unread.last) == (0, 1)
+    assert _life(graph, net.inputs[1]) == (0, 1)
     assert live_sum_bound(graph).bytes == 48 + 8 + 48
 
 
-def test_reading_what_nobody_made_is_an_error_that_names_the_tensor():
+def test_reading_what_nobody_made_and_reshaping_a_constant_are_errors():
     net = Net((1, 4, 4, 3))
-    ghost = net.tensor((1, 4, 4, 3))
-    graph = net.graph(net.relu(ghost))
+    graph = net.graph(net.relu(net.tensor((1, 4, 4, 3))))
     with pytest.raises(ModelError) as caught:
         live_ranges(graph)
     assert caught.value.tensor == "t1" and caught.value.operator == "#0 RELU"
-
-
-def test_reshaping_a_constant_is_an_error():
     net = Net((1, 4))
     graph = net.graph(net.reshape(net.constant((2, 2)), (4,)))
     with pytest.raises(ModelError, match="constant"):
         alias_roots(graph)
 
 
-def test_the_bound_is_the_fullest_operator():
+def test_the_bound_is_the_fullest_operator_with_sizes_rounded_up_to_the_alignment():
     net = Net((1, 4, 4, 1))
     x = net.conv(net.inputs[0], 5)
     y = net.conv(x, 10)
@@ -96,9 +88,6 @@ def test_the_bound_is_the_fullest_operator():
     assert live_sums(live_ranges(graph), 3) == [16 + 80, 80 + 160, 160 + 16]
     bound = live_sum_bound(graph)
     assert (bound.bytes, bound.position) == (240, 1)
-
-
-def test_sizes_are_rounded_up_to_the_alignment():
     net = Net((1, 1, 1, 1))
     graph = net.graph(net.conv(net.inputs[0], 17))
     assert live_sum_bound(graph).bytes == 18

@@ -18,18 +18,18 @@ def test_a_convolution_counts_padded_taps_and_the_channels_of_one_group():
     assert op_macs(graph, graph.ops[0]) == walked == 2 * 3 * 6 * 4 * 24
 
 
-def test_a_depthwise_convolution_counts_one_channel_an_output():
-    net = Net((1, 5, 5, 7))
-    net.depthwise(net.inputs[0])
+@pytest.mark.parametrize(
+    ("shape", "add", "macs"),
+    [
+        ((1, 5, 5, 7), lambda net: net.depthwise(0), 5 * 5 * 7 * 9),  # one channel per output
+        ((3, 20), lambda net: net.dense(0, 11), 3 * 20 * 11),  # the matrix once per row
+    ],
+)
+def test_depthwise_convolutions_and_dense_layers(shape, add, macs):
+    net = Net(shape)
+    add(net)
     graph = net.graph(2)
-    assert op_macs(graph, graph.ops[0]) == 5 * 5 * 7 * 9
-
-
-def test_a_dense_layer_counts_its_matrix_once_a_row():
-    net = Net((3, 20))
-    net.dense(net.inputs[0], 11)
-    graph = net.graph(2)
-    assert op_macs(graph, graph.ops[0]) == 3 * 20 * 11
+    assert op_macs(graph, graph.ops[0]) == macs
 
 
 def test_a_transpose_convolution_scatters_every_input_pixel():
@@ -49,16 +49,12 @@ def test_other_operators_count_nothing():
     assert total_macs(graph) == 0
 
 
-def test_the_pixels_of_an_operator_share_its_macs():
+def test_the_pixels_of_an_operator_share_its_macs_and_the_total_is_the_sum():
     graph = plan_nets.residual_net()
     for op in graph.ops:
         _, rows, columns, _ = graph.tensors[op.outputs[0]].nhwc
         assert pixel_macs(graph, op, rows * columns) == op_macs(graph, op)
         assert pixel_macs(graph, op, 1) * rows * columns == op_macs(graph, op)
-
-
-def test_the_total_is_the_sum():
-    graph = plan_nets.residual_net()
     assert total_macs(graph) == sum(op_macs(graph, op) for op in graph.ops) > 0
 
 

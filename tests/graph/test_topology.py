@@ -1,19 +1,37 @@
-"""The topology is plain data that says all that planning asks of a network, and nothing else."""
+"""The topology is plain data that says all that planning needs of a network; its digest follows it alone."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from disguise import disguised
 from everyop import every_operator
+from flatfiles import FileTensor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_nets import fed_graphs, graphs
+from samplefiles import Sheet, mixed
 
 from buildtool import zoo
 from buildtool.graph.liveness import live_ranges
 from buildtool.graph.macs import total_macs
 from buildtool.graph.numbering import is_numbered, numbered
-from buildtool.graph.topology import topology
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.topology import topology, topology_digest
+from buildtool.graph.types import (
+    Activation,
+    Graph,
+    LeakyReluAttrs,
+    Op,
+    OpKind,
+    Pad,
+    PadAttrs,
+    Quantization,
+    SoftmaxAttrs,
+)
 from buildtool.target.catalogue import features
 
 
@@ -57,3 +75,68 @@ def test_networks_differ_in_their_topologies(name):
     assert_said(graph)
     assert topology(graph) == topology(zoo.graph(f"{name}:seed=5"))
     assert topology(graph).digest != topology(zoo.graph("autoencoder")).digest
+
+
+def retrained(graph):
+    """Everything that training or a new export changes: values, quantisation, names, tensor order."""
+    rng = np.random.default_rng(3)
+    tensors, ops, count = [], [], len(graph.tensors)
+    for t in graph.tensors:
+        data = None if t.data is None else rng.integers(-100, 100, t.shape).astype(t.data.dtype)
+        quant = t.quant and Quantization((0.123,), (0,))
+        tensors.append(replace(t, name=t.name + "_v2", data=data, quant=quant, source=None))
+    new = {-1: -1} | {t: count - 1 - t for t in range(count)}
+    changes = {SoftmaxAttrs: {"beta": 2.0}, LeakyReluAttrs: {"alpha": 0.5}, PadAttrs: {"value": 9}}
+    for op in graph.ops:
+        attrs = replace(op.attrs, **changes.get(type(op.attrs), {}))
+        inputs, outputs = (tuple(new[t] for t in side) for side in (op.inputs, op.outputs))
+        ops.append(Op(op.kind, inputs, outputs, attrs, op.index + 7))
+    inputs, outputs = (tuple(new[t] for t in side) for side in (graph.inputs, graph.outputs))
+    return Graph("other", tuple(reversed(tensors)), tuple(ops), inputs, outputs)
+
+
+@pytest.mark.parametrize("prepare", [lambda g: g, rewrite])
+def test_training_names_and_numbering_do_not_matter(prepare):
+    graph = prepare(read_model(mixed()))
+    digest = topology_digest(graph)
+    assert len(digest) == 64
+    assert topology_digest(retrained(graph)) == digest
+    assert topology_digest(prepare(read_model(mixed()))) == digest
+
+
+def small_network():
+    s = Sheet()
+    x = s.add(FileTensor((1, 6, 6, 4)))
+    options = {"Padding": 0, "StrideH": 1, "StrideW": 1}
+    a = s.apply("CONV_2D", [x, s.weights(4, 3, 3, 4), s.bias(4)], (1, 6, 6, 4), "Conv2DOptions", options)
+    b = s.apply("ADD", [a, x], (1, 6, 6, 4), "AddOptions")
+    return read_model(s.bytes([x], [b]))
+
+
+def with_op(graph, position, **changes):
+    ops = list(graph.ops)
+    ops[position] = replace(ops[position], **changes)
+    return replace(graph, ops=tuple(ops))
+
+
+def test_every_part_of_the_topology_matters():
+    graph = small_network()
+    conv, add = graph.ops
+    attrs = conv.attrs
+    variants = [
+        graph,
+        with_op(graph, 0, attrs=replace(attrs, stride=(2, 1))),
+        with_op(graph, 0, attrs=replace(attrs, stride=(1, 2))),
+        with_op(graph, 0, attrs=replace(attrs, dilation=(1, 2))),
+        with_op(graph, 0, attrs=replace(attrs, pad=Pad(1, 1, 2, 0))),
+        with_op(graph, 0, attrs=replace(attrs, activation=Activation.RELU)),
+        with_op(graph, 0, inputs=(*conv.inputs[:2], -1)),
+        with_op(graph, 1, kind=OpKind.SUB),
+        with_op(graph, 1, inputs=add.inputs[::-1]),
+        with_op(graph, 1, inputs=(add.inputs[0], add.inputs[0])),
+        replace(graph, outputs=(graph.outputs[0], conv.outputs[0])),
+        replace(graph, inputs=(*graph.inputs, conv.inputs[2])),
+        replace(graph, tensors=tuple(replace(t, shape=(*t.shape, 1)) for t in graph.tensors)),
+        replace(graph, tensors=tuple(replace(t, data=None) for t in graph.tensors)),
+    ]
+    assert len({topology_digest(v) for v in variants}) == len(variants)

@@ -9,8 +9,8 @@ import pytest
 from buildtool.api.checking.cases import WIDE, network
 from buildtool.base.errors import UnsupportedError
 from buildtool.base.modes import Reference
+from buildtool.firmware.datasets.arrays import seeded
 from buildtool.firmware.run.compare import reference
-from buildtool.firmware.run.inputs import seeded
 from buildtool.graph import types as g
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
@@ -64,18 +64,20 @@ def test_sums_beyond_32_bits_are_exact():
         _equal(graph, [np.full((1, 2, 2, 900), value, np.int16)])
 
 
+def _with_int32_biases(graph):
+    tensors = list(graph.tensors)
+    for t, tensor in enumerate(tensors):
+        if tensor.dtype is DType.INT64:
+            tensors[t] = replace(tensor, dtype=DType.INT32, data=tensor.data.astype(np.int32))
+    return write_model(replace(graph, tensors=tuple(tensors)))
+
+
 def test_an_int32_bias_is_read_as_the_int64_bias_that_it_is():
     """LiteRT reads its bytes as half as many numbers of 64 bits, so the file has to say int64 to be run."""
     net = WideNetBuilder(7)
     x = net.input((1, 5, 5, 6))
     graph = net.graph([net.dense(net.conv(x, 4, kernel=(3, 3)), 3)])
-    narrow = list(graph.tensors)
-    for t, tensor in enumerate(narrow):
-        if tensor.dtype is DType.INT64:
-            data = tensor.data.astype(np.int32)
-            narrow[t] = replace(tensor, dtype=DType.INT32, data=data)
-    read = read_model(write_model(replace(graph, tensors=tuple(narrow))))
-    inputs = seeded(graph, 1, 3)[0]
+    read, inputs = read_model(_with_int32_biases(graph)), seeded(graph, 1, 3)[0]
     expected = litert.run_graph(graph, inputs)
     for t, value in execute(read, inputs).items():
         source = read.tensors[t].source
@@ -124,13 +126,7 @@ def test_a_depthwise_layer_with_an_int32_bias_is_compared_with_litert():
     """LiteRT refuses such a bias where it would have to take it for another of int64."""
     net = WideNetBuilder(6)
     graph = net.graph([net.conv(net.input((1, 4, 5, 3)), 0, kernel=(3, 3), depth_multiplier=1)])
-    bias = graph.ops[0].inputs[2]
-    data = graph.tensors[bias].data.astype(np.int32)
-    narrow = replace(graph.tensors[bias], dtype=DType.INT32, data=data)
-    tensors = (*graph.tensors[:bias], narrow, *graph.tensors[bias + 1 :])
-    model = write_model(replace(graph, tensors=tensors))
-    source, inputs = read_model(model), seeded(graph, 1, 2)[0]
-    values = [
-        reference(which, model, source, source, inputs) for which in (Reference.NUMPY, Reference.LITERT)
-    ]
-    assert np.array_equal(*(made[source.outputs[0]] for made in values))
+    model, inputs = _with_int32_biases(graph), seeded(graph, 1, 2)[0]
+    source, modes = read_model(model), (Reference.NUMPY, Reference.LITERT)
+    values = [reference(mode, model, source, source, inputs)[source.outputs[0]] for mode in modes]
+    assert np.array_equal(*values)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from accesses import image_of, strange, traced, unseen
 from boardcalls import collect, record, recording
-from kernelcases import activation_tensor, case, means, pairs
+from kernelcases import BYTES, means, pairs, unary
 from linecases import line_calls
 from loaded import load_target
 from needs import needs_tool
@@ -101,9 +101,8 @@ def rare_cases():
     for classes in (1, 10, 35):
         yield softmax((1, 2), classes)
     yield softmax((1, 1), 600, scale=1e-4)  # so even that every probability vanishes
-    values = np.arange(-128, 127, dtype=np.int8).reshape(1, 1, 255, 1)
-    x, y = (activation_tensor(name, values.shape, 0.05, 3) for name in "xy")
-    yield case(OpKind.RELU, Attrs(), [x], [], y, [values])
+    values = BYTES[:255].reshape(1, 1, 255, 1)
+    yield unary(OpKind.RELU, Attrs(), values.shape, values, scales=(0.05, 0.05), points=(3, 3))
 
 
 @functools.cache

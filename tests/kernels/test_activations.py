@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from buildtool_plugins.tools.find import find_host_compiler
 from hostcalls import run_plain
-from kernelcases import activation_tensor, case, quant
+from kernelcases import unary
 from litert import run_graph
 from paths import KERNELS
 from placement import run_whole
 
 from buildtool.graph.reference import execute
-from buildtool.graph.types import DType, LeakyReluAttrs, OpKind, SoftmaxAttrs, Tensor
+from buildtool.graph.types import DType, LeakyReluAttrs, OpKind, SoftmaxAttrs
 
 ALPHAS = (-0.5, -0.125, -0.75, -1.0, -3.0, -0.3, 0.25)
 # (input scale, output scale, zero points): powers of two, so that products fall on halves.
@@ -24,11 +24,10 @@ def leaky(alpha, scales, dtype):
     """Every value that there is, as one tensor."""
     limits = np.iinfo(KINDS[dtype])
     values = np.arange(limits.min, limits.max + 1).astype(KINDS[dtype]).reshape(1, 1, -1, 256)
-    given, made, *zeros = scales
-    points = zeros if dtype is DType.INT8 else (0, 0)
-    x = Tensor("x", values.shape, dtype, quant(given, points[0]))
-    y = Tensor("y", values.shape, dtype, quant(made, points[1]))
-    return case(OpKind.LEAKY_RELU, LeakyReluAttrs(float(np.float32(alpha))), [x], [], y, [values])
+    points, attrs = scales[2:] if dtype is DType.INT8 else (0, 0), LeakyReluAttrs(float(np.float32(alpha)))
+    return unary(
+        OpKind.LEAKY_RELU, attrs, values.shape, values, scales=scales[:2], points=points, dtype=dtype
+    )
 
 
 @pytest.mark.parametrize("dtype", sorted(KINDS))
@@ -38,16 +37,13 @@ def test_every_value_is_rounded_as_litert_rounds_it(dtype):
             made = leaky(alpha, scales, dtype)
             wanted = run_graph(made.graph, made.inputs)[1]
             assert len(np.unique(wanted)) > 3
-            results = [execute(made.graph, made.inputs)[1]]
-            results += [run_plain(made.graph, made.inputs[0])]
-            for result in results:
+            for result in (execute(made.graph, made.inputs)[1], run_plain(made.graph, made.inputs[0])):
                 np.testing.assert_array_equal(result, wanted, err_msg=f"{alpha} {scales}")
 
 
 def even_row(classes):
-    shape = (1, 1, 1, classes)
-    x, y = activation_tensor("x", shape, 2.0**-8, 0), activation_tensor("y", shape, 2.0**-8, -128)
-    return case(OpKind.SOFTMAX, SoftmaxAttrs(), [x], [], y, [np.full(shape, 5, np.int8)])
+    scales, points = (2.0**-8, 2.0**-8), (0, -128)
+    return unary(OpKind.SOFTMAX, SoftmaxAttrs(), (1, 1, 1, classes), 5, scales=scales, points=points)
 
 
 @pytest.mark.parametrize("classes", [512, 513, 4095, 4096, 20000])

@@ -13,11 +13,11 @@ import pytest
 from ckernels import View, call, packed
 from hostcalls import run_plain
 from hostfamily import on_host
-from kernelcases import case, quant
+from kernelcases import Axis, quant, unary
 from litert import run_graph
 from loaded import load_target
 from placement import run_whole
-from widecases import _weighted, conv, dense, depthwise, extreme
+from widecases import conv, dense, depthwise, extreme, layer
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.consistency import check_op
@@ -26,14 +26,12 @@ from buildtool.graph.reference import execute
 from buildtool.graph.types import (
     Activation,
     Attrs,
-    ConvAttrs,
     DType,
     MeanAttrs,
     OpKind,
     Pad,
     PoolAttrs,
     SoftmaxAttrs,
-    Tensor,
 )
 from buildtool.target.catalogue import select
 
@@ -42,8 +40,7 @@ NUMPY = {INT8: np.int8, INT16: np.int16}
 
 
 def transposed(channels):
-    attrs = ConvAttrs((1, 1), (1, 1), Pad(), Activation.NONE)
-    return _weighted(OpKind.TRANSPOSE_CONV, attrs, (1, 1, 2, channels), (2, 1, 1, channels), 0, (1, 1, 2, 2))
+    return layer(OpKind.TRANSPOSE_CONV, Axis(1), Axis(2), channels, 2)
 
 
 def from_zero_point(made, zero_point):
@@ -52,11 +49,8 @@ def from_zero_point(made, zero_point):
     return dataclasses.replace(made, graph=dataclasses.replace(made.graph, tensors=tuple(tensors)))
 
 
-def one(kind, attrs, shape, out, values, dtype=INT8, scales=(1.0, 1.0), points=(0, 0), made=None):
-    """An operator with one input, and the numbers in it."""
-    x = Tensor("x", shape, dtype, quant(scales[0], points[0]))
-    y = Tensor("y", out, made or dtype, quant(scales[1], points[1]))
-    return case(kind, attrs, [x], [], y, [np.broadcast_to(np.asarray(values, NUMPY[dtype]), shape)])
+def one(kind, attrs, shape, out, values, dtype=INT8, **more):
+    return unary(kind, attrs, shape, values, out=out, dtype=dtype, **more)
 
 
 def check(made):

@@ -6,17 +6,21 @@ import functools
 import numpy as np
 import pytest
 from boardcalls import collect, record, recording
-from extremecases import windowed as extreme
-from groupcases import depthwise_of, grouped, spread_depthwise
-from hypothesis import strategies as st
-from kernelcases import convolutions, dense, depthwise, elementwise, means, pairs, pools, seeds, tables
+from kernelcases import means, pairs
 from kernelcases import windowed as small
+from largecases import (
+    deep_convolutions,
+    depthwise_3x3,
+    depthwise_rows,
+    extreme,
+    grouped,
+    spread_depthwise,
+    taps,
+)
+from largecases import windowed as large
 from loaded import load_target
 from needs import needs_tool
 from paths import TESTS
-from riscvcases import deep_convolutions, depthwise_3x3, depthwise_rows, wide
-from vectorcases import large_factors
-from vectorcases import windowed as large
 from wholecalls import whole_call
 
 from buildtool.graph.types import OpKind
@@ -24,28 +28,15 @@ from buildtool.graph.types import OpKind
 slow = pytest.mark.slow
 
 
-@st.composite
-def taps(draw, kernels):
-    """A depthwise layer with one of these kernels: rows, columns, and how far its taps may be apart."""
-    rows, columns, most = draw(st.sampled_from(kernels))
-    dilation = (draw(st.integers(1, most)), draw(st.integers(2, most)) if most > 1 else 1)
-    return depthwise_of(np.random.default_rng(draw(seeds)), (rows, columns), dilation)
-
-
 STRATEGIES = {
-    "convolution": convolutions(),
+    **{kind: small[kind] for kind in ("convolution", "depthwise", "dense", "elementwise", "pool", "table")},
     "deep": deep_convolutions(),
-    "depthwise": depthwise(),
     "depthwise_3x3": depthwise_3x3(),
     "depthwise_rows": depthwise_rows(),
-    "dense": dense(),
-    "elementwise": elementwise(),
     "grouped": grouped(),
-    "large factors": large_factors(),
-    "pool": pools(),
+    "large factors": large["large factors"],
     "spread depthwise": spread_depthwise(),
-    "table": tables(),
-    "wide": wide(),
+    "wide": large["elementwise"],
     **extreme,
 }
 EXTREMES = pairs((OpKind.MAXIMUM, OpKind.MINIMUM))

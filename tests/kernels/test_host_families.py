@@ -10,16 +10,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-import riscvcases
-from extremecases import windowed as extreme
-from groupcases import grouped
 from hostfamily import on_host
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kernelcases import Case
 from kernelcases import windowed as small
+from largecases import depthwise_3x3, depthwise_rows, extreme, grouped
+from largecases import windowed as large
 from placement import WAYS, run_placed, run_whole
-from vectorcases import windowed as large
 
 from buildtool.target.catalogue import select
 
@@ -58,8 +56,8 @@ MODELLED = {
     "riscv": Modelled(
         *("qemu-virt-rv32", "riscv"),
         of(small, "small", "convolution dense elementwise pool table")
-        | {"depthwise": riscvcases.depthwise_3x3(), "depthwise of any size": riscvcases.depthwise_rows()}
-        | {"wide": riscvcases.wide(), "unchanging channels": extreme["unchanging channels"]},
+        | {"depthwise": depthwise_3x3(), "depthwise of any size": depthwise_rows()}
+        | {"wide": large["elementwise"], "unchanging channels": extreme["unchanging channels"]},
         examples=60,
         fast=frozenset(
             {"small convolution", "small dense", "small pool", "depthwise", "unchanging channels"}

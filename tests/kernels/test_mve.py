@@ -19,7 +19,7 @@ from ties import layer
 from buildtool.emit.blocks import channel_factors
 from buildtool.firmware.sizes import open_elf
 from buildtool.firmware.stack.need import Stacks
-from buildtool.graph.types import Activation, DepthwiseAttrs, OpKind, Pad, SoftmaxAttrs
+from buildtool.graph.types import Activation, OpKind, SoftmaxAttrs
 from buildtool.target.catalogue import select
 
 BOARD, FAMILY = "cortex-m55", "cortex_m_mve"
@@ -73,16 +73,14 @@ def test_depthwise_factors_of_1_to_2_on_every_path(toolchain):
 def steep(seed, kernel, columns, activation):
     """A depthwise layer on small numbers, with factors below and above 1 side by side."""
     rng, channels = np.random.default_rng(seed), 36
-    scales = tuple(float(np.float32(2.0**e)) for e in rng.uniform(-4, 1, channels))
-    quant = kernelcases.Quantization(scales, (0,) * channels, 3)
+    axes = (kernelcases.Axis.same(size, kernel, 1) for size in (5, columns))
+    made = kernelcases.layer(
+        *(rng, OpKind.DEPTHWISE_CONV_2D, *axes, channels, channels, activation), points=(0, -7)
+    )
     weights = rng.integers(-3, 4, (1, kernel, kernel, channels)).astype(np.int8)
-    weights = kernelcases.constant("w", weights, quant)
-    biases = kernelcases.constant("b", rng.integers(-30, 30, channels).astype(np.int32), None)
-    shape, around = (1, 5, columns, channels), kernel // 2
-    x, y = (kernelcases.activation_tensor(name, shape, 1.0, zero) for name, zero in (("x", 0), ("y", -7)))
-    attrs = DepthwiseAttrs((1, 1), (1, 1), Pad(around, around, around, around), activation, 1)
-    values = rng.integers(-5, 6, shape).astype(np.int8)
-    return kernelcases.case(OpKind.DEPTHWISE_CONV_2D, attrs, [x], [weights, biases], y, [values])
+    bias, scales = rng.integers(-30, 30, channels), 2.0 ** rng.uniform(-4, 1, channels)
+    values = rng.integers(-5, 6, made.inputs[0].shape).astype(np.int8)
+    return kernelcases.changed(made, weights, bias, scales, steps=(1.0, 1.0), values=values)
 
 
 @functools.cache
@@ -173,11 +171,11 @@ def test_sums_of_all_pairs(toolchain):
 
 def even_row(classes):
     """A softmax of equal elements but for the last one."""
-    x = kernelcases.activation_tensor("x", (1, classes), 1 / 16, 0)
-    y = kernelcases.activation_tensor("y", (1, classes), 1 / 256, -128)
-    values = np.full((1, classes), 3, np.int8)
+    scales, values = (1 / 16, 1 / 256), np.full((1, classes), 3)
     values[0, -1] = 20
-    return kernelcases.case(OpKind.SOFTMAX, SoftmaxAttrs(1.0), [x], [], y, [values])
+    return kernelcases.unary(
+        *(OpKind.SOFTMAX, SoftmaxAttrs(1.0), values.shape, values), scales=scales, points=(0, -128)
+    )
 
 
 def test_softmaxes_whose_probabilities_vanish():

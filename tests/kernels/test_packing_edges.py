@@ -8,7 +8,7 @@ import pytest
 from hostfamily import on_host
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from kernelcases import activation_tensor, case, every_pair
+from kernelcases import every_pair, unary
 from litert import run_graph
 from loaded import load_target
 from paths import KERNELS, TESTS
@@ -104,13 +104,9 @@ def test_sums_at_the_edges_of_their_factors_are_exact():
 
 def mean_of(count, ratio, zero_points):
     """MEAN of `count` rows; the input's scale is `ratio` of the output's."""
-    x, y = (1, count, 1, 16), (1, 1, 1, 16)
-    values = np.random.default_rng(count).choice([-128, 127, 0, 5], x).astype(np.int8)
-    tensors = (
-        activation_tensor("x", x, float(np.float32(ratio)), zero_points[0]),
-        activation_tensor("y", y, 1.0, zero_points[1]),
-    )
-    return case(OpKind.MEAN, MeanAttrs((1, 2), True), [tensors[0]], [], tensors[1], [values])
+    shape, more = (1, count, 1, 16), {"scales": (ratio, 1.0), "points": zero_points}
+    values = np.random.default_rng(count).choice([-128, 127, 0, 5], shape)
+    return unary(OpKind.MEAN, MeanAttrs((1, 2), True), shape, values, out=(1, 1, 1, 16), **more)
 
 
 @pytest.mark.parametrize(
@@ -143,9 +139,8 @@ def test_every_factor_of_a_mean_has_parts():
     ("family", "name"), [("reference", "softmax"), ("cortex_m_cmsis_nn", "softmax_cmsis_nn")]
 )
 def test_a_softmax_that_cannot_tell_its_inputs_apart_is_refused(family, name):
-    x = activation_tensor("x", (1, 4), 2.0**-28, 0)
-    y = activation_tensor("y", (1, 4), 1 / 256, -128)
-    made = case(OpKind.SOFTMAX, SoftmaxAttrs(1.0), [x], [], y, [np.zeros((1, 4), np.int8)])
+    scales, points = (2.0**-28, 1 / 256), (0, -128)
+    made = unary(OpKind.SOFTMAX, SoftmaxAttrs(1.0), (1, 4), 0, scales=scales, points=points)
     with pytest.raises(ModelError, match="cannot tell values"):
         packings(KERNELS / family / "packing.py")[name](made.graph, made.op)
 

@@ -1,9 +1,9 @@
 """Poolings on every path: clamps, and quotients by multiplying, of every count and around every half."""
 
-import kernelcases
 import numpy as np
 import pytest
 from boardcalls import recording
+from kernelcases import unary
 from placement import run_whole
 
 from buildtool.graph.types import Activation, OpKind, Pad, PoolAttrs
@@ -25,10 +25,9 @@ def pooled(wanted, count, rows=1):
     low, more = np.divmod(wanted, count)
     values = np.where(np.arange(count)[:, None] < more, low + 1, low).astype(np.int8)
     shape = (1, rows, count // rows, len(wanted))
-    x = kernelcases.activation_tensor("x", shape, 0.5, 3)
-    y = kernelcases.activation_tensor("y", (1, 1, 1, len(wanted)), 0.5, 3)
     attrs = PoolAttrs((rows, count // rows), (1, 1), Pad(), Activation.NONE)
-    return kernelcases.case(OpKind.AVERAGE_POOL_2D, attrs, [x], [], y, [values.reshape(shape)])
+    more = {"out": (1, 1, 1, len(wanted)), "scales": (0.5, 0.5), "points": (3, 3)}
+    return unary(OpKind.AVERAGE_POOL_2D, attrs, shape, values.reshape(shape), **more)
 
 
 def check(board, toolchain, counts):
@@ -52,12 +51,10 @@ def clamped(kind, kernel, channels):
     """A pool whose clamps lie well within int8 on either side."""
     rng = np.random.default_rng((*kernel, channels))
     shape = (1, kernel[0] + 2, kernel[1] + 2, channels)
-    x = kernelcases.activation_tensor("x", shape, 1 / 16, 5)
-    y = kernelcases.activation_tensor("y", (1, 3, 3, channels), 1 / 16, 5)
     attrs = PoolAttrs(kernel, (1, 1), Pad(), Activation.RELU_N1_TO_1)
     values = rng.integers(-40, 40, shape)
     values += np.resize([-80, 0, 80], channels)  # below, around and above the clamps
-    return kernelcases.case(kind, attrs, [x], [], y, [values.astype(np.int8)])
+    return unary(kind, attrs, shape, values, out=(1, 3, 3, channels), scales=(1 / 16, 1 / 16), points=(5, 5))
 
 
 @pytest.mark.parametrize("board", BOARDS)

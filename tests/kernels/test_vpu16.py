@@ -9,21 +9,21 @@ import functools
 import numpy as np
 import pytest
 from buildtool_plugins.xcore.vpu16 import LANES, Sums, chosen
-from extremecases import windowed as extreme
 from hostfamily import on_host
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from kernelcases import activation_tensor, case, constant, quant
+from kernelcases import BYTES, CONV, DEPTHWISE, Axis, changed
+from kernelcases import layer as random_layer
 from kernelcases import windowed as small
+from largecases import extreme
+from largecases import windowed as large
 from placement import WAYS, run_placed
-from vectorcases import windowed as large
 from vpu16_twin import expected, output, rounded_sums
 
 from buildtool.base.modes import Requantise
 from buildtool.emit.packing import loaded, proven_bound
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier, quantize_multiplier
 from buildtool.graph.reference import execute_op
-from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, OpKind
 from buildtool.target.catalogue import select
 from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_board, make_target
@@ -183,19 +183,13 @@ def test_the_kernels_equal_the_twin_wherever_they_are_placed(kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("channels", [32, 40])  # alternating ones; and some side by side
-@pytest.mark.parametrize("kind", [OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D])
+@pytest.mark.parametrize("kind", [CONV, DEPTHWISE])
 def test_every_output_value_is_made(kind, channels):
     """-128 among them, which VDEPTH8 does not make, and -127, to which it saturates."""
-    is_depthwise = kind is OpKind.DEPTHWISE_CONV_2D
-    values = np.arange(-128, 128, dtype=np.int8).reshape(1, 16, 16, 1)
-    values = np.repeat(values, channels, axis=3) if is_depthwise else values
-    shape = (1, 1, 1, channels) if is_depthwise else (channels, 1, 1, 1)
-    weights = constant("filter", np.full(shape, 100, np.int8), quant(0.01))
-    ends = [
-        activation_tensor(name, size, 1.0, 0)
-        for name, size in (("x", values.shape), ("y", (1, 16, 16, channels)))
-    ]
-    attrs = DepthwiseAttrs() if is_depthwise else ConvAttrs()
-    made_up = case(kind, attrs, [ends[0]], [weights, None], ends[1], [values])
-    rounded, outputs = check(made_up, "whole", 0)
+    cin = channels if kind is DEPTHWISE else 1
+    made = random_layer(np.random.default_rng(0), kind, Axis(16), Axis(16), cin, channels, bias=False)
+    weights, scales = np.full(made.graph.tensors[1].shape, 100, np.int8), np.full(channels, 0.01)
+    values = np.repeat(BYTES.reshape(1, 16, 16, 1), cin, axis=3)
+    made = changed(made, weights, None, scales, steps=(1.0, 1.0), values=values)
+    rounded, outputs = check(made, "whole", 0)
     assert rounded == channels and outputs == set(range(-128, 128))

@@ -1,43 +1,77 @@
 """Issues of convolutions and dense layers, counted in the model of the vector unit."""
 
-import kernelcases as small
+import ctypes
+import functools
+from typing import NamedTuple
+
+import ckernels
+import hostfamily
 import numpy as np
 import pytest
 from hostfamily import on_host
-from vpucounts import BOARD, FAMILY, counts
+from kernelcases import CONV, DENSE, DEPTHWISE, Axis, layer
+from placement import run_whole
 
 from buildtool.base.expression import evaluate
-from buildtool.graph.types import Activation, ConvAttrs, DepthwiseAttrs, FullyConnectedAttrs, OpKind, Pad
+from buildtool.graph.types import Activation
 from buildtool.target.catalogue import features
 
 pytestmark = pytest.mark.slow  # of all: they compile the kernels once more
+BOARD, FAMILY = "xcore", "xcore_vpu"
 LANES, CHUNK = 16, 32  # accumulators; inputs of an issue
 LIMIT = 32  # multiply-accumulates an issue
 READY = 13 + 11  # issues before the pixels of a call: constants of sums with lower bits, without signs
 
 
 def convolution(size, inputs, outputs, kernel, stride=1, zero_point=-128, activation=Activation.RELU):
-    pad = (kernel - 1) // 2
-    after = (size + 2 * pad - kernel) // stride + 1
-    attrs = ConvAttrs((stride, stride), (1, 1), Pad(pad, pad, pad, pad), activation)
-    shapes = (1, size, size, inputs), (outputs, kernel, kernel, inputs), 0, (1, after, after, outputs)
-    rng = np.random.default_rng(inputs + outputs)
-    return small._weighted(rng, (-128, zero_point), False, True, *shapes, OpKind.CONV_2D, attrs)
+    rng, axis = (
+        np.random.default_rng(inputs + outputs),
+        Axis(size, kernel, stride, 1, *[(kernel - 1) // 2] * 2),
+    )
+    points = (-128, zero_point)
+    return layer(rng, CONV, axis, axis, inputs, outputs, activation, points=points, per_channel=False)
 
 
 def depthwise(size, channels, kernel):
-    pad = (kernel - 1) // 2
-    attrs = DepthwiseAttrs((1, 1), (1, 1), Pad(pad, pad, pad, pad), Activation.RELU, 1)
-    shapes = (1, size, size, channels), (1, kernel, kernel, channels), 3, (1, size, size, channels)
-    rng = np.random.default_rng(channels)
-    return small._weighted(rng, (-128, -128), False, True, *shapes, OpKind.DEPTHWISE_CONV_2D, attrs)
+    rng, axis = np.random.default_rng(channels), Axis(size, kernel, 1, 1, *[(kernel - 1) // 2] * 2)
+    more = {"activation": Activation.RELU, "points": (-128, -128), "per_channel": False}
+    return layer(rng, DEPTHWISE, axis, axis, channels, channels, **more)
 
 
 def dense(inputs, outputs):
-    shapes = (1, inputs), (outputs, inputs), 0, (1, outputs)
-    attrs = FullyConnectedAttrs(Activation.NONE)
     rng = np.random.default_rng(inputs)
-    return small._weighted(rng, (3, 3), False, True, *shapes, OpKind.FULLY_CONNECTED, attrs)
+    return layer(rng, DENSE, Axis(1), Axis(1), inputs, outputs, points=(3, 3), per_channel=False)
+
+
+class Counts(NamedTuple):
+    """Of one call, of one thread: VPU issues, those of them in loops that multiply, and all others."""
+
+    vpu: int
+    mac: int
+    scalar: int
+
+
+class CountsInC(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in Counts._fields]
+
+
+@functools.cache
+def counting_library():
+    files = [*sorted((ckernels.KERNELS / FAMILY).glob("*.c")), *ckernels.sources()]
+    made = ckernels.compile_library(files, ["-DNN_VPU_COUNT"])
+    made.nn_vpu_counted.restype = CountsInC
+    return made
+
+
+def counts(case):
+    """The issues of a case's whole output in one call."""
+    with pytest.MonkeyPatch.context() as patch, on_host(BOARD, FAMILY) as family:
+        patch.setattr(hostfamily, "library", lambda *_: counting_library())
+        before = counting_library().nn_vpu_counted()
+        run_whole(case)
+        after = counting_library().nn_vpu_counted()
+    assert family.used.total() == 1
+    return Counts(*(getattr(after, name) - getattr(before, name) for name in Counts._fields))
 
 
 def macs(case):
@@ -108,10 +142,7 @@ def test_costs_are_the_issues_that_are_counted(case, within):
     """The formulas are for sums that need more than 16 bits; those of fewer take 4 issues less a group."""
     with on_host(BOARD, FAMILY) as family:
         variant = family.select(case.graph, case.op)
-    own = family.target.board.core.threads
-    formula = variant.cost
-    assert f"({own} > 1)" in formula
-    alone = evaluate(
-        formula.replace(f" {own})", " 1)").replace(f"({own} > 1)", "0"), features(case.graph, case.op)
-    )
-    assert abs(alone / counts(case).all - 1) <= within
+    own, found = family.target.board.core.threads, counts(case)
+    assert f"({own} > 1)" in variant.cost
+    formula = variant.cost.replace(f" {own})", " 1)").replace(f"({own} > 1)", "0")  # of a single thread
+    assert abs(evaluate(formula, features(case.graph, case.op)) / (found.vpu + found.scalar) - 1) <= within

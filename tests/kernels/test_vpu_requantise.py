@@ -1,32 +1,30 @@
 """Requantisation on the vector unit: equal at every sum where an output steps, rarely left to scalar code."""
 
-import dataclasses
-
-import kernelcases as small
 import numpy as np
 import pytest
 from ckernels import packed
-from extremecases import _with
 from hostfamily import on_host
+from kernelcases import BYTES, CONV, DENSE, Axis, changed
+from kernelcases import layer as random_layer
 from placement import run_whole
-from vpucounts import BOARD, FAMILY
 
 from buildtool.emit.blocks import channel_head
 from buildtool.emit.packing import loaded
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
-from buildtool.graph.types import Activation, ConvAttrs, FullyConnectedAttrs, OpKind, Pad
+from buildtool.graph.types import Activation
 from buildtool.target.catalogue import select
 from buildtool.target.kernels import kernels_root
 
+BOARD, FAMILY = "xcore", "xcore_vpu"
 TAPS, CHANNELS = 25, 40  # inputs of a sum, one of weight 1, others of 127; a pair of groups and a half
 WIDE, SIGNED, SCALAR = 1, 2, 4  # bits of a record's mode
 HEAD, RECORD = 16, 224
 MOST = 400_000  # of a sum
 FORMS = {
-    "relu": (OpKind.CONV_2D, Activation.RELU, -128),
-    "linear": (OpKind.CONV_2D, Activation.NONE, 11),
-    "bounded": (OpKind.CONV_2D, Activation.RELU6, -40),
-    "dense": (OpKind.FULLY_CONNECTED, Activation.NONE, -7),
+    "relu": (CONV, Activation.RELU, -128),
+    "linear": (CONV, Activation.NONE, 11),
+    "bounded": (CONV, Activation.RELU6, -40),
+    "dense": (DENSE, Activation.NONE, -7),
 }
 # log2 of factors: sums that fit 16 bits where they matter, that do not, and steps a sum or less apart
 FACTORS = {"narrow": (-7.0, -4.0), "wide": (-11.0, -8.0), "mixed": (-12.0, -4.0), "coarse": (-3.0, 1.0)}
@@ -35,23 +33,23 @@ FACE_SCALES = (0.03125, 0.005231001880019903, 0.05012499913573265)  # of input, 
 FACE_FACTOR = (1792876400, -8)  # which are this
 
 
-def layer(form, factors, seed, pixels):
-    """A layer whose sums can be any integers; its inputs are zeros."""
-    kind, activation, zero_point = FORMS[form]
-    rng = np.random.default_rng(seed)
-    dense = kind is OpKind.FULLY_CONNECTED
-    shape, filter_shape, out = (pixels, TAPS), (CHANNELS, TAPS), (pixels, CHANNELS)
-    attrs = FullyConnectedAttrs(activation)
-    if not dense:
-        shape, out = (1, 1, *shape), (1, 1, *out)
-        filter_shape, attrs = (CHANNELS, 1, 1, TAPS), ConvAttrs((1, 1), (1, 1), Pad(), activation)
-    case = small._weighted(rng, (5, zero_point), True, True, shape, filter_shape, 0, out, kind, attrs)
-    weights = np.full((CHANNELS, TAPS), 127, np.int8)
-    weights[:, 0] = 1
-    x, y = (case.graph.tensors[t].quant.scale for t in (case.op.inputs[0], case.op.outputs[0]))
-    scales = 2.0 ** rng.uniform(*FACTORS[factors], CHANNELS) * y / x
+def sum_layer(kind, pixels, points, bias, scales, activation=Activation.NONE, **more):
+    """A layer whose sums can be any integers: of each sum one weight is 1, the others are 127."""
+    rows, columns = (Axis(pixels), Axis(1)) if kind is DENSE else (Axis(1), Axis(pixels))
+    rng = np.random.default_rng(0)
+    made = random_layer(rng, kind, rows, columns, TAPS, len(scales), activation, points=points)
+    weights = np.full(made.graph.tensors[1].shape, 127, np.int8)
+    weights[..., 0] = 1
+    return changed(made, weights, bias, scales, **more)
+
+
+def layer(form, factors, seed, pixels, values=None):
+    """Of random factors; its inputs are `values`."""
+    (kind, activation, zero_point), rng = FORMS[form], np.random.default_rng(seed)
+    scales = 2.0 ** rng.uniform(*FACTORS[factors], CHANNELS)
     bias = rng.integers(-9999, 9999, CHANNELS)
-    return _with(case, weights.reshape(filter_shape), bias, scales)
+    more = {"steps": (1.0, 1.0), "values": values}
+    return sum_layer(kind, pixels, (5, zero_point), bias, scales, activation, **more)
 
 
 def outputs(row, sums):
@@ -85,6 +83,15 @@ def inputs(wanted, bias):
     return found.astype(np.int8)
 
 
+def checked(case):
+    """The output, by the plain kernel and by the family's, which must agree; and the constants."""
+    expected = run_whole(case)
+    with on_host(BOARD, FAMILY) as family:
+        np.testing.assert_array_equal(run_whole(case), expected)
+    assert family.used.total() == 1
+    return expected, packed(case.graph, case.op, select(family.target, case.graph, case.op))
+
+
 def modes(block, count):
     """The modes of a block's groups."""
     return [int(block[HEAD + i * RECORD]) for i in range(count)]
@@ -109,16 +116,10 @@ def test_outputs_are_equal_at_every_step(case):
         at = steps(row)
         wanted.append(inputs(np.concatenate((at, at - 1)), int(row[0])))
     values = np.unique(np.concatenate(wanted), axis=0)
-    case = layer(form, factors, seed, len(values))
-    case = small.Case(case.graph, (values.reshape(case.inputs[0].shape),))
-    expected = run_whole(case)
+    shape = (len(values), TAPS) if form == "dense" else (1, 1, len(values), TAPS)
+    case = layer(form, factors, seed, len(values), values.reshape(shape))
     assert len(values) > 1000 or factors == "coarse"
-    with on_host(BOARD, FAMILY) as family:
-        found = run_whole(case)
-        block = packed(case.graph, case.op, select(family.target, case.graph, case.op))
-    assert family.used.total() == 1
-    np.testing.assert_array_equal(found, expected)
-    kinds = modes(block, 3)
+    kinds = modes(checked(case)[1], 3)
     taken = [kind for kind in kinds if not kind & SCALAR]
     assert len(taken) >= 2 or factors == "coarse"  # by the unit, but for unlucky groups
     assert factors in ("mixed", "coarse") or {bool(kind & WIDE) for kind in taken} == {factors == "wide"}
@@ -128,20 +129,11 @@ def test_outputs_are_equal_at_every_step(case):
 @pytest.mark.slow
 def test_outputs_are_equal_at_the_ends_of_the_sums():
     """With one weight of 1 all sums are met; the least and the greatest are on a step or between two."""
-    rng = np.random.default_rng(0)
-    count, values = 960, np.arange(-128, 128, dtype=np.int8)
-    shape, filter_shape, out = (1, 1, 256, 1), (count, 1, 1, 1), (1, 1, 256, count)
-    attrs = ConvAttrs((1, 1), (1, 1), Pad(), Activation.NONE)
-    case = small._weighted(rng, (5, 11), True, True, shape, filter_shape, 0, out, OpKind.CONV_2D, attrs)
-    x, y = (case.graph.tensors[t].quant.scale for t in (case.op.inputs[0], case.op.outputs[0]))
-    bias = rng.integers(-200, 200, count)
-    case = _with(case, np.ones(filter_shape, np.int8), bias, 2.0 ** rng.uniform(-6, 0, count) * y / x)
-    case = small.Case(case.graph, (values.reshape(shape),))
-    expected = run_whole(case)
-    with on_host(BOARD, FAMILY) as family:
-        found = run_whole(case)
-    assert family.used.total() == 1
-    np.testing.assert_array_equal(found, expected)
+    rng, count = np.random.default_rng(0), 960
+    case = random_layer(rng, CONV, Axis(1), Axis(256), 1, count, points=(5, 11))
+    bias, scales = rng.integers(-200, 200, count), 2.0 ** rng.uniform(-6, 0, count)
+    ones, values = np.ones((count, 1, 1, 1), np.int8), BYTES.reshape(1, 1, 256, 1)
+    checked(changed(case, ones, bias, scales, steps=(1.0, 1.0), values=values))
 
 
 def face_layer():
@@ -151,21 +143,10 @@ def face_layer():
     so that its greatest value lies beside 0 and not at an end.
     """
     seen = np.arange(-2932, 38790)  # what the inputs can make, to the last step
-    rng = np.random.default_rng(0)
-    shape, filter_shape, out = (1, 1, len(seen), TAPS), (CHANNELS, 1, 1, TAPS), (1, 1, len(seen), CHANNELS)
-    attrs = ConvAttrs((1, 1), (1, 1), Pad(), Activation.NONE)
-    made = small._weighted(rng, (0, 0), True, True, shape, filter_shape, 0, out, OpKind.CONV_2D, attrs)
-    weights = np.full((CHANNELS, TAPS), 127, np.int8)
-    weights[:, 0] = 1
-    bias = 128 * int(weights[0].sum()) - 3060
-    scales = np.full(CHANNELS, FACE_SCALES[1])
-    made = _with(made, weights.reshape(filter_shape), np.full(CHANNELS, bias), scales)
-    x, y = made.op.inputs[0], made.op.outputs[0]
-    tensors = list(made.graph.tensors)
-    tensors[x] = dataclasses.replace(tensors[x], quant=small.quant(FACE_SCALES[0]))
-    tensors[y] = dataclasses.replace(tensors[y], quant=small.quant(FACE_SCALES[2]))
-    graph = dataclasses.replace(made.graph, tensors=tuple(tensors))
-    return small.Case(graph, (inputs(seen, bias).reshape(shape),)), seen
+    bias = 128 * (1 + 127 * (TAPS - 1)) - 3060
+    scales, biases = np.full(CHANNELS, FACE_SCALES[1]), np.full(CHANNELS, bias)
+    more = {"steps": FACE_SCALES[::2], "values": inputs(seen, bias).reshape(1, 1, -1, TAPS)}
+    return sum_layer(CONV, len(seen), (0, 0), biases, scales, **more), seen
 
 
 @pytest.mark.slow
@@ -173,12 +154,8 @@ def test_outputs_are_equal_where_a_jump_makes_the_lower_half_largest():
     case, seen = face_layer()
     row = np.frombuffer(channel_head(case.graph, case.op, Activation.NONE), "<i4")[4:7]
     assert tuple(row[1:]) == FACE_FACTOR
-    expected = run_whole(case)
+    expected, block = checked(case)
     np.testing.assert_array_equal(expected.reshape(len(seen), -1)[:, 0], outputs(row, seen).clip(-128, 127))
-    with on_host(BOARD, FAMILY) as family:
-        found = run_whole(case)
-        block = packed(case.graph, case.op, select(family.target, case.graph, case.op))
-    np.testing.assert_array_equal(found, expected)
     assert modes(block, 3) == [WIDE + SIGNED + 16, WIDE + SIGNED + 16, WIDE + SIGNED]
 
 

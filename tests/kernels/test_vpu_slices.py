@@ -4,17 +4,17 @@ import itertools
 from ctypes import byref, c_int32, c_void_p
 
 import ckernels
-import kernelcases as small
 import numpy as np
 import pytest
 from ckernels import packed
-from extremecases import _with
 from guarded import before_nothing
 from hostfamily import library, on_host
+from kernelcases import CONV, Axis, changed
+from kernelcases import layer as random_layer
 from placement import Margin, part_view, run_whole
 
 from buildtool.base.modes import Requantise
-from buildtool.graph.types import Activation, ConvAttrs, OpKind, Pad
+from buildtool.graph.types import Activation
 from buildtool.target.catalogue import channel_bytes, features
 from buildtool.target.registry import load_board, make_target
 
@@ -35,9 +35,8 @@ def layer(seed, inputs, channels, activation, even=UNIT, odd=UNIT, stride=1, mix
     """Seven by five outputs; the even channels' factors and the odd ones', but for a share of others."""
     rng = np.random.default_rng(seed)
     chosen, zero_point = ACTIVATIONS[activation]
-    attrs = ConvAttrs((stride, stride), (1, 1), Pad(), chosen)
-    shapes = (1, 7 * stride, 5 * stride, inputs), (channels, 1, 1, inputs), 0, (1, 7, 5, channels)
-    case = small._weighted(rng, (5, zero_point), True, True, *shapes, OpKind.CONV_2D, attrs)
+    rows, columns = (Axis(size * stride, 1, stride) for size in (7, 5))
+    case = random_layer(rng, CONV, rows, columns, inputs, channels, chosen, points=(5, zero_point))
     is_odd = np.arange(channels) % 2 > 0
     logs = np.where(is_odd, rng.uniform(*odd, channels), rng.uniform(*even, channels))
     logs = np.where(rng.random(channels) < mixed, rng.uniform(*UNIT, channels), logs)
@@ -45,8 +44,7 @@ def layer(seed, inputs, channels, activation, even=UNIT, odd=UNIT, stride=1, mix
     most = np.where(logs > NEAR[0], 1, 127)[:, None, None, None]
     weights = rng.integers(-most, most + 1, (channels, 1, 1, inputs)).astype(np.int8)
     bias = rng.integers(-8 * most, 8 * most).ravel()
-    x, y = (case.graph.tensors[t].quant.scale for t in (case.op.inputs[0], case.op.outputs[0]))
-    return _with(case, weights, bias, 2.0**logs * y / x)
+    return changed(case, weights, bias, 2.0**logs, steps=(1.0, 1.0))
 
 
 def lines(size):

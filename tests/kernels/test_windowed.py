@@ -5,10 +5,10 @@ from collections import Counter
 import numpy as np
 import pytest
 from ckernels import catalogue
-from groupcases import grouped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelcases import windowed
+from largecases import grouped
 from litert import run_graph
 from placement import WAYS, check_placements, run_over, run_whole
 

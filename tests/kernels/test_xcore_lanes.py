@@ -8,20 +8,20 @@ import kernelcases
 import numpy as np
 import pytest
 from boardcalls import collect
-from groupcases import grouped
 from guarded import before_nothing
 from hostfamily import Family, library, on_host
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from largecases import grouped
+from largecases import windowed as large
 from loaded import load_target
 from placement import WAYS, Room, run_placed, run_whole
 from test_pool_paths import clamped, pooled, sums
-from vectorcases import windowed as large
 from widecases import conv, elementwise, pool
 
 from buildtool.emit.packing import pack
 from buildtool.graph.reference import execute
-from buildtool.graph.types import Activation, ElementwiseAttrs, MeanAttrs, OpKind
+from buildtool.graph.types import Activation, MeanAttrs, OpKind
 from buildtool.target.catalogue import select
 
 pytestmark = pytest.mark.slow  # they compile the family for several threads
@@ -36,12 +36,10 @@ def sums_of_two(draw):
     scales = rng.uniform(0.02, 0.08, 2)
     steps = (*scales, float(scales.max() * rng.choice([1, 2, rng.uniform(0.7, 2)])))
     points = [int(n) for n in rng.integers(-128, 128, 3)]
-    names = zip(("x", "y", "z"), steps, points, strict=True)
-    x, y, z = (kernelcases.activation_tensor(name, shape, float(s), p) for name, s, p in names)
     kind = draw(st.sampled_from([OpKind.ADD, OpKind.SUB]))
     values = [rng.integers(-128, 128, shape).astype(np.int8) for _ in range(2)]
-    attrs = ElementwiseAttrs(draw(st.sampled_from([Activation.NONE, Activation.RELU])))
-    return kernelcases.case(kind, attrs, [x, y], [], z, values)
+    activation = draw(st.sampled_from([Activation.NONE, Activation.RELU]))
+    return kernelcases.binary(kind, activation, steps, points, values)
 
 
 @settings(max_examples=60, derandomize=True, deadline=None, database=None)
@@ -98,13 +96,12 @@ def test_clamps():
 
 def mean(rng, sizes, axes):
     scale = float(rng.uniform(0.01, 0.1))
-    points = [int(n) for n in rng.integers(-128, 128, 2)]
-    x = kernelcases.activation_tensor("x", sizes, scale, points[0])
     kept = tuple(size for axis, size in enumerate(sizes) if axis not in axes)
-    factor = float(rng.choice([1, rng.uniform(0.3, 2)]))
-    y = kernelcases.activation_tensor("y", kept, scale * factor, points[1])
-    values = rng.integers(-128, 128, sizes).astype(np.int8)
-    return kernelcases.case(OpKind.MEAN, MeanAttrs(axes, False), [x], [], y, [values])
+    scales = (scale, scale * float(rng.choice([1, rng.uniform(0.3, 2)])))
+    more = {"out": kept, "scales": scales, "points": rng.integers(-128, 128, 2)}
+    return kernelcases.unary(
+        OpKind.MEAN, MeanAttrs(axes, False), sizes, rng.integers(-128, 128, sizes), **more
+    )
 
 
 def test_means_over_any_axes():

@@ -1,4 +1,4 @@
-"""The sets of place/allowed.py, which says what they are, in Python.
+"""The sets of place/search.py, which says what they are, in Python.
 
 Sets of offsets are integers, bit k for the offset of k units.
 """
@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from buildtool.plan.place.allowed import WORD, Sets
 from buildtool.plan.place.instance import Instance
+from buildtool.plan.place.search import WORD, Sets
 
 
 class _Pair(NamedTuple):

@@ -21,13 +21,14 @@ from buildtool.graph.liveness import alias_roots
 from buildtool.graph.macs import op_macs
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import Graph, OpKind
-from buildtool.plan.assemble.buffers import accumulators, tensor_buffers
+from buildtool.plan.assemble.assemble import accumulators, tensor_buffers
 from buildtool.plan.assemble.overlaps import region_distance
 from buildtool.plan.assemble.workspace import workspace
 from buildtool.plan.place.arena import Item, Permission, Problem, round_up
 from buildtool.plan.place.solver import Status, solve
 from buildtool.plan.schedule.overlap import distance
 from buildtool.plan.schedule.receptive import accumulates, axes, row_inputs, streams, through
+from buildtool.plan.schedule.rings import rings
 from buildtool.plan.schedule.schedule import Run, executed_macs, run
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search import blocks
@@ -252,8 +253,9 @@ class Twin:
         timeline = Timeline(self.graph, self.image, runs)
         alignment = self.target.board.alignment
         space = workspace(self.graph, region, self.kernels, alignment, self.in_place, timeline.columns)
-        windows = {window.tensor: window.columns for window in space.windows}
-        buffers = [*tensor_buffers(timeline, set(windows)), *accumulators(timeline)]
+        windows = space.windows
+        in_rings = [ring for one in timeline.runs for ring in rings(self.graph, one)]
+        buffers = [*tensor_buffers(timeline, set(windows), in_rings), *accumulators(timeline)]
         begin = timeline.starts[first]
         return Held(tuple(buffers), windows, space.size, begin, begin + len(self.run(region).steps))
 

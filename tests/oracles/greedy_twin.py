@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from buildtool.plan.place.greedy import FITS, Found, Task
-from buildtool.plan.place.orders import choice, following
+from buildtool.plan.place.solver import choice, following
 
 SEED = 0x2545F491  # of the variations' generator
 ANY_HEIGHT = 1 << 62  # no limit
@@ -16,12 +16,12 @@ class PythonRuns:
 
     def __init__(self, task: Task) -> None:
         self._task = task
-        self._sizes: list[int] = task.sizes.tolist()
-        self._alignments: list[int] = task.alignments.tolist()
+        self._sizes: list[int] = task.size.tolist()
+        self._alignments: list[int] = task.alignment.tolist()
         self._pinned: list[int] = task.pinned.tolist()
-        start, neighbour = task.links.start.tolist(), task.links.neighbour.tolist()
+        start, neighbour = task.start.tolist(), task.neighbour.tolist()
         self._links = []
-        for below, above in zip(task.links.below.tolist(), task.links.above.tolist(), strict=True):
+        for below, above in zip(task.below.tolist(), task.above.tolist(), strict=True):
             rows = list(zip(neighbour, below, above, strict=True))
             self._links.append([rows[start[i] : start[i + 1]] for i in range(len(self._sizes))])
 
@@ -29,9 +29,9 @@ class PythonRuns:
         """The lowest placement found."""
         task, best, height = self._task, list(self._pinned), ANY_HEIGHT
         chosen: tuple[list[int], bool, int] = ([], False, 0)
-        for order in task.orders.tolist():
+        for order in task.order.tolist():
             for tightest in FITS:
-                for way in range(task.ways):
+                for way in range(len(self._links)):
                     most = height if height == ANY_HEIGHT else height - 1
                     offsets = self._place(order, tightest, way, list(self._pinned), most)
                     if offsets is None:

@@ -20,8 +20,7 @@ from buildtool.plan.check.operators import CONSTANTS, Area, Operator, operators
 from buildtool.plan.check.reads import Read, Span, alias_groups
 from buildtool.plan.check.replay import check_windows, computed
 from buildtool.plan.schedule.schedule import Steps
-from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.schedule.turns import brought
+from buildtool.plan.schedule.timeline import Timeline, brought
 from buildtool.plan.types import SOURCE, Buffer, Load, Move, Plan, Region, Step, changed
 from buildtool.target.types import Contract, KernelVariant
 

@@ -23,11 +23,10 @@ from buildtool.api.requests import parse
 from buildtool.base.modes import Reference
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit
-from buildtool.firmware.needs import refuse_unless_fits
-from buildtool.firmware.planned import Planned, planned
+from buildtool.firmware.datasets.arrays import seeded
+from buildtool.firmware.planned import Planned, planned, refuse_unless_fits
 from buildtool.firmware.run.compare import Array, difference, reference
 from buildtool.firmware.run.execute import Outcome, built, execute
-from buildtool.firmware.run.inputs import seeded
 from buildtool.graph.secondpass import with_second_passes
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph, SecondPass

@@ -9,8 +9,8 @@ from search_twin import PythonSearch
 
 from buildtool.plan.place.arena import Item, Permission, Problem
 from buildtool.plan.place.instance import compile_problem
-from buildtool.plan.place.orders import runs
 from buildtool.plan.place.search import Outcome, Search
+from buildtool.plan.place.solver import runs
 
 
 def same_runs(

@@ -6,6 +6,7 @@ as not, and requantisation factors are such that outputs use their range and som
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -38,7 +39,10 @@ from buildtool.graph.types import (
     Tensor,
 )
 
+CONV, DEPTHWISE, DENSE = OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.FULLY_CONNECTED
+BYTES = np.arange(-128, 128, dtype=np.int8)
 Shape = tuple[int, ...]
+Pair = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -61,9 +65,20 @@ class Case:
         return f"Case({self.op.kind}, {self.op.attrs}, {shapes}, {[t.quant for t in self.graph.tensors]})"
 
 
+# ---- one operator ------------------------------------------------------------------------------
+
+
 def quant(scale: float, zero_point: int = 0) -> Quantization:
     """Per tensor, with the scale rounded to float32."""
-    return Quantization((float(np.float32(scale)),), (zero_point,))
+    return Quantization((float(np.float32(scale)),), (int(zero_point),))
+
+
+def activation_tensor(name: str, shape: Shape, scale: float, zero_point: int) -> Tensor:
+    return Tensor(name, shape, DType.INT8, quant(scale, zero_point))
+
+
+def constant(name: str, data: np.ndarray, quantization: Quantization | None) -> Tensor:
+    return Tensor(name, data.shape, DType(data.dtype.name), quantization, data)
 
 
 def case(
@@ -87,15 +102,6 @@ def case(
     return Case(graph, tuple(values))
 
 
-zero_points = st.one_of(st.sampled_from([-128, 127, 0]), st.integers(-128, 127))
-seeds = st.integers(0, 2**32 - 1)
-activations = st.sampled_from(
-    [Activation.NONE, Activation.NONE, Activation.RELU, Activation.RELU6, Activation.RELU_N1_TO_1]
-)
-channels = st.one_of(st.integers(1, 9), st.sampled_from([12, 16, 17]))
-sizes = st.integers(1, 9)
-
-
 def random_int8(rng: np.random.Generator, shape: Shape) -> np.ndarray:
     """Uniform, or one of the extremes throughout, or nothing but extremes."""
     style = rng.integers(8)
@@ -110,15 +116,41 @@ def random_scale(rng: np.random.Generator) -> float:
     return float(np.float32(2.0 ** rng.uniform(-9, 0)))
 
 
-def activation_tensor(name: str, shape: Shape, scale: float, zero_point: int) -> Tensor:
-    return Tensor(name, shape, DType.INT8, quant(scale, zero_point))
+def unary(
+    kind: OpKind,
+    attrs: Attrs,
+    shape: Shape,
+    values: object,
+    *,
+    out: Shape = (),
+    scales: tuple[float, float] = (1.0, 1.0),
+    points: Pair = (0, 0),
+    dtype: DType = DType.INT8,
+    made: DType | None = None,
+) -> Case:
+    """An operator with one input; `values`: broadcast to its shape, or a generator that draws int8.
+
+    `out`: the output's shape, if it is not the input's; `made`: its type, likewise.
+    """
+    x = Tensor("x", shape, dtype, quant(scales[0], points[0]))
+    y = Tensor("y", out or shape, made or dtype, quant(scales[1], points[1]))
+    if isinstance(values, np.random.Generator):
+        values = random_int8(values, shape)
+    return case(kind, attrs, [x], [], y, [np.broadcast_to(np.asarray(values, dtype.value), shape)])
 
 
-def constant(name: str, data: np.ndarray, quantization: Quantization | None) -> Tensor:
-    return Tensor(name, data.shape, DType(data.dtype.name), quantization, data)
-
-
-BYTES = np.arange(-128, 128, dtype=np.int8)
+def binary(
+    kind: OpKind,
+    activation: Activation,
+    scales: Sequence[float],
+    points: Sequence[int],
+    values: Sequence[np.ndarray],
+) -> Case:
+    """An operator with two operands that broadcast; the last scale and zero point are the output's."""
+    shapes = [value.shape for value in values]
+    shapes.append(np.broadcast_shapes(*shapes))
+    *inputs, out = map(activation_tensor, "aby", shapes, scales, points)
+    return case(kind, ElementwiseAttrs(activation), inputs, [], out, values)
 
 
 def every_pair(
@@ -130,206 +162,215 @@ def every_pair(
     *,
     repeated: bool = False,
 ) -> Case:
-    """Of two operands with all pairs of bytes; scales and zero points are theirs and the output's.
-
-    `repeated`: the second one has a single channel.
-    """
+    """Two operands with all pairs of bytes; `repeated`: the second one has a single channel."""
     first, second = (np.ascontiguousarray(x).reshape(shape) for x in np.meshgrid(BYTES, BYTES))
-    second = second[..., :1] if repeated else second
-    x, y, z = (
-        activation_tensor(name, values.shape, float(scale), int(point))
-        for name, values, scale, point in zip("xyz", (first, second, first), scales, points, strict=True)
-    )
-    return case(kind, ElementwiseAttrs(activation), [x, y], [], z, [first, second])
+    return binary(kind, activation, scales, points, [first, second[..., :1] if repeated else second])
 
 
-def _weighted(
+# ---- convolutions and dense layers -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Axis:
+    """How a window walks along rows or columns; `before` and `after` are padding."""
+
+    size: int
+    kernel: int = 1
+    stride: int = 1
+    dilation: int = 1
+    before: int = 0
+    after: int = 0
+
+    @classmethod
+    def same(cls, size: int, kernel: int, stride: int, dilation: int = 1) -> Axis:
+        """With the padding that TFLite calls SAME."""
+        total = max((-(-size // stride) - 1) * stride + (kernel - 1) * dilation + 1 - size, 0)
+        return cls(size, kernel, stride, dilation, total // 2, total - total // 2)
+
+    @property
+    def outputs(self) -> int:
+        extent = (self.kernel - 1) * self.dilation + 1
+        return (self.size + self.before + self.after - extent) // self.stride + 1
+
+
+def padding(rows: Axis, columns: Axis) -> Pad:
+    return Pad(rows.before, rows.after, columns.before, columns.after)
+
+
+def layer(
     rng: np.random.Generator,
-    zps: tuple[int, int],
-    per_channel: bool,
-    bias: bool,
-    in_shape: Shape,
-    filter_shape: Shape,
-    axis: int,
-    out_shape: Shape,
     kind: OpKind,
-    attrs: Attrs,
+    rows: Axis,
+    columns: Axis,
+    cin: int,
+    cout: int,
+    activation: Activation = Activation.NONE,
+    *,
+    points: Pair = (0, 0),
+    per_channel: bool = True,
+    bias: bool = True,
+    groups: int = 1,
+    out: Pair = (0, 0),
 ) -> Case:
-    """A convolution or dense layer; the sum's spread covers about the output's range."""
-    count = filter_shape[axis]
+    """A convolution, or a dense layer on `rows.size` rows; the sum's spread covers about the output's range.
+
+    `points`: zero points of input and output. `out`: rows and columns of the output, if the axes do not say.
+    """
+    image, kernel = (rows.size, columns.size), (rows.kernel, columns.kernel)
+    window = (rows.stride, columns.stride), (rows.dilation, columns.dilation), padding(rows, columns)
+    made = (1, *(out if any(out) else (rows.outputs, columns.outputs)), cout)
+    axis, shape, filters = 0, (1, *image, cin), (cout, *kernel, cin // groups)
+    attrs: Attrs = ConvAttrs(*window, activation)
+    if kind is DEPTHWISE:
+        axis, filters, attrs = 3, (1, *kernel, cout), DepthwiseAttrs(*window, activation, cout // cin)
+    elif kind is DENSE:
+        shape, filters, made = (image[0], cin), (cout, cin), (image[0], cout)
+        attrs = FullyConnectedAttrs(activation)
     scale = random_scale(rng)
-    scales = tuple(random_scale(rng) for _ in range(count if per_channel else 1))
-    taps = int(np.prod(filter_shape)) // count
-    spread = 74.0 * 74.0 * np.sqrt(taps)
-    out_scale = float(np.float32(scale * max(scales) * spread / 2.0 ** rng.uniform(4, 7)))
-    filter_quant = Quantization(scales, (0,) * len(scales), axis % len(filter_shape))
-    bias_tensor = None
+    scales = tuple(random_scale(rng) for _ in range(cout if per_channel else 1))
+    zeros = (0,) * len(scales)
+    spread = 74.0 * 74.0 * np.sqrt(int(np.prod(filters)) // cout)
+    out_scale = scale * max(scales) * spread / 2.0 ** rng.uniform(4, 7)
+    biases = None
     if bias:
-        data = rng.normal(0, spread, count).astype(np.int32)
+        data = rng.normal(0, spread, cout).astype(np.int32)
         bias_scales = tuple(float(np.float32(scale * s)) for s in scales)
-        bias_tensor = constant("bias", data, Quantization(bias_scales, (0,) * len(scales)))
-    x = activation_tensor("x", in_shape, scale, zps[0])
-    y = activation_tensor("y", out_shape, out_scale, zps[1])
-    weights = constant("filter", random_int8(rng, filter_shape), filter_quant)
-    return case(kind, attrs, [x], [weights, bias_tensor], y, [random_int8(rng, in_shape)])
+        biases = constant("bias", data, Quantization(bias_scales, zeros))
+    x, y = activation_tensor("x", shape, scale, points[0]), activation_tensor("y", made, out_scale, points[1])
+    weights = constant("filter", random_int8(rng, filters), Quantization(scales, zeros, axis))
+    return case(kind, attrs, [x], [weights, biases], y, [random_int8(rng, shape)])
+
+
+def changed(
+    made: Case,
+    weights: np.ndarray | None = None,
+    bias: np.ndarray | None = None,
+    scales: np.ndarray | None = None,
+    *,
+    steps: tuple[float, float] | None = None,
+    values: np.ndarray | None = None,
+) -> Case:
+    """A layer with other weights, biases, scales by channel, scales of input and output (`steps`), inputs."""
+    tensors, op = list(made.graph.tensors), made.op
+    index, place = op.inputs[1], op.inputs[2] if len(op.inputs) > 2 else -1
+    if weights is not None:
+        tensors[index] = dataclasses.replace(tensors[index], data=weights, shape=weights.shape)
+    if scales is not None:
+        each = tuple(float(np.float32(s)) for s in scales)
+        axis = tensors[index].quant.axis
+        tensors[index] = dataclasses.replace(tensors[index], quant=Quantization(each, (0,) * len(each), axis))
+    if bias is not None and place >= 0:
+        tensors[place] = dataclasses.replace(tensors[place], data=bias.astype(np.int32))
+    for end, scale in zip((op.inputs[0], op.outputs[0]), steps or (), strict=False):
+        tensors[end] = dataclasses.replace(
+            tensors[end], quant=quant(scale, tensors[end].quant.zero_points[0])
+        )
+    inputs = made.inputs if values is None else (values,)
+    return Case(dataclasses.replace(made.graph, tensors=tuple(tensors)), inputs)
+
+
+# ---- strategies --------------------------------------------------------------------------------
+
+
+zero_points = st.one_of(st.sampled_from([-128, 127, 0]), st.integers(-128, 127))
+seeds = st.integers(0, 2**32 - 1)
+activations = st.sampled_from(
+    [Activation.NONE, Activation.NONE, Activation.RELU, Activation.RELU6, Activation.RELU_N1_TO_1]
+)
+channels = st.one_of(st.integers(1, 9), st.sampled_from([12, 16, 17]))
+sizes = st.integers(1, 9)
+
+
+def draw_layer(draw, kind: OpKind, rows: Axis, columns: Axis, cin: int, cout: int, **more) -> Case:
+    """A layer with drawn numbers and, unless `more` says which, a drawn activation."""
+    rng, points = np.random.default_rng(draw(seeds)), (draw(zero_points), draw(zero_points))
+    activation = more.pop("activation", None) or draw(activations)
+    per_channel = draw(st.booleans())
+    return layer(
+        rng, kind, rows, columns, cin, cout, activation, points=points, per_channel=per_channel, **more
+    )
 
 
 @st.composite
-def _window(draw, size: int, *, dilate: bool = True) -> tuple[int, int, int, int, int, int]:
-    """(kernel, stride, dilation, pad before, pad after, outputs) along one dimension."""
-    kernel = draw(st.integers(1, 5))
-    stride = draw(st.integers(1, 3))
-    dilation = draw(st.integers(1, 2)) if dilate and stride == 1 else 1
+def windows(draw, size: int) -> Axis:
+    """Any window on `size` rows or columns, with any padding."""
+    kernel, stride = draw(st.integers(1, 5)), draw(st.integers(1, 3))
+    dilation = draw(st.integers(1, 2)) if stride == 1 else 1
     extent = (kernel - 1) * dilation + 1
     style = draw(st.sampled_from(["valid", "same", "free"]))
     if style == "valid" and extent <= size:
-        before = after = 0
-    elif style == "free":
-        before, after = draw(st.integers(0, extent + 1)), draw(st.integers(0, extent + 1))
-        after = max(after, extent - size - before)
-    else:
-        out = -(-size // stride)
-        total = max((out - 1) * stride + extent - size, 0)
-        before, after = total // 2, total - total // 2
-    return kernel, stride, dilation, before, after, (size + before + after - extent) // stride + 1
+        return Axis(size, kernel, stride, dilation)
+    if style != "free":
+        return Axis.same(size, kernel, stride, dilation)
+    before, after = draw(st.integers(0, extent + 1)), draw(st.integers(0, extent + 1))
+    return Axis(size, kernel, stride, dilation, before, max(after, extent - size - before))
 
 
 @st.composite
 def convolutions(draw) -> Case:
     """CONV_2D, some of them grouped, of any padding; LiteRT demands a bias."""
-    h, w = draw(sizes), draw(sizes)
-    rows, cols = draw(_window(h)), draw(_window(w))
+    rows, columns = (draw(windows(draw(sizes))) for _ in range(2))
     groups = draw(st.sampled_from([1, 1, 1, 2, 3]))
-    cin, cout = groups * draw(channels), groups * draw(channels)
+    cin, cout = draw(channels), draw(channels)
     if groups > 1:
         cin, cout = groups * draw(st.integers(1, 4)), groups * draw(st.integers(1, 6))
-    attrs = ConvAttrs(
-        (rows[1], cols[1]), (rows[2], cols[2]), Pad(rows[3], rows[4], cols[3], cols[4]), draw(activations)
-    )
-    rng = np.random.default_rng(draw(seeds))
-    return _weighted(
-        rng,
-        (draw(zero_points), draw(zero_points)),
-        draw(st.booleans()),
-        True,
-        (1, h, w, cin),
-        (cout, rows[0], cols[0], cin // groups),
-        0,
-        (1, rows[5], cols[5], cout),
-        OpKind.CONV_2D,
-        attrs,
-    )
+    return draw_layer(draw, CONV, rows, columns, cin, cout, groups=groups)
 
 
 @st.composite
 def depthwise(draw) -> Case:
     """DEPTHWISE_CONV_2D with depth multipliers, of any padding."""
-    h, w = draw(sizes), draw(sizes)
-    rows, cols = draw(_window(h)), draw(_window(w))
-    multiplier = draw(st.sampled_from([1, 1, 1, 2, 3]))
-    cin = draw(channels)
-    attrs = DepthwiseAttrs(
-        (rows[1], cols[1]),
-        (rows[2], cols[2]),
-        Pad(rows[3], rows[4], cols[3], cols[4]),
-        draw(activations),
-        multiplier,
-    )
-    rng = np.random.default_rng(draw(seeds))
-    return _weighted(
-        rng,
-        (draw(zero_points), draw(zero_points)),
-        draw(st.booleans()),
-        draw(st.booleans()),
-        (1, h, w, cin),
-        (1, rows[0], cols[0], cin * multiplier),
-        3,
-        (1, rows[5], cols[5], cin * multiplier),
-        OpKind.DEPTHWISE_CONV_2D,
-        attrs,
-    )
+    rows, columns = (draw(windows(draw(sizes))) for _ in range(2))
+    multiplier, cin = draw(st.sampled_from([1, 1, 1, 2, 3])), draw(channels)
+    return draw_layer(draw, DEPTHWISE, rows, columns, cin, cin * multiplier, bias=draw(st.booleans()))
 
 
 @st.composite
 def transpose_convolutions(draw) -> Case:
     """TRANSPOSE_CONV, SAME or VALID."""
-    shape, pads, kernels, strides = [], [], [], []
-    same = draw(st.booleans())
+    axes, out, same = [], [], draw(st.booleans())
     for _ in range(2):
         size, kernel, stride = draw(st.integers(1, 5)), draw(st.integers(1, 5)), draw(st.integers(1, 3))
-        out = size * stride if same else (size - 1) * stride + kernel
-        total = max((size - 1) * stride + kernel - out, 0) if same else 0
-        shape.append((size, out))
-        pads += [total // 2, total - total // 2]
-        kernels.append(kernel)
-        strides.append(stride)
-    cin, cout = draw(channels), draw(channels)
-    attrs = ConvAttrs((strides[0], strides[1]), (1, 1), Pad(*pads), Activation.NONE)
-    rng = np.random.default_rng(draw(seeds))
-    return _weighted(
-        rng,
-        (draw(zero_points), draw(zero_points)),
-        draw(st.booleans()),
-        draw(st.booleans()),
-        (1, shape[0][0], shape[1][0], cin),
-        (cout, *kernels, cin),
-        0,
-        (1, shape[0][1], shape[1][1], cout),
-        OpKind.TRANSPOSE_CONV,
-        attrs,
-    )
+        total = max(kernel - stride, 0) if same else 0
+        out.append(size * stride if same else (size - 1) * stride + kernel)
+        axes.append(Axis(size, kernel, stride, 1, total // 2, total - total // 2))
+    more = {"activation": Activation.NONE, "bias": draw(st.booleans()), "out": tuple(out)}
+    return draw_layer(draw, OpKind.TRANSPOSE_CONV, *axes, draw(channels), draw(channels), **more)
 
 
 @st.composite
 def dense(draw) -> Case:
     """FULLY_CONNECTED of one or more rows of features."""
-    rows, inputs, outputs = draw(st.integers(1, 4)), draw(st.integers(1, 40)), draw(channels)
-    attrs = FullyConnectedAttrs(draw(activations))
-    rng = np.random.default_rng(draw(seeds))
-    return _weighted(
-        rng,
-        (draw(zero_points), draw(zero_points)),
-        draw(st.booleans()),
-        draw(st.booleans()),
-        (rows, inputs),
-        (outputs, inputs),
-        0,
-        (rows, outputs),
-        OpKind.FULLY_CONNECTED,
-        attrs,
+    rows, inputs = Axis(draw(st.integers(1, 4))), draw(st.integers(1, 40))
+    return draw_layer(draw, DENSE, rows, Axis(1), inputs, draw(channels), bias=draw(st.booleans()))
+
+
+def draw_pair(draw, shapes: Sequence[Shape]) -> Case:
+    """ADD, SUB or MUL of operands of these shapes."""
+    kind, rng = (
+        draw(st.sampled_from([OpKind.ADD, OpKind.SUB, OpKind.MUL])),
+        np.random.default_rng(draw(seeds)),
     )
+    scales = [random_scale(rng), random_scale(rng)]
+    spread = scales[0] * scales[1] * 74 * 74 if kind is OpKind.MUL else max(scales) * 74
+    scales.append(spread / 2.0 ** rng.uniform(4, 7))
+    points = [draw(zero_points) for _ in scales]
+    return binary(kind, draw(activations), scales, points, [random_int8(rng, shape) for shape in shapes])
+
+
+def _broadcast(draw, count: int) -> list[Shape]:
+    """Shapes of operands that broadcast; of each axis one of them, or none, is repeated."""
+    full = (draw(sizes), draw(sizes), draw(channels))
+    repeated = [draw(st.integers(0, 2 * count)) for _ in full]
+    return [
+        (1, *(1 if i == axis else n for n, axis in zip(full, repeated, strict=True))) for i in range(count)
+    ]
 
 
 @st.composite
 def elementwise(draw) -> Case:
     """ADD, SUB, MUL with broadcasting on either side."""
-    full = (1, draw(sizes), draw(sizes), draw(channels))
-    keep = [
-        draw(st.sampled_from([(True, True), (True, True), (True, False), (False, True)])) for _ in range(3)
-    ]
-    a, b = ((1, *(n if k[i] else 1 for n, k in zip(full[1:], keep, strict=True))) for i in range(2))
-    kind = draw(st.sampled_from([OpKind.ADD, OpKind.SUB, OpKind.MUL]))
-    rng = np.random.default_rng(draw(seeds))
-    scales = [random_scale(rng), random_scale(rng)]
-    spread = scales[0] * scales[1] * 74 * 74 if kind is OpKind.MUL else max(scales) * 74
-    out_scale = spread / 2.0 ** rng.uniform(4, 7)
-    x, y = (
-        activation_tensor(n, s, scale, draw(zero_points))
-        for n, s, scale in zip("ab", (a, b), scales, strict=True)
-    )
-    out = activation_tensor("y", full, out_scale, draw(zero_points))
-    attrs = ElementwiseAttrs(draw(activations))
-    return case(kind, attrs, [x, y], [], out, [random_int8(rng, a), random_int8(rng, b)])
-
-
-def _broadcast(draw, count: int) -> tuple[Shape, list[Shape]]:
-    """A shape, and those of operands that broadcast to it."""
-    full = (1, draw(sizes), draw(sizes), draw(channels))
-    axes = [draw(st.integers(0, 2 * count)) for _ in range(3)]  # which operand repeats itself, if any
-    parts = [
-        (1, *(1 if axis == i else n for n, axis in zip(full[1:], axes, strict=True))) for i in range(count)
-    ]
-    return full, parts
+    return draw_pair(draw, _broadcast(draw, 2))
 
 
 PAIRED = (
@@ -342,7 +383,7 @@ PAIRED = (
 def pairs(draw, kinds: Sequence[OpKind] = PAIRED) -> Case:
     """MAXIMUM, MINIMUM, SQUARED_DIFFERENCE, DIV, comparisons and SELECT_V2, with broadcasting on any side."""
     kind = draw(st.sampled_from(kinds))
-    full, shapes = _broadcast(draw, 3 if kind is OpKind.SELECT_V2 else 2)
+    shapes = _broadcast(draw, 3 if kind is OpKind.SELECT_V2 else 2)
     rng = np.random.default_rng(draw(seeds))
     values = [random_int8(rng, shape) for shape in shapes]
     quants = [quant(random_scale(rng) * 0.99, draw(zero_points)) for _ in shapes]
@@ -360,6 +401,7 @@ def pairs(draw, kinds: Sequence[OpKind] = PAIRED) -> Case:
     elif kind is OpKind.SELECT_V2:
         values[0] = values[0] > 0
         tensors[0] = Tensor("a", shapes[0], DType.BOOL)
+    full = np.broadcast_shapes(*shapes)
     out = activation_tensor("y", full, spread, draw(zero_points))
     if kind in COMPARISONS:
         out = Tensor("y", full, DType.BOOL)
@@ -372,9 +414,9 @@ def normalisations(draw) -> Case:
     kind = draw(st.sampled_from([OpKind.L2_NORMALIZATION, OpKind.LOG_SOFTMAX]))
     shape = (1, draw(sizes), draw(sizes), draw(st.one_of(channels, st.integers(1, 90))))
     rng = np.random.default_rng(draw(seeds))
-    x = activation_tensor("x", shape, random_scale(rng) * 2, draw(zero_points))
-    fixed = (1 / 128, 0) if kind is OpKind.L2_NORMALIZATION else (1 / 16, 127)
-    return case(kind, Attrs(), [x], [], activation_tensor("y", shape, *fixed), [random_int8(rng, shape)])
+    scale, point = (1 / 128, 0) if kind is OpKind.L2_NORMALIZATION else (1 / 16, 127)
+    scales, points = (random_scale(rng) * 2, scale), (draw(zero_points), point)
+    return unary(kind, Attrs(), shape, rng, scales=scales, points=points)
 
 
 @st.composite
@@ -391,38 +433,27 @@ def prelu(draw) -> Case:
     return case(OpKind.PRELU, Attrs(), [x], [alpha], out, [random_int8(rng, full)])
 
 
+_TABLES = (
+    *(OpKind.LOGISTIC, OpKind.TANH, OpKind.HARD_SWISH, OpKind.RELU, OpKind.RELU6, OpKind.LEAKY_RELU),
+    *(OpKind.ABS, OpKind.EXP, OpKind.LOG, OpKind.GELU, OpKind.QUANTIZE),
+)
+
+
 @st.composite
 def tables(draw) -> Case:
     """The functions of one element; all 256 values occur."""
-    kind = draw(
-        st.sampled_from(
-            [
-                OpKind.LOGISTIC,
-                OpKind.TANH,
-                OpKind.HARD_SWISH,
-                OpKind.RELU,
-                OpKind.RELU6,
-                OpKind.LEAKY_RELU,
-                OpKind.ABS,
-                OpKind.EXP,
-                OpKind.LOG,
-                OpKind.GELU,
-                OpKind.QUANTIZE,
-            ]
-        )
-    )
-    rng = np.random.default_rng(draw(seeds))
+    kind, rng = draw(st.sampled_from(_TABLES)), np.random.default_rng(draw(seeds))
     shape = (1, 4, draw(st.integers(1, 5)), 64)
     scale = random_scale(rng)
-    out = activation_tensor("y", shape, scale * 2.0 ** rng.uniform(-1, 1), draw(zero_points))
-    if kind in (OpKind.LOGISTIC, OpKind.TANH):
-        fixed = {OpKind.LOGISTIC: (1 / 256, -128), OpKind.TANH: (1 / 128, 0)}[kind]
-        out = activation_tensor("y", shape, *fixed)
-    attrs = LeakyReluAttrs(float(np.float32(rng.uniform(0, 1)))) if kind is OpKind.LEAKY_RELU else Attrs()
-    attrs = GeluAttrs(draw(st.booleans())) if kind is OpKind.GELU else attrs
-    x = activation_tensor("x", shape, scale, draw(zero_points))
-    values = np.resize(np.arange(-128, 128), shape).astype(np.int8)
-    return case(kind, attrs, [x], [], out, [values])
+    fixed = {OpKind.LOGISTIC: (1 / 256, -128), OpKind.TANH: (1 / 128, 0)}
+    out, point = fixed.get(kind) or (scale * 2.0 ** rng.uniform(-1, 1), draw(zero_points))
+    attrs: Attrs = Attrs()
+    if kind is OpKind.LEAKY_RELU:
+        attrs = LeakyReluAttrs(float(np.float32(rng.uniform(0, 1))))
+    elif kind is OpKind.GELU:
+        attrs = GeluAttrs(draw(st.booleans()))
+    points = (draw(zero_points), point)
+    return unary(kind, attrs, shape, np.resize(BYTES, shape), scales=(scale, out), points=points)
 
 
 @st.composite
@@ -432,36 +463,36 @@ def softmaxes(draw) -> Case:
     shape = (1, draw(st.integers(1, 3)), draw(st.integers(1, 3)), classes)
     rng = np.random.default_rng(draw(seeds))
     # LiteRT aborts on rows so even that every probability vanishes (see test_activations.py).
-    scale = 2.0 ** rng.uniform(-5 if classes > 500 else -9, 0)
-    x = activation_tensor("x", shape, scale, draw(zero_points))
-    out = activation_tensor("y", shape, 1 / 256, -128)
-    beta = draw(st.sampled_from([1.0, 1.0, 0.5, 2.0]))
-    values = rng.integers(-128, 128, shape, dtype=np.int8)
-    return case(OpKind.SOFTMAX, SoftmaxAttrs(beta), [x], [], out, [values])
+    scales = (2.0 ** rng.uniform(-5 if classes > 500 else -9, 0), 1 / 256)
+    attrs, points = SoftmaxAttrs(draw(st.sampled_from([1.0, 1.0, 0.5, 2.0]))), (draw(zero_points), -128)
+    values = rng.integers(-128, 128, shape)
+    return unary(OpKind.SOFTMAX, attrs, shape, values, scales=scales, points=points)
+
+
+def draw_moved(draw, kind: OpKind, attrs: Attrs, shape: Shape, out: Shape) -> Case:
+    """An operator whose output has its input's quantisation."""
+    rng, point = np.random.default_rng(draw(seeds)), draw(zero_points)
+    scale = random_scale(rng)
+    return unary(kind, attrs, shape, rng, out=out, scales=(scale, scale), points=(point, point))
+
+
+def draw_pool(draw, rows: Axis, columns: Axis, count: int) -> Case:
+    """AVERAGE_POOL_2D or MAX_POOL_2D of so many channels."""
+    kind = draw(st.sampled_from([OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D]))
+    window = (rows.kernel, columns.kernel), (rows.stride, columns.stride), padding(rows, columns)
+    attrs, out = PoolAttrs(*window, draw(activations)), (1, rows.outputs, columns.outputs, count)
+    return draw_moved(draw, kind, attrs, (1, rows.size, columns.size, count), out)
 
 
 @st.composite
 def pools(draw) -> Case:
     """AVERAGE_POOL_2D and MAX_POOL_2D, SAME or VALID."""
-    same = draw(st.booleans())
-    shape, pads, kernels, strides = [], [], [], []
+    same, axes = draw(st.booleans()), []
     for _ in range(2):
         size, stride = draw(sizes), draw(st.integers(1, 3))
         kernel = draw(st.integers(1, 5 if same else min(5, size)))
-        out = -(-size // stride) if same else (size - kernel) // stride + 1
-        total = max((out - 1) * stride + kernel - size, 0)
-        shape.append((size, out))
-        pads += [total // 2, total - total // 2]
-        kernels.append(kernel)
-        strides.append(stride)
-    kind = draw(st.sampled_from([OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D]))
-    attrs = PoolAttrs((kernels[0], kernels[1]), (strides[0], strides[1]), Pad(*pads), draw(activations))
-    rng = np.random.default_rng(draw(seeds))
-    scale, zero_point, c = random_scale(rng), draw(zero_points), draw(channels)
-    in_shape = (1, shape[0][0], shape[1][0], c)
-    x = activation_tensor("x", in_shape, scale, zero_point)
-    out = activation_tensor("y", (1, shape[0][1], shape[1][1], c), scale, zero_point)
-    return case(kind, attrs, [x], [], out, [random_int8(rng, in_shape)])
+        axes.append(Axis.same(size, kernel, stride) if same else Axis(size, kernel, stride))
+    return draw_pool(draw, *axes, draw(channels))
 
 
 @st.composite
@@ -469,15 +500,10 @@ def resizes(draw) -> Case:
     """RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR, up and down."""
     kind = draw(st.sampled_from([OpKind.RESIZE_NEAREST_NEIGHBOR, OpKind.RESIZE_BILINEAR]))
     both = [(True, True)] if kind is OpKind.RESIZE_NEAREST_NEIGHBOR else []
-    corners, centers = draw(st.sampled_from([(False, False), (True, False), (False, True), *both]))
-    c = draw(channels)
-    in_shape = (1, draw(sizes), draw(sizes), c)
-    out_shape = (1, draw(st.integers(1, 20)), draw(st.integers(1, 20)), c)
-    rng = np.random.default_rng(draw(seeds))
-    scale, zero_point = random_scale(rng), draw(zero_points)
-    x = activation_tensor("x", in_shape, scale, zero_point)
-    out = activation_tensor("y", out_shape, scale, zero_point)
-    return case(kind, ResizeAttrs(corners, centers), [x], [], out, [random_int8(rng, in_shape)])
+    attrs = ResizeAttrs(*draw(st.sampled_from([(False, False), (True, False), (False, True), *both])))
+    shape = (1, draw(sizes), draw(sizes), draw(channels))
+    out = (1, draw(st.integers(1, 20)), draw(st.integers(1, 20)), shape[3])
+    return draw_moved(draw, kind, attrs, shape, out)
 
 
 @st.composite
@@ -485,14 +511,11 @@ def means(draw) -> Case:
     """MEAN over any axes."""
     shape = (draw(st.integers(1, 3)), draw(sizes), draw(sizes), draw(channels))
     axes = tuple(sorted(draw(st.sets(st.integers(0, 3), min_size=1, max_size=3))))
-    keep = draw(st.booleans())
-    kept = tuple(1 if i in axes else n for i, n in enumerate(shape))
-    out_shape = kept if keep else tuple(n for i, n in enumerate(shape) if i not in axes)
-    rng = np.random.default_rng(draw(seeds))
+    keep, rng = draw(st.booleans()), np.random.default_rng(draw(seeds))
+    out = tuple(1 if i in axes else n for i, n in enumerate(shape) if keep or i not in axes)
     scale = random_scale(rng)
-    x = activation_tensor("x", shape, scale, draw(zero_points))
-    out = activation_tensor("y", out_shape, scale * 2.0 ** rng.uniform(-4, 2), draw(zero_points))
-    return case(OpKind.MEAN, MeanAttrs(axes, keep), [x], [], out, [random_int8(rng, shape)])
+    scales, points = (scale, scale * 2.0 ** rng.uniform(-4, 2)), (draw(zero_points), draw(zero_points))
+    return unary(OpKind.MEAN, MeanAttrs(axes, keep), shape, rng, out=out, scales=scales, points=points)
 
 
 @st.composite
@@ -502,12 +525,8 @@ def mirror_pads(draw) -> Case:
     edge = 1 if mode is PadMode.REFLECT else 0
     shape = (1, draw(sizes), draw(sizes), draw(st.integers(1, 5)))
     paddings = tuple((draw(st.integers(0, n - edge)), draw(st.integers(0, n - edge))) for n in shape)
-    rng = np.random.default_rng(draw(seeds))
-    scale, zero_point = random_scale(rng), draw(zero_points)
-    x = activation_tensor("x", shape, scale, zero_point)
-    out_shape = tuple(n + sum(p) for n, p in zip(shape, paddings, strict=True))
-    out = activation_tensor("y", out_shape, scale, zero_point)
-    return case(OpKind.MIRROR_PAD, PadAttrs(paddings, mode), [x], [], out, [random_int8(rng, shape)])
+    out = tuple(n + sum(p) for n, p in zip(shape, paddings, strict=True))
+    return draw_moved(draw, OpKind.MIRROR_PAD, PadAttrs(paddings, mode), shape, out)
 
 
 # What a kernel computes window by window from views.

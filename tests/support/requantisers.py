@@ -14,24 +14,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from ckernels import compile_library, constants
-from kernelcases import Case, activation_tensor, case, constant
+from kernelcases import CONV, DENSE, DEPTHWISE, Axis, Case, changed, layer
 from paths import KERNELS, TESTS
 
 from buildtool.emit.blocks import channel_head
 from buildtool.emit.packing import packings
 from buildtool.graph.reference.convolution import channel_scales
-from buildtool.graph.types import (
-    Activation,
-    Attrs,
-    ConvAttrs,
-    DepthwiseAttrs,
-    FullyConnectedAttrs,
-    OpKind,
-    Pad,
-    Quantization,
-)
+from buildtool.graph.types import Activation, OpKind
 
-CONV, DEPTHWISE, DENSE = OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.FULLY_CONNECTED
 SIDE = 8  # rows and columns of a depthwise layer's taps
 TAPS = SIDE * SIDE
 SMALLEST, LARGEST = 8.0, 17.0  # log2 of how many sums a channel has
@@ -160,19 +150,6 @@ def _table(made: Case) -> np.ndarray:
 # ---- layers ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Drawn:
-    """A layer's numbers."""
-
-    activation: Activation
-    zero_points: tuple[int, int]  # of inputs and outputs
-    weights: np.ndarray  # channels x taps
-    bias: np.ndarray  # channels
-    scales: tuple[float, ...]  # of the weights; the inputs' is 1
-    steps: float  # the outputs' scale
-    inputs: np.ndarray  # pixels x taps; of a depthwise layer the same for all channels
-
-
 def drawn(
     kind: OpKind, channels: int, seed: int, *, largest: float = LARGEST, pixels: int = 1
 ) -> Iterator[Case]:
@@ -202,33 +179,18 @@ def _drawn(kind: OpKind, channels: int, rng: np.random.Generator, largest: float
         zero_points = [int(rng.choice([z, -128, 0, 127])) for z in zero_points]
     bias = _biases(rng, weights.astype(np.int64), span, slope, zero_points[0])
     steps = float(np.float32(2.0 ** rng.uniform(-6, -3)))  # of outputs
-    scales = tuple(float(np.float32(s)) for s in slope * steps)
-    inputs = _inputs(rng, weights, pixels)
-    made = _Drawn(activation, (zero_points[0], zero_points[1]), weights, bias, scales, steps, inputs)
-    return _layer(kind, made)
-
-
-def _layer(kind: OpKind, drawn: _Drawn) -> Case:
-    """The same as a graph."""
-    channels, pixels, axis, none = len(drawn.weights), len(drawn.inputs), 0, (0,) * len(drawn.weights)
-    weights, inputs, out = drawn.weights, drawn.inputs, (pixels, channels)
-    attrs: Attrs = FullyConnectedAttrs(drawn.activation)
+    inputs, (rows, columns) = _inputs(rng, weights, pixels), (Axis(pixels), Axis(1))
     if kind is CONV:
-        inputs, weights, out = inputs[None, None], weights[:, None, None], (1, 1, *out)
-        attrs = ConvAttrs((1, 1), (1, 1), Pad(), drawn.activation)
-    elif kind is DEPTHWISE:
-        axis, out, attrs = 3, (1, 1, *out), DepthwiseAttrs((1, SIDE), (1, 1), Pad(), drawn.activation, 1)
+        rows, columns, inputs, weights = Axis(1), Axis(pixels), inputs[None, None], weights[:, None, None]
+    elif kind is DEPTHWISE:  # with the same inputs for all channels
+        rows, columns = Axis(SIDE, SIDE), Axis(pixels * SIDE, SIDE, SIDE)
         weights = weights.T.reshape(1, SIDE, SIDE, channels)
-        rows = inputs.reshape(pixels, SIDE, SIDE).transpose(1, 0, 2).reshape(1, SIDE, pixels * SIDE, 1)
-        inputs = np.repeat(rows, channels, axis=3)
-    filter_quant = Quantization(drawn.scales, none, axis)
-    fixed = [
-        constant("filter", np.ascontiguousarray(weights), filter_quant),
-        constant("bias", drawn.bias.astype(np.int32), Quantization(drawn.scales, none)),
-    ]
-    x = activation_tensor("x", inputs.shape, 1, drawn.zero_points[0])
-    y = activation_tensor("y", out, drawn.steps, drawn.zero_points[1])
-    return case(kind, attrs, [x], fixed, y, [np.ascontiguousarray(inputs)])
+        inputs = inputs.reshape(pixels, SIDE, SIDE).transpose(1, 0, 2).reshape(1, SIDE, pixels * SIDE, 1)
+        inputs = np.repeat(inputs, channels, axis=3)
+    cin, plain = channels if kind is DEPTHWISE else TAPS, np.random.default_rng(0)
+    made = layer(plain, kind, rows, columns, cin, channels, activation, points=tuple(zero_points))
+    weights, inputs = np.ascontiguousarray(weights), np.ascontiguousarray(inputs)
+    return changed(made, weights, bias, slope * steps, steps=(1, steps), values=inputs)
 
 
 def _with_sums(rng: np.random.Generator, sizes: np.ndarray) -> np.ndarray:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import kernelcases as small
 import numpy as np
-from kernelcases import Case
+from kernelcases import DENSE, DEPTHWISE, Axis, Case
 
 from buildtool.emit.blocks import channel_factors
 from buildtool.graph.fixedpoint import (
@@ -15,15 +13,7 @@ from buildtool.graph.fixedpoint import (
     multiply_by_quantized_multiplier,
     saturating_rounding_doubling_high_mul,
 )
-from buildtool.graph.types import (
-    Activation,
-    ConvAttrs,
-    DepthwiseAttrs,
-    FullyConnectedAttrs,
-    OpKind,
-    Pad,
-    Quantization,
-)
+from buildtool.graph.types import Activation, ConvAttrs, OpKind
 
 CHANNELS = 240
 ZERO_POINT = 3  # of the output
@@ -31,27 +21,11 @@ SCALE = 1 / 3  # of the input: so that factors need all their bits
 
 
 def _layer(kind: OpKind, scales: np.ndarray, bias: np.ndarray, activation: Activation) -> Case:
-    shape = (1, 1, 1, CHANNELS if kind is OpKind.DEPTHWISE_CONV_2D else 1)
-    filters = {
-        OpKind.CONV_2D: (CHANNELS, 1, 1, 1),
-        OpKind.DEPTHWISE_CONV_2D: (1, 1, 1, CHANNELS),
-        OpKind.FULLY_CONNECTED: (CHANNELS, 1),
-    }[kind]
-    axis = filters.index(CHANNELS)
-    attrs = {
-        OpKind.CONV_2D: ConvAttrs((1, 1), (1, 1), Pad(), activation),
-        OpKind.DEPTHWISE_CONV_2D: DepthwiseAttrs((1, 1), (1, 1), Pad(), activation, 1),
-        OpKind.FULLY_CONNECTED: FullyConnectedAttrs(activation),
-    }[kind]
-    out: tuple[int, ...] = (1, 1, 1, CHANNELS)
-    if kind is OpKind.FULLY_CONNECTED:
-        shape, out = (1, 1), (1, CHANNELS)
-    numbers = tuple(float(s) for s in scales)
-    weights = small.constant("w", np.zeros(filters, np.int8), Quantization(numbers, (0,) * CHANNELS, axis))
-    x = small.activation_tensor("x", shape, SCALE, 0)
-    y = small.activation_tensor("y", out, 1.0, ZERO_POINT)
-    biases = small.constant("b", bias.astype(np.int32), None)
-    return small.case(kind, attrs, [x], [weights, biases], y, [np.zeros(shape, np.int8)])
+    cin, points = CHANNELS if kind is DEPTHWISE else 1, (0, ZERO_POINT)
+    rng = np.random.default_rng(0)
+    made = small.layer(rng, kind, Axis(1), Axis(1), cin, CHANNELS, activation, points=points)
+    nothing, values = (np.zeros(data.shape, np.int8) for data in (made.graph.tensors[1], made.inputs[0]))
+    return small.changed(made, nothing, bias, scales, steps=(SCALE, 1.0), values=values)
 
 
 def layer(
@@ -78,12 +52,12 @@ def layer(
     bias = np.clip(np.where(rng.random(CHANNELS) < 0.5, bias, anything), ~greatest, greatest)
     made = _layer(kind, scales, bias, activation)
     wrong = 0
-    if kind is not OpKind.FULLY_CONNECTED:
+    if kind is not DENSE:
         high = saturating_rounding_doubling_high_mul(bias << np.maximum(factors[:, 1], 0), multipliers)
         up = (high + ((np.int64(1) << right) >> 1)) >> right
         wanted = multiply_by_quantized_multiplier(bias, multipliers, factors[:, 1])
         wrong = int(np.sum((up != wanted) & (np.abs(wanted) < 120)))
-    return dataclasses.replace(made), wrong
+    return made, wrong
 
 
 def expected(case: Case) -> np.ndarray:

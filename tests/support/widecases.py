@@ -5,37 +5,24 @@ All values of some are extreme, so that a sum that does not fit its type shows.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
+from functools import partial
 
 import kernelcases as small
 import numpy as np
-from kernelcases import Case
+from kernelcases import CONV, DENSE, DEPTHWISE, Axis, Case, Pair, changed, unary
 
-from buildtool.graph.types import (
-    Activation,
-    ConvAttrs,
-    DepthwiseAttrs,
-    ElementwiseAttrs,
-    FullyConnectedAttrs,
-    OpKind,
-    Pad,
-    PoolAttrs,
-    SoftmaxAttrs,
-)
+from buildtool.graph.types import Activation, OpKind, Pad, PoolAttrs, SoftmaxAttrs
 
 NONE = Activation.NONE
-Pair = tuple[int, int]
+AVERAGE, MAX = OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D
 
 
-def _weighted(kind: OpKind, attrs: object, x: tuple, filter_: tuple, axis: int, out: tuple) -> Case:
-    rng = np.random.default_rng(sum(filter_))
-    per_channel = kind is not OpKind.FULLY_CONNECTED  # whose factors take long to find
-    return small._weighted(rng, (3, -5), per_channel, True, x, filter_, axis, out, kind, attrs)  # type: ignore[arg-type]
-
-
-def _size(n: int, pads: Pair, kernel: int, stride: int, dilation: int) -> int:
-    return (n + sum(pads) - (kernel - 1) * dilation - 1) // stride + 1
+def layer(kind: OpKind, rows: Axis, columns: Axis, cin: int, cout: int, groups: int = 1) -> Case:
+    rng = np.random.default_rng(cout + cin // groups + rows.kernel + columns.kernel)
+    per_channel = kind is not DENSE  # whose factors take long to find
+    more = {"points": (3, -5), "per_channel": per_channel, "groups": groups}
+    return small.layer(rng, kind, rows, columns, cin, cout, NONE, **more)
 
 
 def conv(
@@ -50,129 +37,106 @@ def conv(
     around: Pair = (0, 0),
 ) -> Case:
     """CONV_2D without padding but `right`, and `around` above and below, left and right."""
-    rows, columns = around
-    pads = ((rows, rows), (columns, columns + right))
-    out = [_size(n, *rest) for n, *rest in zip(image, pads, kernel, stride, dilation, strict=True)]
-    attrs = ConvAttrs(stride, dilation, Pad(rows, rows, columns, columns + right), NONE)
-    filter_ = (cout, *kernel, cin // groups)
-    return _weighted(OpKind.CONV_2D, attrs, (1, *image, cin), filter_, 0, (1, *out, cout))
+    pads = (around[0], around[0]), (around[1], around[1] + right)
+    rows, columns = (
+        Axis(*sizes, *pad) for *sizes, pad in zip(image, kernel, stride, dilation, pads, strict=True)
+    )
+    return layer(CONV, rows, columns, cin, cout, groups)
 
 
 def depthwise(
     image: Pair, channels: int, kernel: Pair, stride: Pair = (1, 1), dilation: Pair = (1, 1), pad: int = 0
 ) -> Case:
     """DEPTHWISE_CONV_2D with as much padding on the left as on the right."""
-    pads = ((0, 0), (pad, pad))
-    out = [_size(n, *rest) for n, *rest in zip(image, pads, kernel, stride, dilation, strict=True)]
-    attrs = DepthwiseAttrs(stride, dilation, Pad(0, 0, pad, pad), NONE, 1)
-    shape = (1, *image, channels)
-    return _weighted(OpKind.DEPTHWISE_CONV_2D, attrs, shape, (1, *kernel, channels), 3, (1, *out, channels))
+    rows, columns = (
+        Axis(*sizes) for sizes in zip(image, kernel, stride, dilation, (0, pad), (0, pad), strict=True)
+    )
+    return layer(DEPTHWISE, rows, columns, channels, channels)
 
 
 def dense(inputs: int, outputs: int) -> Case:
     """FULLY_CONNECTED of one row."""
-    attrs = FullyConnectedAttrs(NONE)
-    return _weighted(OpKind.FULLY_CONNECTED, attrs, (1, inputs), (outputs, inputs), 0, (1, outputs))
+    return layer(DENSE, Axis(1), Axis(1), inputs, outputs)
 
 
 def pool(kind: OpKind, image: Pair, channels: int, value: int | None = None) -> Case:
     """A pooling of the whole image, which holds `value` everywhere."""
-    rng = np.random.default_rng(channels)
-    x = small.activation_tensor("x", (1, *image, channels), 0.5, 7)
-    y = small.activation_tensor("y", (1, 1, 1, channels), 0.5, 7)
-    values = small.random_int8(rng, x.shape)
-    if value is not None:
-        values = np.full(x.shape, value, np.int8)
-    return small.case(kind, PoolAttrs(image, (1, 1), Pad(), NONE), [x], [], y, [values])
+    values = np.random.default_rng(channels) if value is None else value
+    shape, attrs = (1, *image, channels), PoolAttrs(image, (1, 1), Pad(), NONE)
+    return unary(kind, attrs, shape, values, out=(1, 1, 1, channels), scales=(0.5, 0.5), points=(7, 7))
 
 
 def elementwise(kind: OpKind, image: Pair, channels: int, second: int) -> Case:
     """ADD or MUL; the second operand has `second` channels: as many, or 1."""
-    rng = np.random.default_rng(channels)
-    a = small.activation_tensor("a", (1, *image, channels), 0.5, 7)
-    b = small.activation_tensor("b", (1, *image, second), 0.25, -9)
-    y = small.activation_tensor("y", a.shape, 0.5 if kind is OpKind.ADD else 9.0, 1)
-    values = [small.random_int8(rng, t.shape) for t in (a, b)]
-    return small.case(kind, ElementwiseAttrs(NONE), [a, b], [], y, values)
+    rng, scales = np.random.default_rng(channels), (0.5, 0.25, 0.5 if kind is OpKind.ADD else 9.0)
+    values = [small.random_int8(rng, (1, *image, count)) for count in (channels, second)]
+    return small.binary(kind, NONE, scales, (7, -9, 1), values)
 
 
 def softmax(image: Pair, classes: int, scale: float = 0.1) -> Case:
     """SOFTMAX; a small scale makes probabilities even."""
-    shape = (1, *image, classes)
-    x = small.activation_tensor("x", shape, scale, 7)
-    y = small.activation_tensor("y", shape, 1 / 256, -128)
-    values = [small.random_int8(np.random.default_rng(classes), shape)]
-    return small.case(OpKind.SOFTMAX, SoftmaxAttrs(1.0), [x], [], y, values)
+    rng, scales = np.random.default_rng(classes), (scale, 1 / 256)
+    return unary(
+        OpKind.SOFTMAX, SoftmaxAttrs(1.0), (1, *image, classes), rng, scales=scales, points=(7, -128)
+    )
 
 
 def extreme(case: Case, weight: int, value: int) -> Case:
     """A weighted operator with all weights and all inputs the same, without a bias."""
-    op = case.op
-    tensors = list(case.graph.tensors)
-    weights = tensors[op.inputs[1]]
-    data = np.full(weights.shape, weight, np.int8)
-    tensors[op.inputs[1]] = dataclasses.replace(weights, data=data)
-    bias = np.zeros(tensors[op.inputs[2]].shape, np.int32)
-    tensors[op.inputs[2]] = dataclasses.replace(tensors[op.inputs[2]], data=bias)
+    x, weights, bias, _ = case.graph.tensors
+    taps = weights.elements // bias.elements
     # Outputs of about -100, 50, 127: neither all saturated nor all zero.
-    quant = tensors[op.outputs[0]].quant
-    taps = weights.elements // weights.shape[3 if op.kind is OpKind.DEPTHWISE_CONV_2D else 0]
-    x_quant, w_quant = tensors[op.inputs[0]].quant, weights.quant
-    assert quant is not None and x_quant is not None and w_quant is not None
-    scale = float(np.float32(x_quant.scale * max(w_quant.scales) * taps * 200.0))
-    tensors[op.outputs[0]] = dataclasses.replace(
-        tensors[op.outputs[0]], quant=dataclasses.replace(quant, scales=(scale,))
-    )
-    inputs = (np.full(case.inputs[0].shape, value, np.int8),)
-    return Case(dataclasses.replace(case.graph, tensors=tuple(tensors)), inputs)
+    scale = x.quant.scale * max(weights.quant.scales) * taps * 200.0
+    data, values = np.full(weights.shape, weight, np.int8), np.full(x.shape, value, np.int8)
+    return changed(case, data, np.zeros(bias.shape), steps=(x.quant.scale, scale), values=values)
+
+
+def extreme_layer(make: Callable[..., Case], *sizes: object, weight: int) -> Case:
+    return extreme(make(*sizes), weight, -128)
 
 
 WIDE: dict[str, Callable[[], Case]] = {
     # Offsets of 16 bits: 3 more channels, and 7 columns.
-    **{f"conv {n} outputs": lambda n=n: conv((1, 3), 2, n) for n in (65532, 65533, 65544)},
-    "conv 65544 outputs, 1 x 2": lambda: conv((2, 4), 1, 65544, (1, 2)),
-    **{f"depthwise {n}": lambda n=n: depthwise((1, 9), n, (1, 3), pad=1) for n in (9362, 9363, 16400)},
-    "depthwise 9363 by 2": lambda: depthwise((3, 9), 9363, (3, 3), (2, 2), pad=1),
-    "depthwise 21848 x 5": lambda: depthwise((1, 5), 21848, (1, 5), pad=2),
-    "depthwise 65543": lambda: depthwise((1, 3), 65543, (1, 2)),
-    "dense 65543 outputs": lambda: dense(2, 65543),
-    "add 65543": lambda: elementwise(OpKind.ADD, (1, 2), 65543, 65543),
-    "add 65543 to 1": lambda: elementwise(OpKind.ADD, (1, 2), 65543, 1),
-    "mul 65543": lambda: elementwise(OpKind.MUL, (1, 2), 65543, 65543),
-    "mul 65543 by 1": lambda: elementwise(OpKind.MUL, (1, 2), 65543, 1),
-    "average 65543": lambda: pool(OpKind.AVERAGE_POOL_2D, (1, 2), 65543),
-    "max 65543": lambda: pool(OpKind.MAX_POOL_2D, (1, 2), 65543),
+    **{f"conv {n} outputs": partial(conv, (1, 3), 2, n) for n in (65532, 65533, 65544)},
+    "conv 65544 outputs, 1 x 2": partial(conv, (2, 4), 1, 65544, (1, 2)),
+    **{f"depthwise {n}": partial(depthwise, (1, 9), n, (1, 3), pad=1) for n in (9362, 9363, 16400)},
+    "depthwise 9363 by 2": partial(depthwise, (3, 9), 9363, (3, 3), (2, 2), pad=1),
+    "depthwise 21848 x 5": partial(depthwise, (1, 5), 21848, (1, 5), pad=2),
+    "depthwise 65543": partial(depthwise, (1, 3), 65543, (1, 2)),
+    "dense 65543 outputs": partial(dense, 2, 65543),
+    "add 65543": partial(elementwise, OpKind.ADD, (1, 2), 65543, 65543),
+    "add 65543 to 1": partial(elementwise, OpKind.ADD, (1, 2), 65543, 1),
+    "mul 65543": partial(elementwise, OpKind.MUL, (1, 2), 65543, 65543),
+    "mul 65543 by 1": partial(elementwise, OpKind.MUL, (1, 2), 65543, 1),
+    "average 65543": partial(pool, AVERAGE, (1, 2), 65543),
+    "max 65543": partial(pool, MAX, (1, 2), 65543),
 }
 _PRODUCTS = 131071
 LONG: dict[str, Callable[[], Case]] = {
     # Sums of an int16 take 255 values, a reciprocal divides by up to 4096, and nothing is lost beyond.
     **{
-        f"average of {rows * columns} times {value}": lambda rows=rows, columns=columns, value=value: pool(
-            OpKind.AVERAGE_POOL_2D, (rows, columns), 5, value
-        )
+        f"average of {rows * columns} times {value}": partial(pool, AVERAGE, (rows, columns), 5, value)
         for rows, columns in ((15, 17), (16, 16), (257, 1), (64, 64), (17, 241), (300, 300))
         for value in (-128, 127)
     },
     # 256 times a sum fits int32 up to 511 products of -128 and -128.
     **{
-        f"conv of {n} products, {weight}": lambda n=n, weight=weight: extreme(
-            conv((1, 4), n, 4), weight, -128
-        )
+        f"conv of {n} products, {weight}": partial(extreme_layer, conv, (1, 4), n, 4, weight=weight)
         for n in (508, 511, 512, 516, 520)
         for weight in (-128, 127)
     },
-    "dense of 512 products": lambda: extreme(dense(512, 5), -128, -128),
-    "conv of all products": lambda: extreme(conv((1, 2), _PRODUCTS, 3), -128, -128),
-    "dense of all products": lambda: extreme(dense(_PRODUCTS, 5), -128, -128),
-    "conv of 16 rows": lambda: conv((18, 3), 2, 3, (16, 2)),
-    "conv of 17 rows": lambda: conv((18, 3), 2, 3, (17, 2)),
-    "depthwise of 8 x 8": lambda: depthwise((9, 11), 17, (8, 8)),
-    "depthwise of 4 x 16": lambda: depthwise((5, 19), 17, (4, 16)),
-    "depthwise of a stride of 40": lambda: depthwise((1, 200), 5, (1, 3), (1, 40)),
-    "depthwise of a tap that a long dilation has no second of": lambda: depthwise(
-        (2, 3), 5, (2, 1), dilation=(1, 32767)
+    "dense of 512 products": partial(extreme_layer, dense, 512, 5, weight=-128),
+    "conv of all products": partial(extreme_layer, conv, (1, 2), _PRODUCTS, 3, weight=-128),
+    "dense of all products": partial(extreme_layer, dense, _PRODUCTS, 5, weight=-128),
+    "conv of 16 rows": partial(conv, (18, 3), 2, 3, (16, 2)),
+    "conv of 17 rows": partial(conv, (18, 3), 2, 3, (17, 2)),
+    "depthwise of 8 x 8": partial(depthwise, (9, 11), 17, (8, 8)),
+    "depthwise of 4 x 16": partial(depthwise, (5, 19), 17, (4, 16)),
+    "depthwise of a stride of 40": partial(depthwise, (1, 200), 5, (1, 3), (1, 40)),
+    "depthwise of a tap that a long dilation has no second of": partial(
+        depthwise, (2, 3), 5, (2, 1), dilation=(1, 32767)
     ),
-    "conv of a tap that a long dilation has no second of": lambda: conv(
-        (2, 3), 5, 4, (2, 1), dilation=(1, 32767)
+    "conv of a tap that a long dilation has no second of": partial(
+        conv, (2, 3), 5, 4, (2, 1), dilation=(1, 32767)
     ),
 }

@@ -11,7 +11,7 @@ import pytest
 from buildtool.api.checking.cases import network
 from buildtool.base.errors import TargetError, UsageError
 from buildtool.emit import blocks, packing
-from buildtool.firmware.includes import reads
+from buildtool.firmware.objects import reads
 from buildtool.fronts.cli import main as cli
 from buildtool.graph.types import OpKind
 from buildtool.target.catalogue import select

@@ -27,11 +27,10 @@ from buildtool.api.requests import parse
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Reference
 from buildtool.base.session import Session
+from buildtool.firmware.datasets.arrays import seeded
 from buildtool.firmware.run import execute
 from buildtool.firmware.run.compare import reference
-from buildtool.firmware.run.execute import built, input_file
-from buildtool.firmware.run.inputs import seeded
-from buildtool.firmware.run.subject import subject
+from buildtool.firmware.run.execute import built, input_file, subject
 from buildtool.target.registry import load_board
 from buildtool.target.types import Board, Desk, RunRequest
 

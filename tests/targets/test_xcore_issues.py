@@ -15,7 +15,7 @@ from needs import needs_tool
 
 from buildtool.api import handle
 from buildtool.base.errors import TargetError, ToolError
-from buildtool.firmware.run.issues import beside_published
+from buildtool.firmware.run.profiling import beside_published
 from buildtool.fronts.texts import profile as report
 from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_board

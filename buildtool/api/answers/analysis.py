@@ -11,7 +11,7 @@ from buildtool.api.answers.cures import Cure as Cured
 from buildtool.api.answers.cures import Fitting, Settings, cures, fits, fitted, next_smaller
 from buildtool.base.errors import BuildtoolError, Hint, UsageError, to_data
 from buildtool.emit.ctext import shape
-from buildtool.firmware.footprint import AROUND, CODE, GUARD, STATE, VARIABLES
+from buildtool.firmware.needs import AROUND, CODE, GUARD, STATE, VARIABLES
 from buildtool.firmware.planned import prepare
 from buildtool.graph.liveness import live_ranges, live_sum_bound
 from buildtool.graph.macs import total_macs

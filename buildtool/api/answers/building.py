@@ -24,8 +24,7 @@ _MOST_KEY_BYTES = 1 << 16
 def sources_of(request: Emit | Build | Bundle, session: Session) -> tuple[Planned, Sources, dict[str, bytes]]:
     """A plan that fits, what is emitted for it, and all files: sources, the arena's map, the plan."""
     from buildtool.firmware.firmware import arena_map
-    from buildtool.firmware.needs import refuse_unless_fits
-    from buildtool.firmware.planned import emitted, planned_or_given
+    from buildtool.firmware.planned import emitted, planned_or_given, refuse_unless_fits
     from buildtool.plan.codec import to_bytes
 
     made = planned_or_given(request.model, request.target, request.options, request.lock, session)
@@ -39,7 +38,7 @@ def sources_of(request: Emit | Build | Bundle, session: Session) -> tuple[Planne
 def emit(request: Emit, session: Session) -> EmitAnswer:
     """The sources of a network for a board, and what else has to be compiled with them."""
     from buildtool.emit.sources import kernel_sources
-    from buildtool.firmware.needs import notes
+    from buildtool.firmware.planned import notes
     from buildtool.firmware.tools import Origins
     from buildtool.target.kernels import include_folder, kernel_includes
 

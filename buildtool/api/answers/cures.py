@@ -17,8 +17,7 @@ from buildtool.base.errors import BuildtoolError, Value
 from buildtool.base.modes import Image, Objective, Order
 from buildtool.emit.image import image_layout
 from buildtool.firmware.counting import Count, counted
-from buildtool.firmware.footprint import CODE, Footprint
-from buildtool.firmware.needs import Need, needs, needs_of
+from buildtool.firmware.needs import CODE, Footprint, Need, needs, needs_of
 from buildtool.firmware.planned import prepare
 from buildtool.options.values import PlanOptions, TargetChoice
 from buildtool.plan.choose.choose import nearest

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import CostUnit
-from buildtool.firmware.needs import notes
+from buildtool.firmware.planned import notes
 from buildtool.graph.partviews import without_views
 from buildtool.graph.secondpass import without_second_passes
 from buildtool.plan.choose.choose import nearest
@@ -17,8 +17,7 @@ from buildtool.plan.choose.limits import estimated_ms
 from buildtool.plan.choose.memories import caches, waiting, waits
 from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.schedule.schedule import executed_macs
-from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.schedule.turns import brought
+from buildtool.plan.schedule.timeline import Timeline, brought
 from buildtool.plan.summary.fit import excess_bytes, rooms
 from buildtool.plan.summary.summary import peak
 from buildtool.target.catalogue import features

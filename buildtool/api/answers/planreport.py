@@ -10,8 +10,7 @@ from buildtool.api.answers.estimate import facts, memories_of, wait_cycles
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.emit.image import image_layout
-from buildtool.firmware.needs import refuse_unless_fits
-from buildtool.firmware.planned import Planned, planned_or_given
+from buildtool.firmware.planned import Planned, planned_or_given, refuse_unless_fits
 from buildtool.graph.fusions import fusions
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import ConvAttrs, Graph, Op, OpKind, PoolAttrs

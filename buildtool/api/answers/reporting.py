@@ -22,8 +22,7 @@ from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.plan.choose.choose import front, nearest
 from buildtool.plan.choose.fronts import Point, front_factor
 from buildtool.plan.choose.limits import estimated_ms
-from buildtool.plan.choose.prepare import own_firmware
-from buildtool.plan.choose.problem import Prepared
+from buildtool.plan.choose.problem import Prepared, own_firmware
 from buildtool.plan.models import load_network
 from buildtool.plan.schedule.schedule import Steps
 from buildtool.plan.schedule.timeline import Timeline

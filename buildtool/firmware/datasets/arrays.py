@@ -1,31 +1,41 @@
-"""Data sets as inputs of a network, and arrays of users: a .npy file's bytes, values as an input has them."""
+"""Arrays as inputs of a network: of .npy and .npz files, random ones, and those of data sets."""
 
 from __future__ import annotations
 
+import contextlib
 import io
 import math
 import warnings
-from collections.abc import Callable
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.base.errors import UsageError
+from buildtool.base.errors import UsageError, suggest
+from buildtool.graph.types import DType
 
 if TYPE_CHECKING:
-    from buildtool.graph.types import Quantization, Tensor
+    from buildtool.api.requests.parts import Inputs
+    from buildtool.base.files import File
+    from buildtool.graph.types import Graph, Quantization, Tensor
 
 Array = npt.NDArray[np.generic]
+MOST_INPUT_BYTES = 1 << 30  # of a .npy file with one input
+MOST_BYTES = 1 << 31  # of all arrays of an archive, unpacked
+_STEP = 1 << 20  # bytes that are read at a time
+_NPY, _NPZ = "numpy.save makes such a file", "numpy.savez makes such a file"
 
 
-_HINT = "numpy.save makes such a file"
+# ---- .npy files ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Header:
-    """What a .npy file says of its array. `bytes`: the header's length; `by_columns`: Fortran's order."""
+    """The header of a .npy file. `bytes`: its length; `by_columns`: the elements are in Fortran's order."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -39,41 +49,120 @@ class Header:
 
 
 def parsed(data: bytes, path: str, what: str = "the input") -> Array:
-    """The array of a .npy file's bytes, of which it is a view.
+    """The array of a .npy file's bytes, of which it is a view; `what` names it in errors.
 
-    `what` names it in errors. Raises UsageError for bytes that are not such a file of numbers.
+    Raises UsageError for bytes that are not such a file of numbers.
     """
     if data.startswith(b"PK"):
-        raise UsageError(f"{what} is an archive of arrays, not one array", path=path, hint=_HINT)
-    head = header(io.BytesIO(data), len(data), path, what)
-    found = np.frombuffer(data, head.dtype, offset=head.bytes)
-    return found.reshape(head.shape, order="F" if head.by_columns else "C")
+        raise UsageError(f"{what} is an archive of arrays, not one array", path=path, hint=_NPY)
+    head = _header(io.BytesIO(data), len(data), path, what)
+    array = np.frombuffer(data, head.dtype, offset=head.bytes)
+    return array.reshape(head.shape, order="F" if head.by_columns else "C")
 
 
-def header(file: IO[bytes], size: int, path: str, what: str) -> Header:
-    """Reads the header of a .npy file of `size` bytes, so that the elements follow in `file`.
+def _header(file: IO[bytes], size: int, path: str, what: str) -> Header:
+    """Reads the header of a .npy file of `size` bytes; the elements follow in `file`.
 
     Raises UsageError for bytes that are not such a file of numbers, or not of the size that it says.
     """
     try:
         with warnings.catch_warnings(action="ignore"):  # of headers that Python 2 wrote
-            version = np.lib.format.read_magic(file)
-            read = (
-                np.lib.format.read_array_header_1_0
-                if version[0] == 1
-                else np.lib.format.read_array_header_2_0
-            )
+            is_first = np.lib.format.read_magic(file)[0] == 1
+            read = np.lib.format.read_array_header_1_0 if is_first else np.lib.format.read_array_header_2_0
             shape, by_columns, dtype = read(file)
         if dtype.hasobject or not dtype.itemsize or min(shape, default=1) < 0:
             raise ValueError
         head = Header(shape, dtype, by_columns, file.tell())
     except Exception:  # numpy's own reader of the header raises a dozen kinds
         text = f"{what} is not a .npy file of numbers, or a damaged one"
-        raise UsageError(text, path=path, hint=_HINT) from None
+        raise UsageError(text, path=path, hint=_NPY) from None
     if head.bytes + head.elements_bytes != size:
         follow = f"{math.prod(shape):,} elements of {dtype} by its header, {size - head.bytes:,} bytes follow"
-        raise UsageError(f"{what} is damaged: {follow}", path=path, hint=_HINT)
+        raise UsageError(f"{what} is damaged: {follow}", path=path, hint=_NPY)
     return head
+
+
+# ---- .npz files ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Member:
+    """An array of an archive, of which only the header has been read."""
+
+    archive: zipfile.ZipFile
+    entry: zipfile.ZipInfo
+    header: Header
+    path: str  # of the archive
+    what: str  # names the archive in errors
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The array's dimensions."""
+        return self.header.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The elements' type."""
+        return self.header.dtype
+
+    def whole(self) -> Array:
+        """All elements."""
+        with _reading(self.path, self.what):
+            return parsed(self.archive.read(self.entry), self.path)
+
+    def rows(self, positions: Sequence[int]) -> Array:
+        """The elements at some positions of the first dimension, in ascending order; others are not kept."""
+        if self.header.by_columns:  # the elements of a row lie apart
+            return self.whole()[list(positions)]
+        row = self.header.elements_bytes // max(self.shape[0], 1)
+        kept = np.empty((len(positions), row), np.uint8)
+        with _reading(self.path, self.what), self.archive.open(self.entry) as file:
+            at = -self.header.bytes  # in the elements
+            for place, position in enumerate(positions):
+                _read(file, position * row - at)
+                _read(file, row, memoryview(kept[place]))
+                at = (position + 1) * row
+        return kept.reshape(-1).view(self.dtype).reshape(len(positions), *self.shape[1:])
+
+
+def members(file: IO[bytes], path: str, what: str = "the data") -> dict[str, Member]:
+    """The arrays of a .npz file by name, in its order, while `file` is open; UsageError for another file."""
+    arrays: dict[str, Member] = {}
+    with _reading(path, what):
+        archive = zipfile.ZipFile(file)
+        entries = [one for one in archive.infolist() if not one.is_dir()]
+        if sum(one.file_size for one in entries) > MOST_BYTES:
+            raise UsageError(f"{what} has more than {MOST_BYTES:,} bytes when unpacked", path=path)
+        for one in entries:
+            name = one.filename.removesuffix(".npy")
+            with archive.open(one) as opened:
+                head = _header(opened, one.file_size, path, f"the array '{name}'")
+            arrays[name] = Member(archive, one, head, path, what)
+    return arrays
+
+
+@contextlib.contextmanager
+def _reading(path: str, what: str) -> Iterator[None]:
+    """Turns what zipfile raises for damaged files into a UsageError."""
+    try:
+        yield
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError):
+        raise UsageError(f"{what} is not a .npz file, or a damaged one", path=path, hint=_NPZ) from None
+
+
+def _read(file: IO[bytes], count: int, place: memoryview | None = None) -> None:
+    """Reads `count` bytes into `place`, or past them."""
+    done = 0
+    while done < count:
+        data = file.read(min(count - done, _STEP))
+        if not data:
+            raise EOFError
+        if place is not None:
+            place[done : done + len(data)] = data
+        done += len(data)
+
+
+# ---- values of an input --------------------------------------------------------------------------------
 
 
 def same_shape(shape: tuple[int, ...], tensor: Tensor) -> bool:
@@ -82,7 +171,7 @@ def same_shape(shape: tuple[int, ...], tensor: Tensor) -> bool:
 
 
 def order_hint(shape: tuple[int, ...], tensor: Tensor) -> str:
-    """What would help an image whose channels come first."""
+    """The hint for an image whose channels come first."""
     if len(shape) not in (3, 4) or len(tensor.shape) != 4:
         return ""
     turned = (*shape[:-3], *shape[-2:], shape[-3])
@@ -103,7 +192,7 @@ def quantisation(tensor: Tensor, path: str) -> Quantization:
 def quantised(array: Array, tensor: Tensor, path: str) -> Array:
     """Values of the tensor's own type as they are, floats in steps of its scale; UsageError for others.
 
-    What lies beyond the range is cut to its ends.
+    Values beyond the range are cut to its ends.
     """
     dtype = np.dtype(tensor.dtype.value)
     if array.dtype == dtype:
@@ -119,19 +208,79 @@ def quantised(array: Array, tensor: Tensor, path: str) -> Array:
     if not np.isfinite(array).all():
         raise UsageError("the input has values that are not finite", path=path)
     limits = np.iinfo(dtype)
-    with np.errstate(over="ignore"):  # what is infinite is cut to the limits
+    with np.errstate(over="ignore"):  # infinite values are cut to the limits
         steps = np.round(array.astype(np.float64) / quant.scale) + quant.zero_point
     return np.clip(steps, limits.min, limits.max).astype(dtype)
+
+
+def input_values(data: bytes, tensor: Tensor, path: str) -> Array:
+    """A .npy file as an input: quantised values, or floats that are quantised here.
+
+    The array has the input's shape, with or without a batch dimension of 1.
+    """
+    array = parsed(data, path)
+    if array.size != tensor.elements or not same_shape(array.shape, tensor):
+        text = f"the input has shape {array.shape}, the network takes {tensor.shape}"
+        raise UsageError(text, path=path, hint=order_hint(array.shape, tensor))
+    return quantised(array.reshape(tensor.shape), tensor, path)
+
+
+# ---- inputs of a request -------------------------------------------------------------------------------
+
+
+def inputs_of(wanted: Inputs, graph: Graph, in_sequence: int = 1) -> list[list[Array]]:
+    """The inputs that a request asks for: a file's, or random ones.
+
+    By default it is one, or `in_sequence` for a network with state.
+    """
+    if wanted.file is not None:
+        return from_file(graph, wanted.file)
+    return seeded(graph, wanted.count or (in_sequence if graph.states else 1), wanted.seed)
+
+
+def seeded(graph: Graph, count: int, seed: int) -> list[list[Array]]:
+    """`count` sets of inputs, every quantised value equally likely."""
+    random = np.random.default_rng(seed)
+    return [[_random(graph.tensors[t], random) for t in graph.inputs] for _ in range(count)]
+
+
+def _random(tensor: Tensor, random: np.random.Generator) -> Array:
+    if tensor.dtype is DType.BOOL:
+        return np.asarray(random.integers(0, 2, tensor.shape) != 0)
+    limits = np.iinfo(tensor.dtype.value)
+    return random.integers(limits.min, limits.max + 1, tensor.shape, dtype=np.dtype(tensor.dtype.value))
+
+
+def sequences(graph: Graph, count: int, length: int) -> list[bool]:
+    """Before which of `count` inputs the state is reset, so that `length` of them follow one another.
+
+    0: two sequences of equal length, which would show a reset that is left undone. Init has reset the state
+    before the first input.
+    """
+    each = length or max(1, -(-count // 2))
+    return [bool(graph.states) and i > 0 and i % each == 0 for i in range(count)]
+
+
+def from_file(graph: Graph, file: File) -> list[list[Array]]:
+    """One set of inputs from a .npy file; see `input_values`."""
+    if len(graph.inputs) != 1:
+        raise UsageError(
+            f"the network has {len(graph.inputs)} inputs, a .npy file holds one",
+            path=file.path,
+            hint=suggest("random values", input=None),
+        )
+    data = file.read("the input", MOST_INPUT_BYTES)
+    return [[input_values(data, graph.tensors[graph.inputs[0]], file.path)]]
 
 
 @dataclass(frozen=True)
 class DataSet:
     """Inputs of a network, read one by one.
 
-    `names`: of the inputs, as the user knows them. `labels`: a class each, () where there are none;
-    `classes`: the classes' names by their numbers, () where only numbers are known. `how`: what became of
-    the values of each of the network's inputs, in words. `read` gives the arrays of an input by its
-    position; `check` raises UsageError for one that cannot be read, as far as that is cheap to know.
+    `names`: the user's names of the inputs. `labels`: a class each, () without; `classes`: the classes' names
+    by number, () if only numbers are known. `how`: for each of the network's inputs, in words, how its values
+    are made. `read` gives the arrays of the input at a position; `check` raises UsageError for one that
+    cannot be read, as far as that is cheap to know.
     """
 
     names: tuple[str, ...]

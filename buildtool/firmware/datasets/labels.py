@@ -12,8 +12,7 @@ import numpy as np
 
 from buildtool.base.errors import UsageError
 from buildtool.base.files import File
-from buildtool.firmware.datasets.archive import Member, members
-from buildtool.firmware.datasets.arrays import Array, parsed
+from buildtool.firmware.datasets.arrays import Array, Member, members, parsed
 
 MOST_BYTES = 1 << 28
 LABELS = ("labels", "label", "y", "y_test", "targets")  # names of an archive's array of labels
@@ -21,9 +20,9 @@ _KINDS = "labels are a .npy or .npz file of whole numbers, or .txt or .csv with 
 
 
 def of_inputs(file: File, names: Sequence[str], classes: Sequence[str] = ()) -> tuple[int, ...]:
-    """The classes of inputs by a file: in their order, or by `names` where it is a table of two columns.
+    """The classes of inputs by a file: in their order, or by `names` from a table of two columns.
 
-    `classes`: the names of classes, for labels that are words. UsageError for a file that says otherwise.
+    `classes`: the names of classes, for labels that are words. UsageError for a file that does not fit.
     """
     suffix = file.path.lower().rpartition(".")[2]
     if suffix == "csv":
@@ -40,11 +39,11 @@ def of_inputs(file: File, names: Sequence[str], classes: Sequence[str] = ()) -> 
 
 def lines(file: File) -> list[str]:
     """The lines of a text file that are not empty."""
-    return [line.strip() for line in text(file).splitlines() if line.strip()]
+    return [line.strip() for line in _text(file).splitlines() if line.strip()]
 
 
-def text(file: File) -> str:
-    """A file's text; UsageError where it is none."""
+def _text(file: File) -> str:
+    """A file's text; UsageError where it is no text."""
     try:
         return file.read("the labels", MOST_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -70,15 +69,15 @@ def of_array(array: Array | Member, count: int, path: str, classes: Sequence[str
     return _checked([int(value) for value in flat], path)
 
 
-def _only(found: Mapping[str, Member], path: str) -> Member:
+def _only(arrays: Mapping[str, Member], path: str) -> Member:
     """The array of labels of an archive: by its name, or the only one there is."""
     for name in LABELS:
-        if name in found:
-            return found[name]
-    if len(found) != 1:
-        text = f"the archive has the arrays {', '.join(found) or 'none'}: which of them are labels?"
+        if name in arrays:
+            return arrays[name]
+    if len(arrays) != 1:
+        text = f"the archive has the arrays {', '.join(arrays) or 'none'}: which of them are labels?"
         raise UsageError(text, path=path, hint=f"name one of them '{LABELS[0]}'")
-    return next(iter(found.values()))
+    return next(iter(arrays.values()))
 
 
 def _numbered(words: Sequence[str], count: int, path: str, classes: Sequence[str]) -> tuple[int, ...]:
@@ -101,31 +100,27 @@ def _numbered(words: Sequence[str], count: int, path: str, classes: Sequence[str
 def _of_table(file: File, names: Sequence[str], classes: Sequence[str]) -> tuple[int, ...]:
     """Of a CSV file: labels in the inputs' order (one column), or by the inputs' names (two columns)."""
     try:
-        rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text(file))) if any(row)]
+        rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(_text(file))) if any(row)]
     except csv.Error as error:
         raise UsageError(f"the labels are no table: {error}", path=file.path, hint=_KINDS) from None
     widths = {len(row) for row in rows}
     if widths == {1}:
         words = [row[0] for row in rows]
-        return _numbered(_without_title(words, len(names)), len(names), file.path, classes)
+        has_title = len(words) == len(names) + 1 and not words[0].isdecimal()
+        return _numbered(words[1:] if has_title else words, len(names), file.path, classes)
     if widths != {2}:
-        text_ = "the table of labels has neither one column (label) nor two (input's name, label)"
-        raise UsageError(text_, path=file.path, hint=_KINDS)
+        text = "the table of labels has neither one column (label) nor two (input's name, label)"
+        raise UsageError(text, path=file.path, hint=_KINDS)
     by_name = dict(row for row in rows)
     if len(by_name) < len(rows):
         twice = Counter(name for name, _ in rows).most_common(1)[0][0]
         raise UsageError(f"the table of labels has two rows for '{twice}'", path=file.path)
     missing = [name for name in names if name not in by_name]
     if missing:
-        text_ = f"{len(missing):,} of {len(names):,} inputs have no label, such as '{missing[0]}'"
-        raise UsageError(
-            text_, path=file.path, hint="the first column has the inputs' names: folder/file.png"
-        )
+        text = f"{len(missing):,} of {len(names):,} inputs have no label, such as '{missing[0]}'"
+        hint = "the first column has the inputs' names: folder/file.png"
+        raise UsageError(text, path=file.path, hint=hint)
     return _numbered([by_name[name] for name in names], len(names), file.path, classes)
-
-
-def _without_title(words: list[str], count: int) -> list[str]:
-    return words[1:] if len(words) == count + 1 and not words[0].isdecimal() else words
 
 
 def _checked(found: list[int], path: str) -> tuple[int, ...]:
@@ -136,6 +131,5 @@ def _checked(found: list[int], path: str) -> tuple[int, ...]:
 
 
 def _count(have: str, count: int, path: str, hint: str = "") -> UsageError:
-    return UsageError(
-        f"the labels ({have}) do not match the {count:,} inputs", path=path, hint=hint or _KINDS
-    )
+    text = f"the labels ({have}) do not match the {count:,} inputs"
+    return UsageError(text, path=path, hint=hint or _KINDS)

@@ -1,19 +1,34 @@
-"""The data set that a request names, opened; and which of its inputs are taken."""
+"""The data set that a request names: an archive of arrays, or a folder of images and arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from buildtool.base.errors import UsageError
-from buildtool.firmware.datasets import archive, folder, labels
-from buildtool.firmware.datasets.arrays import DataSet
+from buildtool.base.errors import UsageError, did_you_mean
+from buildtool.base.files import File
+from buildtool.firmware.datasets import labels, pixels
+from buildtool.firmware.datasets.arrays import (
+    Array,
+    DataSet,
+    Member,
+    input_values,
+    members,
+    order_hint,
+    quantisation,
+    quantised,
+    same_shape,
+)
 
 if TYPE_CHECKING:
+    from buildtool.base.modes import Resize
     from buildtool.graph.types import Graph, Tensor
+    from buildtool.options.parsers import Normalise
     from buildtool.options.values import Wanted
 
 MOST_BYTES = 1 << 30  # of an archive
@@ -22,30 +37,40 @@ CLASSES = "classes"  # the name of an archive's array of the classes' names
 
 
 def opened(wanted: Wanted, graph: Graph, choose: Choice | None = None) -> DataSet:
-    """The data set for a network; UsageError for what does not fit it.
+    """The data set for a network; UsageError if it does not fit.
 
-    `choose` gives the positions, in ascending order, of those among so many inputs that will be read (None:
-    all of them): no others are held in memory.
+    `choose` gives, for a number of inputs, the positions of those that will be read, in ascending order
+    (None: all): no others are held in memory.
     """
     inputs = tuple(graph.tensors[t] for t in graph.inputs)
     file = wanted.file
     if file.data is None and Path(file.path).is_dir():
-        return folder.opened(wanted, inputs)
+        return _of_folder(wanted, inputs)
     with file.opened("the data set", MOST_BYTES) as data:
-        return _of_archive(archive.members(data, file.path), wanted, inputs, choose or range)
+        return _of_archive(members(data, file.path), wanted, inputs, choose or range)
+
+
+def chosen(count: int, limit: int | None, seed: int) -> list[int]:
+    """The positions of the inputs that are taken, in order: all, or `limit` at random by `seed`."""
+    if limit is None or limit >= count:
+        return list(range(count))
+    return sorted(int(i) for i in np.random.default_rng(seed).permutation(count)[:limit])
+
+
+# ---- archives ------------------------------------------------------------------------------------------
 
 
 def _of_archive(
-    found: dict[str, archive.Member], wanted: Wanted, inputs: tuple[Tensor, ...], choose: Choice
+    arrays: dict[str, Member], wanted: Wanted, inputs: tuple[Tensor, ...], choose: Choice
 ) -> DataSet:
     """The arrays of an archive, of which one may hold labels and one the classes' names."""
     path = wanted.file.path
     own = {tensor.name for tensor in inputs}
-    name = next((name for name in labels.LABELS if name in found and name not in own), "")
-    inner = found.pop(name) if name else None
-    named = found.pop(CLASSES) if CLASSES in found and CLASSES not in own else None
-    arrays = archive.of_inputs(found, inputs, path)
-    counts = [archive.samples(a.shape, t.name, t, path) for a, t in zip(arrays, inputs, strict=True)]
+    name = next((name for name in labels.LABELS if name in arrays and name not in own), "")
+    inner = arrays.pop(name) if name else None
+    named = arrays.pop(CLASSES) if CLASSES in arrays and CLASSES not in own else None
+    pairs = list(zip(_of_inputs(arrays, inputs, path), inputs, strict=True))
+    counts = [_samples(array.shape, tensor, path) for array, tensor in pairs]
     if len(set(counts)) > 1:
         each = ", ".join(f"{n:,} of '{t.name}'" for n, t in zip(counts, inputs, strict=True))
         raise UsageError(f"the arrays do not hold as many inputs each: {each}", path=path)
@@ -57,14 +82,190 @@ def _of_archive(
     elif inner is not None:
         numbers = labels.of_array(inner, counts[0], path, classes)
     taken = choose(counts[0])
-    pairs = zip(arrays, inputs, strict=True)
-    readers = [archive.reader(a.rows(taken), taken, t, wanted.normalise, path) for a, t in pairs]
+    readers = [_reader(array.rows(taken), taken, t, wanted.normalise, path) for array, t in pairs]
     how = tuple(words for _, words in readers)
     return DataSet(names, numbers, classes, how, lambda at: [read(at) for read, _ in readers])
 
 
-def chosen(count: int, limit: int | None, seed: int) -> list[int]:
-    """The positions of the inputs that are taken, in order: all, or `limit` at random by `seed`."""
-    if limit is None or limit >= count:
-        return list(range(count))
-    return sorted(int(i) for i in np.random.default_rng(seed).permutation(count)[:limit])
+def _of_inputs(arrays: Mapping[str, Member], inputs: Sequence[Tensor], path: str) -> list[Member]:
+    """An array for each input of a network: by the inputs' names, or in the archive's order."""
+    names = [tensor.name for tensor in inputs]
+    if all(name in arrays for name in names):
+        return [arrays[name] for name in names]
+    if len(arrays) != len(inputs):
+        have = ", ".join(f"'{name}'" for name in arrays) or "none"
+        need = ", ".join(f"'{name}'" for name in names)
+        raise UsageError(
+            f"the archive has the arrays {have}, the network the inputs {need}",
+            path=path,
+            hint="give it an array for each input, in their order or by their names, and one named 'labels'",
+        )
+    return list(arrays.values())
+
+
+def _samples(shape: tuple[int, ...], tensor: Tensor, path: str) -> int:
+    """The number of inputs in an array: its first dimension, before the tensor's shape."""
+    if shape and shape[0] and same_shape(shape[1:], tensor) and math.prod(shape[1:]) == tensor.elements:
+        return shape[0]
+    if shape and not shape[0]:
+        raise UsageError(f"the array for '{tensor.name}' has no inputs", path=path)
+    own = ", ".join(str(n) for i, n in enumerate(tensor.shape) if i or n != 1)
+    hint = order_hint(shape[1:], tensor) if shape else ""
+    if same_shape(shape, tensor):
+        hint = "array[None] for the one input that it is"
+    text = f"the array for '{tensor.name}' has shape {shape}; the network takes (N, {own})"
+    raise UsageError(text, path=path, hint=hint)
+
+
+def _reader(
+    array: Array, positions: Sequence[int], tensor: Tensor, normalise: Normalise | None, path: str
+) -> tuple[Callable[[int], Array], str]:
+    """A function from a position in the archive to that input, and in words what is done with the values.
+
+    `array`: the inputs at `positions`; there are no others.
+    """
+    row = {position: place for place, position in enumerate(positions)}
+    own = np.dtype(tensor.dtype.value)
+    if array.dtype == own:
+        return lambda at: array[row[at]].reshape(tensor.shape), f"{array.dtype} as they are"
+    if np.issubdtype(array.dtype, np.floating):
+        for position, place in row.items():
+            if not np.isfinite(array[place]).all():
+                text = f"input {position:,} of '{tensor.name}' has values that are not finite"
+                raise UsageError(text, path=path)
+        quant = quantisation(tensor, path)
+        how = f"{array.dtype}, quantised by scale {quant.scale:.6g} and zero point {quant.zero_point}"
+        return lambda at: quantised(array[row[at]].reshape(tensor.shape), tensor, path), how
+    if array.dtype == np.uint8:
+        rule = pixels.rule(tensor, normalise, path)
+        values = pixels.table(tensor, rule)
+        how = f"pixels (uint8) {pixels.words(tensor, rule)}"
+        return lambda at: pixels.quantised(array[row[at]].reshape(tensor.shape), values), how
+    hint = f"array.astype('{own}') if the values are quantised already"
+    raise UsageError(f"the values of '{tensor.name}' are {array.dtype}", path=path, hint=hint)
+
+
+# ---- folders -------------------------------------------------------------------------------------------
+
+
+def _of_folder(wanted: Wanted, inputs: tuple[Tensor, ...]) -> DataSet:
+    """The data set of a folder; UsageError for a network with several inputs."""
+    root = wanted.file.path
+    if len(inputs) != 1:
+        text = f"the network has {len(inputs)} inputs, and the files of a folder are one each"
+        raise UsageError(text, path=root, hint="give a .npz file with an array for each input")
+    names, classes_of = _listed_files(root, wanted.labels)
+    files, how = _files(names, wanted, inputs[0])
+    numbers, classes = _labels(names, classes_of, wanted)
+    return DataSet(names, numbers, classes, (how,), files.read, files.check)
+
+
+def _listed_files(root: str, apart: File | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The files of a folder by their names in it, sorted, and the class of each ("": it has none).
+
+    Hidden files, and the file `apart`, are left out.
+    """
+    folder = Path(root)
+    try:
+        tops = _listed(folder)
+        skipped = apart.path if apart is not None and apart.data is None else ""
+        tops = [one for one in tops if str(folder / one) != skipped]
+        inner = [one for one in tops if (folder / one).is_dir()]
+        if inner and len(inner) < len(tops):
+            stray = next(one for one in tops if one not in inner)
+            text = f"beside folders of classes the folder has files, such as '{stray}'"
+            raise UsageError(
+                text, path=root, hint="move them away: what has no class is no part of a data set"
+            )
+        names = [f"{top}/{one}" for top in inner for one in _listed(folder / top)] if inner else tops
+    except OSError as error:
+        text = f"cannot read the folder: {error.strerror}"
+        raise UsageError(text, path=root, hint="check the path") from None
+    deep = next((name for name in names if (folder / name).is_dir()), None)
+    if deep is not None:
+        text = f"'{deep}' is a folder: a data set has files, or a folder of files for each class"
+        raise UsageError(text, path=root)
+    filled = {name.partition("/")[0] for name in names}
+    for top in inner:
+        if top not in filled:
+            raise UsageError(f"the folder of the class '{top}' is empty", path=root)
+    if not names:
+        hint = "images, or a folder of images for each class"
+        raise UsageError("the folder is empty", path=root, hint=hint)
+    return tuple(names), tuple(name.partition("/")[0] if inner else "" for name in names)
+
+
+def _listed(folder: Path) -> list[str]:
+    """The names of what is in a folder, hidden files left out."""
+    return sorted(one.name for one in folder.iterdir() if not one.name.startswith("."))
+
+
+@dataclass(frozen=True)
+class _Files:
+    """The files of a data set as the one input. `values`: the table for pixels, None for arrays alone."""
+
+    root: Path
+    names: tuple[str, ...]
+    tensor: Tensor
+    resize: Resize
+    values: Array | None
+
+    def check(self, at: int) -> None:
+        """UsageError for a file that is no image by its head."""
+        path = self.root / self.names[at]
+        if not _is_array(path.name):
+            pixels.check_image(path)
+
+    def read(self, at: int) -> list[Array]:
+        """The input at a position."""
+        path = str(self.root / self.names[at])
+        data = File(path).read("the input", pixels.MOST_BYTES)
+        if _is_array(path):
+            return [input_values(data, self.tensor, path)]
+        assert self.values is not None
+        image = pixels.image(data, self.tensor, self.resize, path)
+        return [pixels.quantised(image, self.values).reshape(self.tensor.shape)]
+
+
+def _is_array(name: str) -> bool:
+    return name.lower().endswith(".npy")
+
+
+def _files(names: tuple[str, ...], wanted: Wanted, tensor: Tensor) -> tuple[_Files, str]:
+    """The reader of the files, and in words what is done with their values."""
+    root = wanted.file.path
+    if all(map(_is_array, names)):
+        return _Files(Path(root), names, tensor, wanted.resize, None), "arrays (.npy)"
+    pixels.pillow()
+    mode = pixels.mode(tensor, root)
+    rule = pixels.rule(tensor, wanted.normalise, root)
+    height, width, _ = tensor.shape[1:]
+    how = f"images, {mode} of {width} x {height} pixels ({wanted.resize}), {pixels.words(tensor, rule)}"
+    return _Files(Path(root), names, tensor, wanted.resize, pixels.table(tensor, rule)), how
+
+
+def _labels(
+    names: tuple[str, ...], classes_of: tuple[str, ...], wanted: Wanted
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """The classes' numbers of all inputs, and the classes' names."""
+    folders = sorted(set(classes_of) - {""})
+    file, classes = wanted.labels, tuple(folders)
+    if file is not None:
+        if not folders or not file.path.lower().endswith(".txt"):
+            return labels.of_inputs(file, names, folders), classes
+        classes = tuple(labels.lines(file))
+        _check_names(classes, folders, file.path)
+    number = {name: index for index, name in enumerate(classes)}
+    return tuple(number[name] for name in classes_of if name), classes
+
+
+def _check_names(names: tuple[str, ...], folders: list[str], path: str) -> None:
+    """UsageError where a file does not name the class of a folder, or names a class twice."""
+    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if twice is not None:
+        raise UsageError(f"the class '{twice}' is named twice", path=path)
+    unknown = next((name for name in folders if name not in names), None)
+    if unknown is not None:
+        text = f"the file does not name the class '{unknown}', of which there is a folder"
+        line = "one class a line, in the order of the network's output"
+        raise UsageError(text, path=path, hint=did_you_mean(unknown, list(names)[:20]) or line)

@@ -1,6 +1,6 @@
-"""Images as inputs of a network: read by Pillow, resized, and normalised by a table.
+"""Images, and uint8 arrays of pixels, as inputs of a network: resized, and normalised by a table.
 
-The table has 256 values for each channel; uint8 arrays are taken for pixels as well.
+The table has 256 values for each channel.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DEEP = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")  # modes of more than 8 bi
 
 
 def mode(tensor: Tensor, path: str) -> str:
-    """The mode that images get for an input; UsageError for one that is no image."""
+    """Pillow's mode of images for an input; UsageError for an input that is no image."""
     shape = tensor.shape
     found = MODES.get(shape[-1]) if len(shape) == 4 and shape[0] == 1 else None
     if found is None:
@@ -42,8 +42,8 @@ def pillow() -> Any:
     try:
         from PIL import Image
     except ImportError:
-        hint = "pip install pillow"
-        raise ToolError("images need Pillow, which is not installed", hint=hint) from None
+        text = "images need Pillow, which is not installed"
+        raise ToolError(text, hint="pip install pillow") from None
     return Image
 
 
@@ -66,14 +66,12 @@ def _none(path: str) -> UsageError:
 def image(data: bytes, tensor: Tensor, how: Resize, path: str) -> Array:
     """An image file's pixels in an input's size and channels: uint8, [height, width, channels].
 
-    It is turned as its EXIF data says, its first frame is taken, and what is transparent is not blended.
-    UsageError for bytes that are no image.
+    Its first frame, turned as its EXIF data says; transparency is not blended. UsageError for other bytes.
     """
     library = pillow()
     from PIL import ImageOps
 
     height, width, channels = tensor.shape[1:]
-    wanted = MODES[channels]
     try:
         with warnings.catch_warnings(action="ignore"), library.open(io.BytesIO(data)) as opened:
             if opened.mode in _DEEP:
@@ -82,7 +80,7 @@ def image(data: bytes, tensor: Tensor, how: Resize, path: str) -> Array:
             if opened.width * opened.height > MOST_PIXELS:
                 text = f"the image has {opened.width} x {opened.height} pixels, more than {MOST_PIXELS:,}"
                 raise UsageError(text, path=path)
-            turned = ImageOps.exif_transpose(opened).convert(wanted)
+            turned = ImageOps.exif_transpose(opened).convert(MODES[channels])
             sized = _sized(turned, (width, height), how, path)
     except UsageError:
         raise
@@ -113,18 +111,19 @@ NEAR = 0.02  # of a range's width: how far off an input's range may be to be tak
 
 
 def rule(tensor: Tensor, wanted: Normalise | None, path: str) -> Normalise:
-    """How pixels become real values; where nothing is wanted, by the range that the input can hold.
+    """How pixels become real values; by default, the named rule of the range that the input can hold.
 
-    UsageError where that is none of those that have a name, for an input without a scale, and for more means
-    than there are channels.
+    UsageError where no named rule has that range, for an input without a scale, and for means of another
+    number of channels.
     """
-    quantisation(tensor, path)
+    quant = quantisation(tensor, path)
     if wanted is not None:
         if len(wanted.means) not in (1, tensor.shape[-1]):
             text = f"there are {len(wanted.means)} means, and the input has {tensor.shape[-1]} channels"
             raise UsageError(text, path=path, option="normalise")
         return wanted
-    low, high = limits(tensor)
+    ends = np.iinfo(tensor.dtype.value)
+    low, high = ((end - quant.zero_point) * quant.scale for end in (ends.min, ends.max))
     for known in NAMED.values():
         first, last = known.ends
         if max(abs(low - first), abs(high - last)) <= NEAR * (last - first):
@@ -139,20 +138,13 @@ def rule(tensor: Tensor, wanted: Normalise | None, path: str) -> Normalise:
     raise UsageError(text, path=path, option="normalise", hint=hints)
 
 
-def limits(tensor: Tensor) -> tuple[float, float]:
-    """The least and the largest real value that a quantised tensor can hold."""
-    assert tensor.quant is not None  # `rule` refuses others
-    ends, quant = np.iinfo(tensor.dtype.value), tensor.quant
-    low, high = ((end - quant.zero_point) * quant.scale for end in (ends.min, ends.max))
-    return low, high
-
-
 def table(tensor: Tensor, how: Normalise) -> Array:
     """The quantised value of every pixel by channel and pixel: [channels, 256], rounded half to even."""
     assert tensor.quant is not None
-    channels, ends = tensor.shape[-1], np.iinfo(tensor.dtype.value)
-    means = np.broadcast_to(np.array(how.means, np.float64), (channels,))[:, None]
-    deviations = np.broadcast_to(np.array(how.deviations, np.float64), (channels,))[:, None]
+    ends, shape = np.iinfo(tensor.dtype.value), (tensor.shape[-1], 1)
+    means, deviations = (
+        np.broadcast_to(np.array(each, np.float64)[:, None], shape) for each in (how.means, how.deviations)
+    )
     real = (np.arange(256, dtype=np.float64)[None, :] / how.divisor - means) / deviations
     steps = np.round(real / tensor.quant.scale) + tensor.quant.zero_point
     found: Array = np.clip(steps, ends.min, ends.max).astype(tensor.dtype.value)
@@ -160,7 +152,7 @@ def table(tensor: Tensor, how: Normalise) -> Array:
 
 
 def quantised(pixels: Array, values: Array) -> Array:
-    """Pixels [..., channels] as quantised values of the same shape, by such a table."""
+    """Pixels [..., channels] as quantised values of the same shape, by a table."""
     found: Array = values[np.arange(values.shape[0]), pixels]
     return found
 

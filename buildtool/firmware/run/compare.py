@@ -1,4 +1,4 @@
-"""The reference's answer, and how a run differs from it."""
+"""The reference's values, and how a run differs from them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Reference
-from buildtool.graph.types import DType, Graph, Tensor
+from buildtool.graph.types import DType, Graph
 
 if TYPE_CHECKING:
     from buildtool.schema.runs import DifferenceAnswer
 
 Array = npt.NDArray[np.generic]
-# Inputs, and whether the state is reset before -> every tensor of the graph that is known. What is kept
-# between invokes stays with the referrer.
+# Inputs, and whether the state is reset first -> every known tensor of the graph. The state stays with the
+# referrer.
 Referrer = Callable[[Sequence[Array], bool], dict[int, Array]]
 _WHOLE: Mapping[int, bytes] = {}
 NOT_INSTALLED = "pip install ai-edge-litert"
@@ -26,7 +26,7 @@ NOT_INSTALLED = "pip install ai-edge-litert"
 
 @dataclass(frozen=True)
 class Difference:
-    """A tensor that is not as it should be, in one of the input sets."""
+    """A tensor that differs from the reference in one of the input sets."""
 
     input_set: int
     tensor: int
@@ -51,14 +51,14 @@ class Difference:
 def reference(
     which: Reference, model: bytes, source: Graph, graph: Graph, inputs: Sequence[Array]
 ) -> dict[int, Array]:
-    """Tensor index in `graph` (rewritten) -> the value it must have, for one set of inputs after init."""
+    """Tensor index in `graph` (rewritten) -> its right value, for one set of inputs after init."""
     return referrer(which, model, source, graph)(inputs, False)
 
 
 def referrer(which: Reference, model: bytes, source: Graph, graph: Graph) -> Referrer:
-    """As `reference`, for any number of sets: what a set needs not be done for is done once.
+    """As `reference`, for any number of sets.
 
-    Of LiteRT this runs in this process, which LiteRT ends where a check of its own fails (see `judge`).
+    LiteRT runs in this process, which it ends if a check of its own fails (see `judge`).
     """
     if which == Reference.NUMPY:
         return _numpy(graph)
@@ -73,7 +73,7 @@ def referrer(which: Reference, model: bytes, source: Graph, graph: Graph) -> Ref
     def refer(inputs: Sequence[Array], reset: bool) -> dict[int, Array]:
         nonlocal interpreter
         if reset and graph.states:
-            # of variables, nothing else gives CALL_ONCE's values back
+            # nothing else gives variables the values of CALL_ONCE again
             interpreter = _opened(model, ready=True)
         return _litert(interpreter, source, graph, inputs, places)
 
@@ -95,9 +95,9 @@ def _numpy(graph: Graph) -> Referrer:
 
 
 def _has_narrow_biases(model: bytes, source: Graph) -> bool:
-    """Whether int16 layers of the file have int32 biases, which LiteRT refuses or takes for half as many.
+    """Whether int16 layers of the file have int32 biases, which LiteRT refuses or misreads.
 
-    The graph has them as int64: LiteRT runs what is written of it.
+    The graph has them as int64, so that LiteRT can run a file written from it.
     """
     wide = [t.source.index for t in source.tensors if t.dtype is DType.INT64 and t.source is not None]
     if not wide:
@@ -107,10 +107,7 @@ def _has_narrow_biases(model: bytes, source: Graph) -> bool:
 
 
 def _opened(model: bytes, *, ready: bool = False) -> Any:
-    """LiteRT with its own reference kernels, which keeps every tensor; ToolError where it refuses.
-
-    `ready`: to run.
-    """
+    """LiteRT with its reference kernels, keeping every tensor, `ready` to run; ToolError if it refuses."""
     try:
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
     except ImportError:
@@ -132,12 +129,15 @@ def _opened(model: bytes, *, ready: bool = False) -> Any:
 def _litert(
     interpreter: Any, source: Graph, graph: Graph, inputs: Sequence[Array], places: Mapping[int, int]
 ) -> dict[int, Array]:
-    """Every tensor of the file that `graph` still has; `places`: where the interpreter has it."""
+    """Every tensor of the file that `graph` still has; `places`: its index in the interpreter."""
     details = interpreter.get_input_details()
     for detail, index, value in zip(details, source.inputs, inputs, strict=True):
-        given, own = value, graph.tensors[graph.inputs[source.inputs.index(index)]]
+        given: Array = value
+        own = graph.tensors[graph.inputs[source.inputs.index(index)]]
         if source.tensors[index].dtype == DType.FLOAT32:
-            given = _dequantised(value, own)
+            quant = own.quant
+            assert quant is not None  # a network's inputs were checked by the reader
+            given = (value.astype(np.float32) - np.float32(quant.zero_point)) * np.float32(quant.scale)
         if own.source is not None and own.source.perm:
             given = np.transpose(given, np.argsort(own.source.perm))
         interpreter.set_tensor(detail["index"], given.reshape(detail["shape"]))
@@ -157,13 +157,6 @@ def _litert(
     return found
 
 
-def _dequantised(value: Array, tensor: Tensor) -> Array:
-    quant = tensor.quant
-    assert quant is not None  # a network's inputs were checked by the reader
-    real = (value.astype(np.float32) - np.float32(quant.zero_point)) * np.float32(quant.scale)
-    return np.asarray(real, np.float32)
-
-
 def difference(
     graph: Graph,
     input_set: int,
@@ -173,7 +166,7 @@ def difference(
 ) -> list[Difference]:
     """Every tensor of `got` (raw bytes by tensor index) that differs, in the plan's order.
 
-    `partial`: of tensors that were not computed as a whole, 1 for every byte that was.
+    `partial`: for tensors that were not computed as a whole, 1 for every byte that was.
     """
     found = []
     producers = graph.producers()
@@ -184,9 +177,8 @@ def difference(
         want = np.ascontiguousarray(expected[t]).reshape(-1).view(tensor.dtype.value)
         have = np.frombuffer(raw, tensor.dtype.value)
         if have.size != want.size:
-            raise ToolError(
-                f"{have.size} elements were returned, {want.size} were expected", tensor=tensor.name
-            )
+            text = f"{have.size} elements were returned, {want.size} were expected"
+            raise ToolError(text, tensor=tensor.name)
         unequal = have != want
         if t in partial:
             unequal &= np.frombuffer(partial[t], np.uint8)[:: tensor.dtype.size] != 0

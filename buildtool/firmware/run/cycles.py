@@ -1,11 +1,11 @@
-"""Estimates of cycles: the blocks of code that ran, timed by a model of the core, and what that leaves out.
+"""Estimates of cycles: the blocks of code that ran, timed by a model of the core, and corrections.
 
     cycles = pipeline + words + branches + code + data
 
-`pipeline`: a block's cycles by the model, times how often it ran. `words`: what loads and stores of several
-words take beyond the one that the model counts, and `branches` what taken ones do, by the board's file.
-`code`, `data`: waiting for memories whose speed the file gives. Each part of an operator is a whole number,
-and all sums are exact.
+`pipeline`: a block's cycles by the model, times how often it ran. `words`: the cycles of loads and stores of
+several words beyond the one that the model counts, and `branches` those of taken branches, by the board's
+file. `code`, `data`: waits for memories whose speed the file gives. Each part of an operator is a whole
+number, and all sums are exact.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True)
 class Timing:
-    """The estimate of a run: by the operators' positions, and `OUTSIDE`; `skipped`: see BlockTime."""
+    """The estimate of a run, by the operators' positions and `OUTSIDE`; `skipped`: see BlockTime."""
 
     identity: str
     parts: dict[int, Parts]
@@ -59,12 +59,12 @@ class Timing:
 
     @property
     def total(self) -> Parts:
-        """Of the whole run."""
+        """The cycles of the whole run."""
         return Parts(*map(sum, zip(*self.parts.values(), strict=True)))
 
 
 def find_timer(board: Board) -> Timer | str:
-    """The model of a board's core; where there is none, why."""
+    """The model of a board's core, or the reason for having none."""
     level = reality(board).level
     if level in (Real.HOST, Real.MODEL):
         return f"images for board '{board.name}' run on this machine, not on the board's core"
@@ -79,7 +79,7 @@ def find_timer(board: Board) -> Timer | str:
 
 
 def timed(executed: Executed, board: Board, timer: Timer, session: Session) -> Timing:
-    """The cycles of a run whose blocks were counted; raises ToolError where the model cannot be asked."""
+    """The cycles of a run whose blocks were counted; ToolError if the model cannot be asked."""
     times = block_times(executed.blocks, timer, session)
     pipeline = board.pipeline or Pipeline(timer.identity)
     parts = {who: _parts(work, times, pipeline) for who, work in executed.work.items()}
@@ -100,46 +100,44 @@ def _parts(work: Work, times: Sequence[BlockTime], core: Pipeline) -> Parts:
 
 
 def block_times(blocks: Sequence[bytes], timer: Timer, session: Session) -> list[BlockTime]:
-    """As `Timer.time`; what is known is kept, in the session by block, and by the keeper as a whole."""
+    """As `Timer.time`; times are kept in the session by block, and by the keeper as a whole."""
     unique = sorted(set(blocks))
     digest = hashlib.sha256(msgpack.packb(unique)).hexdigest()
     level = Level("blocktimes", _packed, lambda data: _unpacked(data, len(unique)))
     parts = {"timer": timer.identity, "blocks": digest}
-    found = session.keep(level, parts, lambda: _asked(unique, timer, session))
-    times = dict(zip(unique, found, strict=True))
+
+    def ask() -> list[BlockTime]:
+        known: dict[bytes, BlockTime] = session.remember("block times", timer.identity, dict)
+        new = [block for block in unique if block not in known]
+        if new:
+            session.tell(f"timing {len(new)} blocks of code by {timer.identity}")
+            known.update(zip(new, timer.time(new), strict=True))
+        return [known[block] for block in unique]
+
+    kept: list[BlockTime] = session.keep(level, parts, ask)
+    times = dict(zip(unique, kept, strict=True))
     return [times[block] for block in blocks]
 
 
-def _asked(blocks: Sequence[bytes], timer: Timer, session: Session) -> list[BlockTime]:
-    known: dict[bytes, BlockTime] = session.remember("block times", timer.identity, dict)
-    new = [block for block in blocks if block not in known]
-    if new:
-        session.tell(f"timing {len(new)} blocks of code by {timer.identity}")
-        known.update(zip(new, timer.time(new), strict=True))
-    return [known[block] for block in blocks]
-
-
 def _packed(times: list[BlockTime]) -> bytes:
-    plain = [
-        [time.cycles.numerator, time.cycles.denominator, list(time.skipped), list(time.words)]
-        for time in times
-    ]
-    data: bytes = msgpack.packb(plain, use_bin_type=True)
+    data: bytes = msgpack.packb(
+        [[*one.cycles.as_integer_ratio(), list(one.skipped), list(one.words)] for one in times]
+    )
     return data
 
 
 def _unpacked(data: bytes, count: int) -> list[BlockTime]:
-    found = [
+    times = [
         BlockTime(Fraction(n, d), tuple(map(str, skipped)), tuple(map(int, words)))
         for n, d, skipped, words in msgpack.unpackb(data)
     ]
-    if len(found) != count:
+    if len(times) != count:
         raise ValueError("times of other blocks")
-    return found
+    return times
 
 
 def in_ms(cycles: int, board: Board) -> float | None:
-    """Milliseconds at the board's clock; None where that is not known."""
+    """Milliseconds at the board's clock; None if that is not known."""
     return cycles / board.clock_hz * 1000 if board.clock_hz else None
 
 
@@ -150,7 +148,7 @@ def parts_answer(parts: Parts) -> CycleParts:
 
 
 def estimate(timing: Timing, executed: Executed, board: Board) -> CycleEstimate:
-    """What the estimate of a run is made of."""
+    """The parts of a run's estimate, for an answer."""
     waits: dict[str, list[int]] = {memory.name: [0, 0] for memory in board.memories if memory.speed}
     for work in executed.work.values():
         for wait in work.waited:

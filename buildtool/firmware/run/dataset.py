@@ -1,4 +1,8 @@
-"""Validation on a data set: many inputs through the firmware in a few runs, all through the reference."""
+"""Validation on a data set: many inputs through the firmware in a few runs, all through the reference.
+
+How many inputs go through the firmware follows from an estimate of executed instructions and from rates that
+are written here, not from a clock: the same command takes the same inputs on every machine.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +14,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from buildtool.base.errors import UsageError, suggest
+from buildtool.base.errors import ToolError, UsageError, suggest
+from buildtool.base.modes import Level
+from buildtool.base.plain import duration
 from buildtool.emit.ctext import shape
 from buildtool.firmware.datasets.opened import chosen, opened
-from buildtool.firmware.run import share
 from buildtool.firmware.run.accuracy import accuracy, check_labels, prediction, scores
-from buildtool.firmware.run.bounded import bounds_of, is_rounded, within
 from buildtool.firmware.run.compare import Array, Difference, difference
-from buildtool.firmware.run.execute import TIMEOUT, Outcome, execute
+from buildtool.firmware.run.execute import TIMEOUT, Outcome, execute, image_of, subject
 from buildtool.firmware.run.judge import Judge, judging
-from buildtool.firmware.run.levels import named
-from buildtool.firmware.run.share import Progress
-from buildtool.firmware.run.subject import firmware, subject
-from buildtool.firmware.run.validation import sanitizer_flags
+from buildtool.firmware.run.levels import named, reality
+from buildtool.firmware.run.validation import bounds_of, is_rounded, sanitizer_flags, within
 from buildtool.plan.models import load_model, read_graph
 from buildtool.target.choice import load_board
 
@@ -33,62 +35,137 @@ if TYPE_CHECKING:
     from buildtool.firmware.datasets.arrays import DataSet
     from buildtool.firmware.firmware import Firmware
     from buildtool.firmware.planned import Planned
-    from buildtool.firmware.run.share import Estimate
     from buildtool.graph.types import Graph
     from buildtool.schema.datasets import DatasetAnswer, DifferingInput, Share, ThroughFirmware
     from buildtool.schema.runs import OperatorBound
     from buildtool.target.types import Board
 
-RUN_SECONDS = 30.0  # by estimate, of one start of the emulator
+RUN_SECONDS = 30.0  # of one start of the emulator, by estimate
 MOST_INPUTS, MOST_BYTES = 500, 1 << 26  # of one start
-LATE = 40  # times what is estimated: then a run is ended
+LATE = 40  # a run is ended after this many times its estimate
 BOUNDED = 4  # inputs on which the bounds of operators that round otherwise are checked
+MOST_SECONDS = 3600.0  # all inputs go through the firmware if that takes no longer;
+SAMPLE_SECONDS = 600.0  # else a sample that takes this long
+SHORT_SECONDS = 60.0  # of all inputs by the plan's estimate: then nothing is counted first
+# Instructions a second of QEMU, of cores without vectors and with them, below what was measured (see
+# docs/accuracy.md); multiply-accumulates a second of plain C.
+EMULATED, EMULATED_VECTORS, NATIVE_MACS = 500_000_000, 25_000_000, 250_000_000
+_VECTORS = ("mve", "zve", "xs3")  # words of the names of instruction sets
+
+
+# ---- how much goes through the firmware --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The work of an input, and how much of it is done a second.
+
+    `is_native`: the work is multiply-accumulates of this machine, not instructions of an emulated core;
+    `is_counted`: it was counted in a run, not taken from the plan's cost.
+    """
+
+    work: int
+    rate: int
+    is_counted: bool = False
+    is_native: bool = False
+
+    @property
+    def seconds(self) -> float:
+        """The time of an input."""
+        return self.work / self.rate
+
+
+def _estimate(made: Planned, desk: OnDesk | None) -> Estimate | None:
+    """The work by the plan; None for a board on the desk, which has its own speed."""
+    if desk is not None and not desk.is_emulated:
+        return None
+    board = made.target.board
+    if reality(board).level in (Level.HOST, Level.MODEL):
+        return Estimate(made.plan.macs + 1, NATIVE_MACS, is_native=True)
+    names = " ".join((board.core.isa, board.core.name, *board.core.families)).lower()
+    rate = EMULATED_VECTORS if any(word in names for word in _VECTORS) else EMULATED
+    return Estimate(int(made.plan.cost) + 1, rate)
+
+
+def _counted(made: Planned, firmware: Firmware, first: Sequence[Array], by_plan: Estimate) -> Estimate:
+    """The instructions of an input, counted in the emulator; by the plan where that is not possible."""
+    if reality(made.target.board).level is not Level.EMULATOR:
+        return by_plan
+    try:
+        work = execute(made, firmware, [first], count=True).counted.total_instructions
+    except ToolError:  # an emulator without plugins: the run itself says whether there is more amiss
+        return by_plan
+    return Estimate(work, by_plan.rate, is_counted=True) if work else by_plan
+
+
+def through(count: int, each: Estimate | None) -> int:
+    """How many of `count` inputs go through the firmware; 1 or more."""
+    if each is None or count * each.seconds <= MOST_SECONDS:
+        return count
+    return max(1, min(count, int(SAMPLE_SECONDS / each.seconds)))
+
+
+def _share(by: str, count: int, each: Estimate | None) -> Share:
+    has_instructions = each is not None and not each.is_native
+    return {
+        "by": by,
+        "instructions": each.work if each and has_instructions else None,
+        "counted": bool(each and each.is_counted),
+        "per_second": each.rate if each and has_instructions else None,
+        "seconds": count * each.seconds if each else None,
+    }
+
+
+class _Progress:
+    """Tells the current input and the time left, estimated from the time that its like has taken so far."""
+
+    def __init__(self, session: Session, firmware: int, reference: int, nominal: float) -> None:
+        self._session = session
+        self._wanted = {"firmware": firmware, "reference": reference}
+        self._nominal = {"firmware": nominal, "reference": 0.0}  # seconds of an input
+        self._done = {"firmware": 0, "reference": 0}
+        self._took = {"firmware": 0.0, "reference": 0.0}
+
+    def running(self, which: str, began: float, now: int) -> None:
+        """`now` more inputs have been run since the time `began`."""
+        seconds = {**self._took, which: self._took[which] + time.monotonic() - began}
+        done = {**self._done, which: self._done[which] + now}
+        left = sum(
+            (self._wanted[one] - done[one]) * (seconds[one] / done[one] if done[one] else self._nominal[one])
+            for one in done
+        )
+        at = min(done[which] + 1, self._wanted[which])
+        self._session.tell(f"{which}: input {at:,} of {self._wanted[which]:,}, {duration(left)} left")
+
+    def ended(self, which: str, began: float, count: int) -> None:
+        """`count` inputs have been run since the time `began`, and that run is over."""
+        self._took[which] += time.monotonic() - began
+        self._done[which] += count
+
+
+# ---- the runs ------------------------------------------------------------------------------------------
 
 
 @dataclass
-class _Tally:
-    """What has been found so far; positions are those among the inputs that are taken."""
+class _Job:
+    """The inputs that are taken of a data set, the judge of their outputs, and what was found so far.
 
+    Positions are those among the inputs that are taken.
+    """
+
+    session: Session
+    judge: Judge
+    given: DataSet
+    taken: list[int]
     graph: Graph
     output: int | None  # the position among the graph's outputs of that with the classes
+    sequence: int = 1  # inputs from one reset of a network's state to the next
     by_reference: dict[int, int] = field(default_factory=dict)
     by_firmware: dict[int, int] = field(default_factory=dict)
     differences: list[Difference] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
     inputs_run: int = 0
-    values: list[set[int]] = field(default_factory=list)
-
-    def take(self, at: int, expected: Mapping[int, Array], got: dict[int, bytes] | None) -> None:
-        """Compares an input's outputs; `got`: None where it went through the reference alone."""
-        if self.output is not None:
-            self.by_reference[at] = prediction(expected[self.graph.outputs[self.output]])
-        if got is None:
-            return
-        self.differences += difference(self.graph, at, got, expected)
-        self.values = self.values or [set() for _ in got]
-        for seen, raw in zip(self.values, got.values(), strict=True):
-            seen.update(raw)
-        if self.output is not None:
-            tensor = self.graph.tensors[self.graph.outputs[self.output]]
-            raw = got[self.graph.outputs[self.output]]
-            self.by_firmware[at] = prediction(np.frombuffer(raw, tensor.dtype.value))
-
-    def keep(self, outcome: Outcome) -> None:
-        """Keeps of a run what its inputs' outputs are not."""
-        self.inputs_run += len(outcome.outputs)
-        self.outcomes.append(replace(outcome, outputs=[], traces=[]))
-
-
-@dataclass(frozen=True)
-class _Job:
-    """The inputs that are taken of a data set, what computes their reference, and what is found."""
-
-    session: Session
-    given: DataSet
-    taken: list[int]
-    tally: _Tally
-    judge: Judge
-    sequence: int = 1  # inputs from one reset of a network's state to the next
+    values: list[set[int]] = field(default_factory=list)  # the bytes that each output had
 
     def resets(self, positions: Sequence[int]) -> list[bool]:
         """Before which of some inputs, which are whole sequences, the state is reset."""
@@ -97,6 +174,34 @@ class _Job:
     def read(self, at: int) -> list[Array]:
         """The arrays of an input."""
         return self.given.read(self.taken[at])
+
+    def refer(
+        self,
+        positions: Sequence[int],
+        progress: _Progress,
+        runs: Sequence[tuple[list[Array], dict[int, bytes]]] = (),
+    ) -> None:
+        """Inputs through the reference; `runs`: the arrays and the outputs of the firmware, if it ran."""
+        for place, (at, reset) in enumerate(zip(positions, self.resets(positions), strict=True)):
+            began = time.monotonic()
+            progress.running("reference", began, 0)
+            arrays, got = runs[place] if runs else (self.read(at), None)
+            self._take(at, self.judge.refer(arrays, reset), got)
+            progress.ended("reference", began, 1)
+
+    def _take(self, at: int, expected: Mapping[int, Array], got: dict[int, bytes] | None) -> None:
+        """Compares an input's outputs; `got`: None where it went through the reference alone."""
+        t = None if self.output is None else self.graph.outputs[self.output]
+        if t is not None:
+            self.by_reference[at] = prediction(expected[t])
+        if got is None:
+            return
+        self.differences += difference(self.graph, at, got, expected)
+        self.values = self.values or [set() for _ in got]
+        for seen, raw in zip(self.values, got.values(), strict=True):
+            seen.update(raw)
+        if t is not None:
+            self.by_firmware[at] = prediction(np.frombuffer(got[t], self.graph.tensors[t].dtype.value))
 
 
 def dataset_validation(request: ValidateData, session: Session) -> DatasetAnswer:
@@ -119,25 +224,25 @@ def _judged(request: Validate, data: Data, judge: Judge, session: Session) -> Da
     output, no_accuracy = _output(graph, given, data)
     for at in taken:
         given.check(at)
-    job = _Job(session, given, taken, _Tally(graph, output), judge, each)
+    job = _Job(session, judge, given, taken, graph, output, each)
     if data.through == 0:
         judge.hear(model, source, graph, every=False)
-        _refer(job, range(len(taken)), Progress(session, 0, len(taken), 0.0))
-        found = _Found(load_board(request.target.board), share.told("asked", len(taken), None), None, [])
+        job.refer(range(len(taken)), _Progress(session, 0, len(taken), 0.0))
+        found = _Found(load_board(request.target.board), _share("asked", len(taken), None), None, [])
     else:
         found = _through_firmware(request, data, job)
     return _answer(request, data, model.name, job, found, no_accuracy)
 
 
 def _chosen(count: int, limit: int | None, seed: int, sequence: int) -> list[int]:
-    """Which of `count` inputs are taken: at most `limit` (one sequence at the least), whole sequences."""
+    """Which of `count` inputs are taken: whole sequences, of at most `limit` inputs but at least one."""
     most = None if limit is None or limit >= count else max(1, limit // sequence)
     units = chosen(-(-count // sequence), most, seed)
     return [i for unit in units for i in range(unit * sequence, min(count, (unit + 1) * sequence))]
 
 
 def _output(graph: Graph, given: DataSet, data: Data) -> tuple[int | None, str]:
-    """The position of the output with the classes; None and why where there is no accuracy."""
+    """The position of the output with the classes, or None and why there is no accuracy."""
     if not given.labels:
         if data.scores:
             text = "it has no effect without labels"
@@ -153,7 +258,7 @@ def _output(graph: Graph, given: DataSet, data: Data) -> tuple[int | None, str]:
 
 @dataclass(frozen=True)
 class _Found:
-    """What a request's target is, and what a run on it gave; `made`: None where there was none."""
+    """A request's board, and what a run on it gave; `made`: None where nothing ran on it."""
 
     board: Board
     share: Share
@@ -162,75 +267,60 @@ class _Found:
 
 
 def _through_firmware(request: Validate, data: Data, job: _Job) -> _Found:
-    """Runs as many inputs as are wanted through the firmware, and all through the reference."""
+    """Runs a part of the inputs, or all, through the firmware, and all through the reference."""
     made, sources = subject(request, job.session)
     flags = sanitizer_flags(request, made.target.board)
     job.judge.hear(made.model, made.source, made.graph, every=False)
-    job.tally.graph = made.graph
-    with firmware(request, made, sources, flags) as image:
-        each = share.estimate(made, request.desk)
-        if data.through is None and each and len(job.taken) * each.seconds > share.SHORT_SECONDS:
+    job.graph = made.graph
+    with image_of(request, made, sources, flags) as firmware:
+        each = _estimate(made, request.desk)
+        if data.through is None and each and len(job.taken) * each.seconds > SHORT_SECONDS:
             job.session.tell("counting the instructions of an input")
-            each = share.counted(made, image, job.read(0), each) if request.desk is None else each
-        count = min(data.through or share.through(len(job.taken), each), len(job.taken))
+            each = _counted(made, firmware, job.read(0), each) if request.desk is None else each
+        count = min(data.through or through(len(job.taken), each), len(job.taken))
         positions = _chosen(len(job.taken), count, data.wanted.seed, job.sequence)
-        count = len(positions)
-        progress = Progress(job.session, count, len(job.taken), each.seconds if each else 0.0)
-        _run(job, positions, made, image, request.desk, each, progress)
-    rest = sorted(set(range(len(job.taken))) - set(positions))
-    _refer(job, rest, progress)
+        seconds = each.seconds if each else 0.0
+        progress = _Progress(job.session, len(positions), len(job.taken), seconds)
+        desk = request.desk
+        for part in _starts(positions, made.graph, seconds, job.sequence):
+            _run(job, part, made, firmware, desk, seconds, progress)
+            if desk is not None and not desk.is_emulated:
+                desk = desk._replace(is_flashed=True)
+    job.refer(sorted(set(range(len(job.taken))) - set(positions)), progress)
     inputs = [job.read(at) for at in positions[:BOUNDED]]
     bounds = bounds_of(made, sources, inputs, request.desk, flags)
     by = "estimate" if data.through is None else "asked"
-    return _Found(made.target.board, share.told(by, len(job.taken), each), made, bounds)
+    return _Found(made.target.board, _share(by, len(job.taken), each), made, bounds)
 
 
 def _run(
     job: _Job,
-    positions: Sequence[int],
+    part: Sequence[int],
     made: Planned,
-    image: Firmware,
+    firmware: Firmware,
     desk: OnDesk | None,
-    each: Estimate | None,
-    progress: Progress,
+    seconds: float,
+    progress: _Progress,
 ) -> None:
-    """Inputs through the firmware, many at each start of the emulator, and through the reference."""
-    seconds = each.seconds if each else 0.0
-    for part in _parts(positions, made.graph, seconds, job.sequence):
-        inputs = [job.read(at) for at in part]
-        began = time.monotonic()
-        progress.running("firmware", began, 0)
-        outcome = execute(
-            made,
-            image,
-            inputs,
-            desk=desk,
-            resets=job.resets(part),
-            timeout=max(TIMEOUT, LATE * seconds * len(part)),
-            ran=lambda done, began=began: progress.running("firmware", began, done),  # type: ignore[misc]
-        )
-        progress.ended("firmware", began, len(part))
-        if desk is not None and not desk.is_emulated:
-            desk = desk._replace(is_flashed=True)
-        resets = job.resets(part)
-        for at, one, got, reset in zip(part, inputs, outcome.outputs, resets, strict=True):
-            began = time.monotonic()
-            progress.running("reference", began, 0)
-            job.tally.take(at, job.judge.refer(one, reset), got)
-            progress.ended("reference", began, 1)
-        job.tally.keep(outcome)
+    """The inputs of one start of the emulator through the firmware, then through the reference."""
+    inputs, began = [job.read(at) for at in part], time.monotonic()
+    progress.running("firmware", began, 0)
+    outcome = execute(
+        made,
+        firmware,
+        inputs,
+        desk=desk,
+        resets=job.resets(part),
+        timeout=max(TIMEOUT, LATE * seconds * len(part)),
+        ran=lambda done: progress.running("firmware", began, done),
+    )
+    progress.ended("firmware", began, len(part))
+    job.refer(part, progress, list(zip(inputs, outcome.outputs, strict=True)))
+    job.inputs_run += len(part)
+    job.outcomes.append(replace(outcome, outputs=[], traces=[]))
 
 
-def _refer(job: _Job, positions: Sequence[int], progress: Progress) -> None:
-    """Inputs through the reference alone."""
-    for at, reset in zip(positions, job.resets(positions), strict=True):
-        began = time.monotonic()
-        progress.running("reference", began, 0)
-        job.tally.take(at, job.judge.refer(job.read(at), reset), None)
-        progress.ended("reference", began, 1)
-
-
-def _parts(positions: Sequence[int], graph: Graph, seconds: float, sequence: int) -> Iterator[list[int]]:
+def _starts(positions: Sequence[int], graph: Graph, seconds: float, sequence: int) -> Iterator[list[int]]:
     """The inputs of each start: as many as take RUN_SECONDS by estimate, within bounds; whole sequences."""
     size = sum(graph.tensors[t].size for t in (*graph.inputs, *graph.outputs))
     most = min(MOST_INPUTS, max(1, MOST_BYTES // max(size, 1)))
@@ -241,16 +331,21 @@ def _parts(positions: Sequence[int], graph: Graph, seconds: float, sequence: int
         yield list(positions[start : start + most])
 
 
+# ---- the answer ----------------------------------------------------------------------------------------
+
+
 def _answer(
     request: Validate, data: Data, model: str, job: _Job, found: _Found, no_accuracy: str
 ) -> DatasetAnswer:
-    given, tally, made = job.given, job.tally, found.made
-    graph = tally.graph
-    differing = [_differing(job, one) for one in sorted(tally.differences, key=lambda d: d.input_set)]
+    given, graph, made = job.given, job.graph, found.made
+    differing = [_differing(job, one) for one in sorted(job.differences, key=lambda d: d.input_set)]
     rounded = made is not None and is_rounded(made)
-    labels = [given.labels[at] for at in job.taken] if given.labels else []
-    tensor = None if tally.output is None else graph.tensors[graph.outputs[tally.output]]
-    by_reference = [tally.by_reference[at] for at in range(len(job.taken))] if tensor is not None else []
+    measured = None
+    if job.output is not None:
+        labels = [given.labels[at] for at in job.taken]
+        by_reference = [job.by_reference[at] for at in range(len(job.taken))]
+        tensor = graph.tensors[graph.outputs[job.output]]
+        measured = accuracy(tensor, labels, given.classes, by_reference, job.by_firmware)
     return {
         "model": model,
         "board": found.board.name,
@@ -265,22 +360,19 @@ def _answer(
         "reference": job.judge.told(),
         "requantise": str(made.target.requantise if made else request.target.requantise),
         "share": found.share,
-        "firmware": _firmware(made, tally) if made else None,
+        "firmware": _firmware(made, job) if made else None,
         "exact": not differing if made else None,
         "within_bounds": None if made is None else within(found.bounds) if rounded else not differing,
         "bounds": found.bounds,
         "differing": differing,
-        "accuracy": accuracy(tensor, labels, given.classes, by_reference, tally.by_firmware)
-        if tensor is not None
-        else None,
+        "accuracy": measured,
         "no_accuracy": no_accuracy,
         "note": found.board.note,
     }
 
 
 def _differing(job: _Job, one: Difference) -> DifferingInput:
-    index = job.taken[one.input_set]
-    told = one.json()
+    index, told = job.taken[one.input_set], one.json()
     return {
         "index": index,
         "name": job.given.names[index],
@@ -292,20 +384,19 @@ def _differing(job: _Job, one: Difference) -> DifferingInput:
     }
 
 
-def _firmware(made: Planned, tally: _Tally) -> ThroughFirmware:
-    """What all runs gave together."""
-    outcomes, found = tally.outcomes, tally.differences
+def _firmware(made: Planned, job: _Job) -> ThroughFirmware:
+    """The figures of all runs together."""
+    outcomes, found = job.outcomes, job.differences
     stacks = [one.stack_high_water for one in outcomes]
-    inputs = tally.inputs_run
     return {
         **named(outcomes[0].reality),
         "compiler": outcomes[0].compiler,
         "strategy": made.plan.strategy,
-        "inputs": inputs,
-        "inputs_equal": inputs - len({one.input_set for one in found}),
+        "inputs": job.inputs_run,
+        "inputs_equal": job.inputs_run - len({one.input_set for one in found}),
         "elements_different": sum(one.elements for one in found),
         "max_abs_diff": max((one.max_abs for one in found), default=0),
-        "output_values": sum(map(len, tally.values)),
+        "output_values": sum(map(len, job.values)),
         "arena_bytes": made.plan.arena_bytes,
         "state_bytes": made.plan.state_bytes,
         "arena_high_water": max(one.arena_high_water for one in outcomes),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from buildtool.target.types import Board, RunRequest, RunResult
 
 FLASH_SECONDS = 300.0
-SHOWN_LINES = 12  # of what a tool said
+SHOWN_LINES = 12  # of a tool's output
 
 
 def run_on_desk(made: Planned, image: Path, request: RunRequest, wanted: OnDesk) -> RunResult:
@@ -40,19 +40,19 @@ def run_on_desk(made: Planned, image: Path, request: RunRequest, wanted: OnDesk)
 
 
 def flashing(board: Board, image: Path, tool: str) -> Flashing:
-    """How an image comes into the board's flash, as its plugin knows; UsageError where it knows nothing."""
-    found: Flashing = _method(board, "flashing", "board")(board, image, tool)
-    return found
+    """The plugin's way to write an image to the board's flash; UsageError if it has none."""
+    how: Flashing = _method(board, "flashing", "board")(board, image, tool)
+    return how
 
 
 def takes_binary(how: Flashing, image: Path) -> bool:
-    """Whether the tool takes the image's .bin file, which need not be there or be of this image."""
+    """Whether the tool takes the image's .bin file, which may be missing or of another image."""
     return str(image.with_suffix(".bin")) in how.command
 
 
 @contextmanager
 def flashable(board: Board, image: Path, tool: str) -> Iterator[Flashing]:
-    """As `flashing`, with what the tool takes there until the context ends."""
+    """As `flashing`; the files that the tool takes exist until the context ends."""
     how = flashing(board, image, tool)
     if not takes_binary(how, image):
         yield how
@@ -68,13 +68,9 @@ def flash(how: Flashing, image: Path) -> None:
     """Flashes a board; ToolError where the tool is missing or fails, with the line to run by hand."""
     line = shlex.join(how.command)
     if not how.is_there:
-        hints = [
-            Hint(how.install),
-            Hint(
-                "or write it with --out: buildtool flash; run the line that it says, then validate --flashed"
-            ),
-        ]
-        raise ToolError(f"the program {how.tool} that flashes the board was not found", hint=hints)
+        other = "or write it with --out: buildtool flash; run the line that it says, then validate --flashed"
+        text = f"the program {how.tool} that flashes the board was not found"
+        raise ToolError(text, hint=[Hint(how.install), Hint(other)])
     try:
         done = subprocess.run(
             how.command,

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from buildtool.base.errors import ToolError, UsageError, suggest
+from buildtool.base.errors import Hint, ToolError, UsageError, suggest
 from buildtool.base.locks import scratch
+from buildtool.emit.sources import Sources, emit
 from buildtool.firmware.firmware import Firmware, build_firmware
+from buildtool.firmware.planned import Planned, given_plan, planned_or_given, refuse_unless_fits
 from buildtool.firmware.run.desk import run_on_desk
 from buildtool.firmware.run.identity import MOST_IMAGE_BYTES, check_image
 from buildtool.firmware.run.levels import reality
@@ -29,10 +31,10 @@ from buildtool.target.registry import plugin as find_plugin
 from buildtool.target.types import Reality, RunRequest, RunResult
 
 if TYPE_CHECKING:
+    from buildtool.api.requests.kinds import Debug, Flash, Profile, Validate
     from buildtool.api.requests.parts import OnDesk
     from buildtool.base.files import File
-    from buildtool.emit.sources import Sources
-    from buildtool.firmware.planned import Planned
+    from buildtool.base.session import Session
     from buildtool.firmware.run.compare import Array
     from buildtool.graph.types import Graph
 
@@ -43,10 +45,9 @@ TIMEOUT = 600.0  # seconds for all inputs of one run
 class Outcome:
     """What a run of the test firmware gave.
 
-    `outputs` and `traces`: one entry an input set, tensor index -> raw bytes. `computed`: tensor
-    index -> bytes computed in one invoke, repetitions included (of a trace build). `partial`: of
-    the tensors that no one needs as a whole, 1 for every byte that was computed, 0 for the others.
-    `arena_high_water`, `stack_high_water` in bytes (stack: None where it cannot be measured). `reality`:
+    `outputs` and `traces`: of each input set, tensor index -> raw bytes. `computed`, of a trace build: tensor
+    index -> bytes computed in one invoke, repetitions included. `partial`: of tensors that are not computed
+    as a whole, 1 for every byte that is. High-water marks are in bytes (None: cannot be measured). `reality`:
     what the image ran on. `counted`: instructions, cycles and issues.
     """
 
@@ -61,9 +62,51 @@ class Outcome:
     counted: RunResult
 
 
+def subject(request: Validate | Profile | Debug | Flash, session: Session) -> tuple[Planned, Sources]:
+    """The model with its plan, or the plan of the request's image; and what is emitted for it."""
+    if request.made is not None:
+        made = given_plan(request.model, request.target, request.made.plan, session)
+    else:
+        made = planned_or_given(request.model, request.target, request.options, request.lock, session)
+    sources = emit(made.graph, made.plan, made.target, made.model.name, session)
+    refuse_unless_fits(made, len(sources.image.data))
+    return made, sources
+
+
+@contextmanager
+def image_of(
+    request: Validate | Profile | Debug,
+    made: Planned,
+    sources: Sources,
+    flags: Sequence[str] = (),
+    *,
+    emulated: bool = True,
+) -> Iterator[Firmware]:
+    """The request's image, which is not changed, or one that is built here; `emulated`: as for `built`."""
+    if request.made is None:
+        with built(made, sources, flags, emulated=emulated) as firmware:
+            yield firmware
+        return
+    if emulated:
+        refuse_stand_in(made, request.made.elf.path)
+    with linked(made, sources, request.made.elf) as firmware:
+        yield firmware
+
+
+def refuse_stand_in(made: Planned, path: str) -> None:
+    """ToolError for a board's image that is to run where another machine stands in for the board."""
+    board = made.target.board
+    if board.is_stand_in and not wire_of(made.choice, board):
+        raise ToolError(
+            f"the emulator of board '{board.name}' has other addresses, and cannot run the board's image",
+            path=path,
+            hint=[suggest("on the desk", on="board"), Hint("or name no image: one is made here")],
+        )
+
+
 @contextmanager
 def linked(planned: Planned, sources: Sources, elf: File) -> Iterator[Firmware]:
-    """The image `elf` that a build made, once it is known to be this network's and this plan's."""
+    """The image `elf` of a build; ToolError where it is not this network's and this plan's."""
     data, board = elf.read("the image", MOST_IMAGE_BYTES), planned.target.board
     over_wire = not answers_by_files(planned.choice, board)
     found = check_image(data, planned.plan, sources.image, elf.path, over_wire=over_wire)
@@ -87,10 +130,10 @@ def built(
     harness: Harness | None = None,
     emulated: bool = False,
 ) -> Iterator[Firmware]:
-    """A test firmware made here, there until the context ends.
+    """A test firmware that is built here, and removed when the context ends.
 
-    `trace`: one that hands out every tensor as soon as it is computed; `harness`: its own C, where that is
-    not the plugin's; `emulated`: one for the machine that stands in for the board, where there is one.
+    `trace`: it hands out every tensor as soon as it is computed; `harness`: its own C, if that is not the
+    plugin's; `emulated`: it is for the machine that stands in for the board, if there is one.
     """
     board, target = planned.target.board, planned.target
     if emulated and not wire_of(planned.choice, board):
@@ -121,10 +164,10 @@ def execute(
 ) -> Outcome:
     """Runs the test firmware on every set of inputs; `trace`: it was built to hand out its tensors.
 
-    `count`: instructions of every operator; `blocks`: and which code they ran.
-    `desk`: over a wire, in place of the emulator's files; then cycles are counted, and no instructions.
-    `resets`: before which inputs the state is reset, if there is any (None: before each).
-    `timeout`: seconds for all of them; `ran` hears how many have been run, in place of the session.
+    `count`: also counts each operator's instructions; `blocks`: and the code that they ran. `desk`: runs over
+    a wire, where cycles are counted and no instructions. `resets`: before which inputs the state is reset
+    (None: before each). `timeout`: seconds for all inputs. `ran` hears how many have been run, in place of
+    the session.
     """
     board = planned.target.board
     if desk is not None and desk.is_emulated and board.is_stand_in:
@@ -164,9 +207,9 @@ def execute(
 def input_file(
     graph: Graph, inputs: Sequence[Sequence[Array]], resets: Sequence[bool] | None = None
 ) -> bytes:
-    """The test firmware's input.bin: every set's inputs, back to back.
+    """The test firmware's input.bin: every set's inputs, back to back; `resets`: see `execute`.
 
-    Of a network with state, behind four bytes that say whether it is reset before; `resets`: see `execute`.
+    With state, four bytes before each set say whether it is reset.
     """
     raw = [b"".join(np.ascontiguousarray(array).tobytes() for array in one) for one in inputs]
     if not graph.states:
@@ -176,7 +219,7 @@ def input_file(
 
 
 def _placed(error: ProgramError, planned: Planned) -> ToolError:
-    """A failed run with the operator, and its kernel, that was being computed."""
+    """The error of a failed run, with the operator and the kernel that ran."""
     stack = planned.target.board.stack_bytes
     hint = f"the board's file gives the stack {stack:,} bytes" if "stack overflow" in error.text else ""
     if error.running is None or error.running >= len(planned.graph.ops):
@@ -212,12 +255,12 @@ def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str, runs
 def _report(text: str) -> dict[str, int]:
     pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
     try:
-        found = {name: int(value) for name, _, value in pairs}
+        numbers = {name: int(value) for name, _, value in pairs}
     except ValueError:
         raise _cut_off("report") from None
-    if found.get("sets") and not {"arena_high_water", "guard_ok"} <= found.keys():
+    if numbers.get("sets") and not {"arena_high_water", "guard_ok"} <= numbers.keys():
         raise _cut_off("report")
-    return found
+    return numbers
 
 
 def _cut_off(what: str) -> ToolError:
@@ -226,55 +269,50 @@ def _cut_off(what: str) -> ToolError:
 
 
 def _outputs(graph: Graph, data: bytes, sets: int) -> list[dict[int, bytes]]:
-    found, place = [], 0
-    for _ in range(sets):
-        one = {}
+    outputs: list[dict[int, bytes]] = [{} for _ in range(sets)]
+    place = 0
+    for one in outputs:
         for t in graph.outputs:
-            size = graph.tensors[t].size
-            one[t] = data[place : place + size]
-            place += size
-        found.append(one)
+            one[t] = data[place : place + graph.tensors[t].size]
+            place += graph.tensors[t].size
     if place != len(data):
         raise ToolError(f"the firmware wrote {len(data)} bytes of output, {place} were expected")
-    return found
+    return outputs
 
 
 Record = tuple[int, int, bytes]  # tensor, offset in it, data
 
 
-def _records(data: bytes) -> list[Record]:
-    records: list[Record] = []
+def _records(data: bytes) -> Iterator[Record]:
     place = 0
     while place < len(data):
-        if place + 12 > len(data):
+        start = place + 12
+        tensor, offset, size = struct.unpack("<III", data[place:start]) if start <= len(data) else (0, 0, 0)
+        place = start + size
+        if place > len(data):
             raise _cut_off("trace")
-        tensor, offset, size = struct.unpack_from("<III", data, place)
-        if place + 12 + size > len(data):
-            raise _cut_off("trace")
-        records.append((tensor, offset, data[place + 12 : place + 12 + size]))
-        place += 12 + size
-    return records
+        yield tensor, offset, data[start:place]
 
 
 def _traces(
     data: bytes, sets: int, graph: Graph
 ) -> tuple[list[dict[int, bytes]], dict[int, int], dict[int, bytes]]:
-    """Every traced tensor of each set, put together; bytes computed of each in one set; partial ones.
+    """Every traced tensor of each set; the bytes computed of each tensor in one set; masks of partial ones.
 
-    Each set has as many records, of the same parts. Parts computed again must come out the same.
+    Each set has as many records, of the same parts. Parts that are computed again must come out the same.
     """
-    records = _records(data)
+    records = list(_records(data))
     each, rest = divmod(len(records), sets)
     if rest or any(t >= len(graph.tensors) for t, _, _ in records):
         text = f"the trace is incomplete or damaged: it has {len(records)} records for {sets} inputs"
         raise ToolError(text)
-    found = [_assembled(records[i * each : (i + 1) * each], graph) for i in range(sets)]
-    if any(masks != found[0][1] for _, masks in found):
+    tensors = [_assembled(records[i * each : (i + 1) * each], graph) for i in range(sets)]
+    if any(masks != tensors[0][1] for _, masks in tensors):
         raise ToolError("the invokes did not all compute the same parts of the tensors")
     computed: dict[int, int] = {}
     for tensor, _, part in records[:each]:
         computed[tensor] = computed.get(tensor, 0) + len(part)
-    return [values for values, _ in found] if data else [], computed, found[0][1]
+    return [values for values, _ in tensors] if data else [], computed, tensors[0][1]
 
 
 def _assembled(records: Sequence[Record], graph: Graph) -> tuple[dict[int, bytes], dict[int, bytes]]:
@@ -290,18 +328,12 @@ def _assembled(records: Sequence[Record], graph: Graph) -> tuple[dict[int, bytes
         value, mask, end = values[t], known[t], offset + len(part)
         if end > len(value):
             raise ToolError("a traced part lies outside its tensor", tensor=graph.tensors[t].name)
-        if 1 in mask[offset:end] and not _agree(value[offset:end], mask[offset:end], part):
-            raise ToolError(
-                "a part that was computed twice differs between the two times", tensor=graph.tensors[t].name
-            )
+        if 1 in mask[offset:end] and value[offset:end] != part:
+            before = zip(value[offset:end], mask[offset:end], part, strict=True)
+            if any(have != now for have, is_known, now in before if is_known):
+                text = "a part that was computed twice differs between the two times"
+                raise ToolError(text, tensor=graph.tensors[t].name)
         value[offset:end] = part
         mask[offset:end] = b"\1" * len(part)
     partial = {t: bytes(mask) for t, mask in known.items() if 0 in mask}
     return {t: bytes(value) for t, value in values.items()}, partial
-
-
-def _agree(value: bytearray, mask: bytearray, part: bytes) -> bool:
-    """Whether a part has the values that are known already."""
-    if value == part:
-        return True
-    return all(have == made for have, is_known, made in zip(value, mask, part, strict=True) if is_known)

@@ -1,31 +1,27 @@
-"""What other programs get: a debugger the files and the server of test firmware, a board's flash its files.
+"""Files and command lines for other programs: for a debugger and its server, and for a tool that flashes.
 
 Nothing is started here.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from buildtool.base.errors import ToolError
+from buildtool.firmware.datasets.arrays import inputs_of, sequences
 from buildtool.firmware.firmware import arena_map, map_of
 from buildtool.firmware.flashfiles import flash_files
 from buildtool.firmware.linkmap import portable
 from buildtool.firmware.run.desk import flashing, takes_binary
-from buildtool.firmware.run.execute import built, input_file, linked
-from buildtool.firmware.run.inputs import inputs_of, sequences
+from buildtool.firmware.run.execute import built, image_of, input_file, linked, subject
 from buildtool.firmware.run.levels import BOARD, named, reality
-from buildtool.firmware.run.subject import subject
 from buildtool.firmware.stack.need import stack_report
 from buildtool.firmware.tools import Origins, called
 from buildtool.plan.codec import to_bytes
 from buildtool.target.registry import plugin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from buildtool.api.requests.kinds import Debug, Flash
     from buildtool.base.session import Session
     from buildtool.emit.sources import Sources
@@ -42,17 +38,22 @@ def debugging(request: Debug, session: Session) -> DebugAnswer:
     """The answer to a `debug` request; nothing is started."""
     made, sources = subject(request, session)
     board = made.target.board
-    server = _server(made, request.port)
-    inputs = inputs_of(request.inputs, made)
+    find = getattr(plugin(board), "debug_server", None)
+    if find is None:
+        raise ToolError(f"the plugin of board '{board.name}' knows no server for debuggers")
+    server: DebugServer = find(board, request.port)
+    inputs = inputs_of(request.inputs, made.graph)
     files = {INPUT: input_file(made.graph, inputs, sequences(made.graph, len(inputs), 0))}
-    with _image(request, made, sources) as firmware:
+    with image_of(request, made, sources, emulated=False) as firmware:
         if request.made is None:
-            files |= _built(made, sources, firmware)
+            files |= _build_files(made, sources, firmware)
         image = f"{sources.net}.elf" if request.made is None else str(firmware.elf)
         stacks = stack_report(firmware.elf.read_bytes(), board, [sources.net])
     command = list(server.command)
     if server.image >= 0:
         command[server.image] = image
+    connect = [f"target extended-remote 127.0.0.1:{request.port}", *server.connected]
+    folders = Origins.of(made.choice, made.target).folders(made.choice.cmsis_nn)
     return {
         "net": sources.net,
         "board": board.name,
@@ -64,35 +65,18 @@ def debugging(request: Debug, session: Session) -> DebugAnswer:
         "outputs": list(OUTPUTS),
         "server": command,
         "debuggers": list(server.debuggers),
-        "sources": _sources(made),
-        "commands": _commands(sources.net, server, request.port),
+        # in the language of GDB
+        "sources": [
+            f"set substitute-path {called(name)} {_quoted(str(place.resolve()))}"
+            for name, place in folders.items()
+        ],
+        "commands": [*(connect if server.command else []), f"break {sources.net}_invoke"],
         "stacks": stacks,
     }
 
 
-def _server(made: Planned, port: int) -> DebugServer:
-    """What the board's plugin knows of debuggers; ToolError where it knows nothing."""
-    board = made.target.board
-    find = getattr(plugin(board), "debug_server", None)
-    if find is None:
-        raise ToolError(f"the plugin of board '{board.name}' knows no server for debuggers")
-    found: DebugServer = find(board, port)
-    return found
-
-
-@contextmanager
-def _image(request: Debug, made: Planned, sources: Sources) -> Iterator[Firmware]:
-    """The image of the request, or one that is built here."""
-    if request.made is None:
-        with built(made, sources) as firmware:
-            yield firmware
-        return
-    with linked(made, sources, request.made.elf) as firmware:
-        yield firmware
-
-
-def _built(made: Planned, sources: Sources, firmware: Firmware) -> dict[str, bytes]:
-    """The files of a build that a debugger, or whoever sits before it, wants to read."""
+def _build_files(made: Planned, sources: Sources, firmware: Firmware) -> dict[str, bytes]:
+    """The files of a build that a debugger or its user reads."""
     net = sources.net
     return {
         **sources.files,
@@ -101,21 +85,6 @@ def _built(made: Planned, sources: Sources, firmware: Firmware) -> dict[str, byt
         f"{net}.elf": firmware.elf.read_bytes(),
         f"{net}.map": portable(map_of(firmware.elf).read_bytes()),
     }
-
-
-def _sources(made: Planned) -> list[str]:
-    """Where the folders are that debug information calls by other names, in the language of GDB."""
-    folders = Origins.of(made.choice, made.target).folders(made.choice.cmsis_nn)
-    return [
-        f"set substitute-path {called(name)} {_quoted(str(place.resolve()))}"
-        for name, place in folders.items()
-    ]
-
-
-def _commands(net: str, server: DebugServer, port: int) -> list[str]:
-    """What a debugger has to hear besides: where the server is, and where to stop."""
-    connect = [f"target extended-remote 127.0.0.1:{port}", *server.connected] if server.command else []
-    return [*connect, f"break {net}_invoke"]
 
 
 def _quoted(path: str) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict
 
+import numpy as np
+
 from buildtool.api.answers.estimate import facts
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Level
 from buildtool.emit.ctext import shape
-from buildtool.firmware.run.bounded import bounds_of, is_rounded, within
+from buildtool.firmware.datasets.arrays import inputs_of
 from buildtool.firmware.run.compare import difference
 from buildtool.firmware.run.cycles import (
     Parts,
@@ -19,45 +21,46 @@ from buildtool.firmware.run.cycles import (
     parts_answer,
     timed,
 )
-from buildtool.firmware.run.execute import Outcome, execute
-from buildtool.firmware.run.inputs import inputs_of
-from buildtool.firmware.run.issues import (
-    beside_published,
-    counted,
-    of_operator,
-    refuse_unless_same,
-    why_uncounted,
-)
-from buildtool.firmware.run.issues import summary as issue_summary
+from buildtool.firmware.run.execute import Outcome, built, execute, image_of, subject
 from buildtool.firmware.run.judge import Judge, judging
 from buildtool.firmware.run.levels import named, reality
-from buildtool.firmware.run.subject import firmware, subject
+from buildtool.firmware.run.validation import bounds_of, is_rounded, within
 from buildtool.plan.summary.summary import Summary, summarize
+from buildtool.target.registry import plugin
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from buildtool.api.requests.kinds import Profile
     from buildtool.base.session import Session
+    from buildtool.emit.sources import Sources
     from buildtool.firmware.planned import Planned
     from buildtool.firmware.run.compare import Array
+    from buildtool.schema.boards import Estimate
     from buildtool.schema.runs import (
-        CycleEstimate,
         CycleParts,
+        IssueCount,
+        IssueSummary,
         LayerProfile,
         OutputTop,
         ProfileAnswer,
+        ProfileLine,
+        PublishedProfile,
     )
+    from buildtool.target.hardware import PublishedPart
     from buildtool.target.plugin import Timer
-    from buildtool.target.types import Board
+    from buildtool.target.types import Board, Issues
+
+SOURCE = "counted in a model of the VPU"
+LOADS = "LOAD"  # among the operator kinds of a published profile: loading weights
 
 
 def profiling(request: Profile, session: Session) -> ProfileAnswer:
     """The answer to a `profile` request; the output is compared with the reference as well.
 
-    Counted is the first input, on the same image that gives the outputs of all. On the host nothing is
-    counted: `instructions` is null there. Over a wire `cycles` are counted by the core itself, where it can;
-    in an emulator they are estimated, where there is a model of the core.
+    The first input is counted, on the image that gives the outputs of all. On the host nothing is counted:
+    `instructions` is null. Over a wire the core counts its `cycles`, if it can; in an emulator they are
+    estimated, if there is a model of the core.
     """
     with judging(request.reference, request.model) as judge:
         return _judged(request, judge, session)
@@ -65,29 +68,31 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
 
 def _judged(request: Profile, judge: Judge, session: Session) -> ProfileAnswer:
     made, sources = subject(request, session)
-    inputs = inputs_of(request.inputs, made)
-    emulated = reality(made.target.board).level is Level.EMULATOR
-    timer = find_timer(made.target.board) if request.desk is None else ""
-    with firmware(request, made, sources) as image:
+    board = made.target.board
+    inputs = inputs_of(request.inputs, made.graph)
+    emulated = reality(board).level is Level.EMULATOR
+    timer = find_timer(board) if request.desk is None else ""
+    with image_of(request, made, sources) as firmware:
         if request.desk is not None:
-            run = plain = execute(made, image, inputs, desk=request.desk)
+            run = plain = execute(made, firmware, inputs, desk=request.desk)
         else:
-            run = execute(made, image, inputs[:1], count=emulated, blocks=not isinstance(timer, str))
-            plain = execute(made, image, inputs) if len(inputs) > 1 else run
+            run = execute(made, firmware, inputs[:1], count=emulated, blocks=not isinstance(timer, str))
+            plain = execute(made, firmware, inputs) if len(inputs) > 1 else run
     timing, no_cycles = _timing(run, timer, made)
-    counting = counted(made, sources, inputs[0]) if request.desk is None else None
-    if counting is not None:
-        refuse_unless_same(counting, run)
+    counting = _counted_issues(made, sources, inputs[0]) if request.desk is None else None
+    if counting is not None and counting.outputs[0] != run.outputs[0]:
+        raise ToolError("the firmware that counts issues gives other outputs", hint="please report this")
     exact = _is_exact(made, judge, run, plain, inputs)
     bounds = bounds_of(made, sources, inputs, request.desk)
     summary = summarize(
         made.plan, made.graph, made.target.named(made.plan.kernels), made.target.costs, made.session
     )
     rows, known = _rows(made, run, timing, summary, counting), facts(made)
-    total = timing.total.cycles if timing else run.counted.total_cycles
+    executed, measured = run.counted.executed, run.counted.total_cycles
+    total = timing.total.cycles if timing else measured
     return {
         "model": made.model.name,
-        "board": made.target.board.name,
+        "board": board.name,
         **named(run.reality),
         "compiler": run.compiler,
         "strategy": made.plan.strategy,
@@ -95,10 +100,10 @@ def _judged(request: Profile, judge: Judge, session: Session) -> ProfileAnswer:
         "cycles": total,
         "cycles_are": "estimated" if timing else "measured" if total is not None else "",
         "no_cycles": no_cycles,
-        "estimated_ms": in_ms(timing.total.cycles, made.target.board) if timing else None,
-        "estimated_by": _estimated_by(run, timing, made.target.board),
-        "seconds": _seconds(run, made.target.board),
-        "issues": issue_summary(rows, made.target.board) if counting else None,
+        "estimated_ms": in_ms(timing.total.cycles, board) if timing else None,
+        "estimated_by": estimate(timing, executed, board) if timing and executed else None,
+        "seconds": measured / board.clock_hz if measured is not None and board.clock_hz else None,
+        "issues": _issues(rows, board) if counting else None,
         "published": beside_published(made, rows, known["estimate"]),
         "macs": made.plan.macs,
         "macs_layerwise": made.plan.macs_layerwise,
@@ -131,7 +136,7 @@ def _is_exact(
 
 
 def _timing(run: Outcome, timer: Timer | str, made: Planned) -> tuple[Timing | None, str]:
-    """The estimate of a run's cycles, or why there is none."""
+    """The estimate of a run's cycles, or the reason for having none."""
     if isinstance(timer, str):
         return None, run.counted.no_cycles or timer
     if run.counted.executed is None:
@@ -142,12 +147,6 @@ def _timing(run: Outcome, timer: Timer | str, made: Planned) -> tuple[Timing | N
         return None, error.text
 
 
-def _seconds(run: Outcome, board: Board) -> float | None:
-    """What the cycles take at the board's clock; None where either is not known."""
-    cycles = run.counted.total_cycles
-    return cycles / board.clock_hz if cycles is not None and board.clock_hz else None
-
-
 def _rows(
     made: Planned, run: Outcome, timing: Timing | None, summary: Summary, counting: Outcome | None
 ) -> list[LayerProfile]:
@@ -156,7 +155,7 @@ def _rows(
     ran, counts = run.counted, counting.counted.issues if counting else {}
     for position, alive, work in (entry for region in summary.regions for entry in region.operators):
         op = made.graph.ops[position]
-        issues = of_operator(counts.get(position), work.macs, made.target.board)
+        issues = _issues_of(counts.get(position), work.macs, made.target.board)
         rows.append(
             {
                 "name": made.graph.op_name(position),
@@ -171,14 +170,10 @@ def _rows(
                 "instructions": ran.counts.get(position) if ran.total_instructions is not None else None,
                 **_cycles(position, run, timing, made.target.board),
                 "issues": issues,
-                "uncounted": why_uncounted(counts, position) if counting and not issues else "",
+                "uncounted": _why_uncounted(counts, position) if counting and not issues else "",
             }
         )
     return rows
-
-
-def _estimated_by(run: Outcome, timing: Timing | None, board: Board) -> CycleEstimate | None:
-    return estimate(timing, run.counted.executed, board) if timing and run.counted.executed else None
 
 
 class _Cycles(TypedDict):
@@ -201,8 +196,6 @@ def _cycles(position: int, run: Outcome, timing: Timing | None, board: Board) ->
 
 def _top(made: Planned, run: Outcome) -> list[OutputTop]:
     """The largest values of each output, for a user who knows what the answer should be."""
-    import numpy as np
-
     tops: list[OutputTop] = []
     for t in made.graph.outputs:
         tensor = made.graph.tensors[t]
@@ -218,3 +211,102 @@ def _top(made: Planned, run: Outcome) -> list[OutputTop]:
             }
         )
     return tops
+
+
+# ---- issues of a core's vector unit ---------------------------------------------------------------------
+
+
+def _counted_issues(made: Planned, sources: Sources, inputs: Sequence[Array]) -> Outcome | None:
+    """A run that counts each operator's issues over one set of inputs; None without a model that can.
+
+    It is of a firmware of its own on the host.
+    """
+    board = made.target.board
+    find = getattr(plugin(board), "counting_harness", None)
+    if find is None or board.vector_unit is None:
+        return None
+    with built(made, sources, harness=find(board)) as image:
+        return execute(made, image, [inputs], count=True)
+
+
+def _issues_of(found: Issues | None, macs: int, board: Board) -> IssueCount | None:
+    """An operator's count; None where its kernel declares no issues."""
+    unit = board.vector_unit
+    if found is None or unit is None or not found.vpu + found.scalar:
+        return None
+    return {
+        "vpu": found.vpu,
+        "mac": found.mac,
+        "scalar": found.scalar,
+        "slowest": found.slowest,
+        "vpu_per_mac": found.vpu / macs if macs else None,
+        # of a thread that issues one instruction after the other, as often as it can
+        "seconds": found.slowest * unit.cycles / board.clock_hz if board.clock_hz else 0.0,
+    }
+
+
+def _why_uncounted(counts: Mapping[int, Issues], position: int) -> str:
+    """The reason why an operator has no count in a run that counted."""
+    if position not in counts:
+        return "no code runs for them"
+    return "they run plain C, of which a model of the vector unit sees nothing"
+
+
+def _issues(rows: Sequence[LayerProfile], board: Board) -> IssueSummary | None:
+    """The counted operators together; None where there is no vector unit to count."""
+    unit = board.vector_unit
+    if unit is None:
+        return None
+    found = [(row, row["issues"]) for row in rows if row["issues"] is not None]
+    counts = [issues for _, issues in found if issues is not None]
+    return {
+        "source": SOURCE,
+        "limit_per_mac": 1 / unit.macs,
+        "clock_hz": board.clock_hz,
+        "cycles_per_issue": unit.cycles,
+        "threads": board.core.threads,
+        "vpu": sum(one["vpu"] for one in counts),
+        "scalar": sum(one["scalar"] for one in counts),
+        "slowest": sum(one["slowest"] for one in counts),
+        "seconds": sum(one["seconds"] for one in counts),
+        "operators": len(counts),
+        "macs": sum(row["macs"] for row, _ in found),
+        "all_operators": len(rows),
+        "all_macs": sum(row["macs"] for row in rows),
+    }
+
+
+def beside_published(
+    made: Planned, rows: Sequence[LayerProfile], estimate: Estimate | None
+) -> PublishedProfile | None:
+    """The published profile of this very network, if there is one."""
+    board, plan = made.target.board, made.plan
+    known = board.published
+    if known is None or known.macs != plan.macs_layerwise:
+        return None
+    lines = [_line(part, rows, estimate) for part in known.parts]
+    return {
+        "network": known.network,
+        "source": known.source,
+        "seconds": known.milliseconds / 1e3,
+        "estimated_seconds": estimate["total_seconds"] if estimate else None,
+        "lines": lines,
+    }
+
+
+def _line(part: PublishedPart, rows: Sequence[LayerProfile], estimate: Estimate | None) -> ProfileLine:
+    own = [row for row in rows if row["operator"] in part.operators]
+    macs = sum(row["macs"] for row in own)
+    counts = [row["issues"] for row in own]
+    known = [one["seconds"] for one in counts if one is not None]
+    counted = sum(known) if own and len(known) == len(counts) else None
+    estimated = macs / estimate["macs_per_second"] if macs and estimate else None
+    if LOADS in part.operators:
+        estimated = estimate["load_seconds"] if estimate else None
+    return {
+        "name": part.name,
+        "operators": len(own) + (LOADS in part.operators),
+        "published": part.milliseconds / 1e3,
+        "estimated": estimated,
+        "counted": counted,
+    }

@@ -1,4 +1,4 @@
-"""What a function's machine code says about the stack."""
+"""A function's machine code, and what it says about the stack."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Body:
-    """Of one function: how far it moves the stack pointer, in bytes, and whom it calls.
+    """How far one function moves the stack pointer, in bytes, and the addresses that it calls.
 
-    `frame` is the sum of all that is taken from the stack pointer: compilers do so on the way in, and give
-    back on each way out. `calls` run on top of the frame, `tails` (jumps into other functions) in place of
-    it. `is_indirect`: it calls an address that it computed; `taken`: addresses that it computes. `unknown`:
-    an instruction moves the stack pointer by what cannot be told.
+    `frame`: the sum of all subtractions from the stack pointer. `calls` run on top of the frame, `tails`
+    (jumps into other functions) in place of it. `is_indirect`: it calls an address that it computed; `taken`:
+    addresses that it computes. `unknown`: it moves the stack pointer by an unknown number.
     """
 
     frame: int = 0
@@ -51,5 +50,5 @@ class Code:
 
 
 def signed(value: int, bits: int) -> int:
-    """A two's complement number of so many bits."""
+    """A two's complement number of this many bits."""
     return value - (1 << bits) if value >> (bits - 1) & 1 else value

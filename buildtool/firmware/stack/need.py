@@ -1,16 +1,16 @@
 """The stack that a function of a linked image needs: its own frame, and the deepest of those it calls.
 
-It is an upper bound that holds whatever the input: every call that the code could make counts. What an
-application's own functions take that are called back (a yield hook, a row source, a loader) does not, and
-neither do interrupts.
+It is an upper bound for any input: every call that the code could make counts. The stack of an application's
+functions that are called back (a yield hook, a row source, a loader) and of interrupts is not included.
 """
 
 from __future__ import annotations
 
 import bisect
+import functools
+import itertools
 import re
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import Any
 
 from buildtool.base.errors import PlanError, ToolError
@@ -20,7 +20,7 @@ from buildtool.firmware.stack.body import Body, Code
 from buildtool.schema.builds import StackSize
 from buildtool.target.types import Board
 
-# The functions of emitted code that call what the application has set: hooks, row sources, loaders.
+# The functions of emitted code that call the application's hooks, row sources and loaders.
 _CALLS_BACK = re.compile(
     r".*_(init|invoke)|region_\d+|between_regions|abandon|reset_state|load(ed|_channels)?"
 )
@@ -29,7 +29,7 @@ _THUMB = 1  # the lowest bit of an address of Thumb code
 
 
 class Stacks:
-    """Answers for one linked image of a core that is known: Arm's M profile, RV32, or Xtensa's call0.
+    """The stacks of one linked image for Arm's M profile, RV32, or Xtensa's call0 ABI.
 
     `vector_bytes`: of a RISC-V vector register; 0 without.
     """
@@ -39,7 +39,7 @@ class Stacks:
         if not is_known(elf):
             raise ToolError(f"the stack of code for {self._machine} is not known")
         self._vector_bytes = vector_bytes
-        self._entry = self._plain(elf["e_entry"])  # nobody calls it, but it may lie at a number of use
+        self._entry = self._plain(elf["e_entry"])  # nobody calls it, but a constant may equal its address
         self._sections = [
             (int(s["sh_addr"]), s.data())
             for s in elf.iter_sections()
@@ -68,7 +68,7 @@ class Stacks:
             and s.name.endswith(_WEIGHTS)
             and f"{s.name.removesuffix(_WEIGHTS)}_invoke" in self.functions
         )
-        self._bodies: dict[int, Body] = {}
+        self._body = functools.cache(self._read)
         self._needs: dict[int, int | None] = {}
         self._open: dict[int, bool] = {}
 
@@ -76,7 +76,7 @@ class Stacks:
         return address & ~_THUMB if self._machine == "EM_ARM" else address
 
     def need(self, name: str) -> int | None:
-        """Bytes of stack that a call of the function `name` takes; None where that cannot be told."""
+        """Bytes of stack that a call of the function `name` takes; None if that is not known."""
         return self._need(self.functions[name], ())
 
     def size(self, name: str) -> int:
@@ -90,9 +90,7 @@ class Stacks:
     def reached(self, name: str) -> dict[str, int]:
         """Every function that a call of `name` may run, itself included, and the bytes of its code."""
         found: dict[str, int] = {}
-        waiting: list[tuple[int, tuple[int, ...]]] = [
-            (self.functions[name], ())
-        ]  # with the path of calls to it
+        waiting: list[tuple[int, tuple[int, ...]]] = [(self.functions[name], ())]  # with the calls to it
         while waiting:
             address, path = waiting.pop()
             if address not in self._sizes or self._names[address] in found:
@@ -125,7 +123,7 @@ class Stacks:
         return whole
 
     def _reaches(self, address: int, goals: tuple[int, ...]) -> bool:
-        """Whether a function is one of `goals` or calls one: then a number that looks like it is another."""
+        """Whether a function is one of `goals` or calls one: then it is no function that they call."""
         seen, waiting = set[int](), [address]
         while waiting:
             at = waiting.pop()
@@ -137,7 +135,7 @@ class Stacks:
         return False
 
     def _is_open(self, address: int) -> bool:
-        """Whether a function, or one that it calls, calls what its callers point to."""
+        """Whether a function, or one that it calls, calls functions that its callers point to."""
         if address not in self._open:
             self._open[address] = False  # while its callees are looked at: recursion ends there
             body = self._body(address)
@@ -151,11 +149,6 @@ class Stacks:
             if start <= address < start + len(data):
                 return bytes(data[address - start :])
         return None
-
-    def _body(self, address: int) -> Body:
-        if address not in self._bodies:
-            self._bodies[address] = self._read(address)
-        return self._bodies[address]
 
     def _read(self, address: int) -> Body:
         size, data = self._sizes[address], self._data_from(address)
@@ -173,11 +166,10 @@ class Stacks:
         return int.from_bytes(word, "little") if len(word) == 4 else None
 
     def _pointed(self, path: tuple[int, ...]) -> set[int]:
-        """Whom the last function of a path of calls may call by address.
+        """The functions that the last one of a path of calls may call by address.
 
-        That address, or the table that it is in, was computed by a function of the path. Where none is found,
-        every function that constant data point to counts; but an application's functions, which the network's
-        own code calls back, are not among them.
+        A function of the path has computed that address, or that of a table with it. If none has, every
+        function that constant data point to counts, unless the network's own code calls the application back.
         """
         found = set[int]()
         for address in path:
@@ -189,9 +181,9 @@ class Stacks:
             found = self._in_constants
         return found
 
-    @cached_property
+    @functools.cached_property
     def _in_constants(self) -> set[int]:
-        """The functions that constant data point to: weights do not, whatever their values are."""
+        """The functions that constant data point to; weights do not, whatever their values are."""
         found = set[int]()
         for start, data in self._sections:
             end = start + len(data)
@@ -204,19 +196,18 @@ class Stacks:
         return found
 
     def _table(self, address: int) -> set[int]:
-        """The functions that the constants at an address point to: of the whole object that begins there."""
+        """The functions that the object at an address points to, if it lies in constants."""
         for start, data in self._sections:
             if start <= address < start + len(data) and not self._has_code(start, data):
-                size = self._objects.get(address, 4)
-                part = data[address - start : address - start + size]
-                return self._in_data(address, part)
+                begin = address - start
+                return self._in_data(address, data[begin : begin + self._objects.get(address, 4)])
         return set()
 
     def _has_code(self, start: int, data: bytes) -> bool:
         return any(start <= address < start + len(data) for address in self._sizes)
 
     def _in_data(self, start: int, data: bytes) -> set[int]:
-        """The functions that words of constants point to; none for a table beside code, as of interrupts."""
+        """The functions that words of constants point to; none for a table beside code, such as vectors."""
         if self._has_code(start, data):
             return set()
         places = range(-start % 4, len(data) - 3, 4)
@@ -229,7 +220,7 @@ class Stacks:
 
 
 def is_known(elf: Any) -> bool:
-    """Whether the stack of an image's code can be told."""
+    """Whether the image is of a core whose code is read here."""
     return elf["e_machine"] in ("EM_ARM", "EM_RISCV", "EM_XTENSA") and elf.elfclass == 32
 
 
@@ -240,38 +231,28 @@ def _literal_ranges(symbols: list[Any]) -> list[tuple[int, int]]:
         for s in symbols
         if s.name[:2] in ("$t", "$d", "$a") and (len(s.name) == 2 or s.name[2] == ".")
     )
-    found = []
-    ends = [*marks[1:], (1 << 32, False)] if marks else []
-    for (start, is_data), (end, _) in zip(marks, ends, strict=True):
-        if is_data and end > start:
-            found.append((start, end))
-    return found
+    pairs = itertools.pairwise([*marks, (1 << 32, False)])
+    return [(start, end) for (start, is_data), (end, _) in pairs if is_data and end > start]
 
 
 def _within(ranges: list[tuple[int, int]], low: int, high: int) -> tuple[tuple[int, int], ...]:
-    first = max(0, bisect.bisect_left(ranges, (low, 0)) - 1)
-    found = []
-    for start, end in ranges[first:]:
-        if start >= high:
-            break
-        if end > low:
-            found.append((max(start, low), min(end, high)))
-    return tuple(found)
+    """The parts of sorted ranges that lie in [low, high)."""
+    first, last = max(0, bisect.bisect_left(ranges, (low, 0)) - 1), bisect.bisect_left(ranges, (high, 0))
+    return tuple((max(start, low), min(end, high)) for start, end in ranges[first:last] if end > low)
 
 
-# ---- what the networks of an image need, against what its linker script keeps -----------------------
+# ---- the needs of an image's networks, against the stack that its linker script reserves --------------
 
 
-_BITS = 8
 _START = "main"  # of a test firmware
 
 
 def stack_report(
     data: bytes, board: Board, networks: Sequence[str], others: Sequence[str] = ()
 ) -> list[StackSize]:
-    """Of each network in an image, by its name; nothing for cores whose code cannot be read here.
+    """The stack of each network in an image, then of the functions `others`.
 
-    `others`: names of functions that are told after those.
+    Nothing for cores whose code is not read here.
     """
     elf = open_elf(data)
     if board.is_native or not is_known(elf):
@@ -279,8 +260,13 @@ def stack_report(
     from elftools.common.exceptions import ELFError
 
     try:
+        stacks = Stacks(elf, board.core.vector_bits // 8)
         functions = [*(f"{network}_invoke" for network in networks), *others]
-        return _of(Stacks(elf, board.core.vector_bits // _BITS), board, functions)
+        return [
+            {"function": function, "needed": stacks.need(function), "reserved": board.stack_bytes}
+            for function in functions
+            if function in stacks.functions
+        ]
     except (ELFError, ValueError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise ToolError(f"the image's code cannot be read: {error}", hint="link it again") from None
 
@@ -302,11 +288,3 @@ def refuse_unless_enough(data: bytes, board: Board, network: str) -> None:
         hint=f"stack_bytes = {needed} or more in the board's file (memory '{board.data}' has it); "
         "a board with a larger stack: analyze names some",
     )
-
-
-def _of(stacks: Stacks, board: Board, functions: Sequence[str]) -> list[StackSize]:
-    return [
-        {"function": function, "needed": stacks.need(function), "reserved": board.stack_bytes}
-        for function in functions
-        if function in stacks.functions
-    ]

@@ -1,4 +1,4 @@
-"""RV32 code with compressed instructions: which ones move the stack pointer, call and jump."""
+"""RV32 code with compressed instructions: those that move the stack pointer, call and jump."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ _MASK = 0xFFFFFFFF
 
 
 def read_body(code: Code, vector_bytes: int) -> Body:
-    """What the function does with the stack pointer, and whom it calls.
+    """The function's use of the stack pointer, and its calls.
 
-    `vector_bytes`: of a vector register, which frames that spill some are multiples of.
+    `vector_bytes`: of a vector register; frames that spill some are multiples of it.
     """
-    reader = _Reader(code, vector_bytes)
-    at = code.address
+    reader, at = _Reader(code, vector_bytes), code.address
     while at < code.end:
         half = code.half(at)
         if half & 3 == 3:
@@ -29,7 +28,7 @@ def read_body(code: Code, vector_bytes: int) -> Body:
 
 
 class _Reader:
-    """Reads one instruction after the other; knows the constants that registers were given."""
+    """Reads instructions one after another, and remembers the constants in registers."""
 
     def __init__(self, code: Code, vector_bytes: int) -> None:
         self.code, self.vector_bytes = code, vector_bytes
@@ -46,7 +45,7 @@ class _Reader:
             self.body.taken.add(value & _MASK)
 
     def _moved(self, by: int | None) -> None:
-        """The stack pointer was moved by so many bytes; upwards is the way out."""
+        """The stack pointer was moved by this many bytes; upwards is the way out."""
         if by is None:
             self.body.unknown = True
         elif by < 0:
@@ -90,8 +89,7 @@ class _Reader:
             self._jump_to_register(RA if code >> 12 & 1 else 0, register)
         elif group == 0b10010 and register != SP:  # c.mv, c.add
             other = self.known.get(code >> 2 & 31)
-            own = self.known.get(register, 0) if code >> 12 & 1 == 0 else self.known.get(register)
-            base = 0 if code >> 12 & 1 == 0 else own
+            base = self.known.get(register) if code >> 12 & 1 else 0
             self._set(register, None if other is None or base is None else base + other)
         elif group == 0b10010 and code >> 12 & 1:  # c.add sp, rM
             by = self.known.get(code >> 2 & 31)
@@ -120,7 +118,9 @@ class _Reader:
         elif opcode == 0x13 and kind == 7 and target == first == SP:  # andi sp, sp, -n
             self._moved(min(0, number + _STACK_ALIGNMENT))
         elif opcode == 0x33 and target == first == SP:  # add, sub
-            self._moved(self._by_register(code))
+            by = self.known.get(code >> 20 & 31)
+            sign = -1 if code >> 25 == 0x20 else 1
+            self._moved(None if by is None else sign * signed(by, 32))
         elif opcode == 0x6F:  # jal
             bits = (code >> 31) << 20 | (code >> 12 & 0xFF) << 12 | (code >> 20 & 1) << 11
             self._jump(target, at + signed(bits | (code >> 21 & 0x3FF) << 1, 21))
@@ -130,24 +130,14 @@ class _Reader:
             bits = (code >> 31) << 12 | (code >> 7 & 1) << 11 | (code >> 25 & 0x3F) << 5
             self._jump(0, at + signed(bits | (code >> 8 & 15) << 1, 13))
         elif opcode == 0x03:  # loads
-            self._loaded_from(first, number)
+            if first in self.known:
+                self.body.taken.add(self.known[first] + number & _MASK)
             self._set(target, None)
         elif opcode not in (0x23, 0x27, 0x63, 0x57, 0x0F):  # all but stores, vectors, fences
             self._set(target, self._value(at, code))
 
-    def _loaded_from(self, register: int, offset: int) -> None:
-        known = self.known.get(register)
-        if known is not None:
-            self.body.taken.add(known + offset & _MASK)
-
-    def _by_register(self, code: int) -> int | None:
-        by = self.known.get(code >> 20 & 31)
-        if by is None:
-            return None
-        return -signed(by, 32) if code >> 25 == 0x20 else signed(by, 32)
-
     def _value(self, at: int, code: int) -> int | None:
-        """What an instruction gives a register, where it can be told."""
+        """The value that an instruction gives a register, if it is known."""
         opcode, kind, first = code & 0x7F, code >> 12 & 7, code >> 15 & 31
         number = signed(code >> 20, 12)
         if opcode == 0x37:  # lui
@@ -167,6 +157,6 @@ class _Reader:
 
 
 def _compressed_offset(code: int) -> int:
-    """Of c.j and c.jal."""
+    """The offset of c.j and c.jal."""
     places = ((12, 11), (11, 4), (10, 9), (9, 8), (8, 10), (7, 6), (6, 7), (5, 3), (4, 2), (3, 1), (2, 5))
     return signed(sum((code >> source & 1) << to for source, to in places), 12)

@@ -1,8 +1,6 @@
-"""Thumb-2 code (ARMv7-M, ARMv8-M): which instructions move the stack pointer, call and jump."""
+"""Thumb-2 code (ARMv7-M, ARMv8-M): instructions that move the stack pointer, call and jump."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 from buildtool.firmware.stack.body import Body, Code, signed
 
@@ -11,46 +9,39 @@ _STACK_ALIGNMENT = 8  # of the stack pointer at a function's entry (AAPCS)
 
 
 def read_body(code: Code) -> Body:
-    """What the function does with the stack pointer, and whom it calls."""
-    body, reader = Body(), _Reader(code)
-    for address, first, second in _instructions(code):
-        reader.read(body, address, first, second)
-    for low, high in code.literals:
-        body.taken |= {code.word(at) for at in range(low, high - 3, 4)}
-    return body
-
-
-def _instructions(code: Code) -> Iterator[tuple[int, int, int]]:
-    """(address, first half, second half; -1 for instructions of 16 bits)."""
-    at = code.address
+    """The function's use of the stack pointer, and its calls."""
+    reader, at = _Reader(code), code.address
     while at < code.end:
         skipped = next((high for low, high in code.literals if low <= at < high), 0)
         if skipped:
             at = skipped
             continue
-        first = code.half(at)
-        wide = first >> 11 >= 0b11101
-        yield at, first, code.half(at + 2) if wide else -1
-        at += 4 if wide else 2
+        first, second = code.half(at), code.half(at + 2)
+        if first >> 11 < 0b11101:
+            reader.narrow(at, first)
+            at += 2
+            continue
+        if first >> 11 == 0b11110 and second & 0x8000:
+            reader.branch(at, first, second)
+        else:
+            reader.wide(first, second)
+        at += 4
+    for low, high in code.literals:
+        reader.body.taken |= {code.word(at) for at in range(low, high - 3, 4)}
+    return reader.body
 
 
 class _Reader:
-    """Reads one instruction after the other; knows the constants that registers were given."""
+    """Reads instructions one after another, and remembers the constants in registers."""
 
     def __init__(self, code: Code) -> None:
-        self.code = code
+        self.code, self.body = code, Body()
         self.constants: dict[int, int] = {}
-        self.alignments: dict[int, int] = {}  # register -> what its value was aligned to
+        self.alignments: dict[int, int] = {}  # register -> the alignment of its value
 
-    def read(self, body: Body, address: int, first: int, second: int) -> None:
-        if second < 0:
-            self._narrow(body, address, first)
-        elif first >> 11 == 0b11110 and second & 0x8000:
-            self._branch(body, address, first, second)
-        else:
-            self._wide(body, first, second)
-
-    def _narrow(self, body: Body, address: int, code: int) -> None:
+    def narrow(self, address: int, code: int) -> None:
+        """An instruction of 16 bits."""
+        body = self.body
         if code & 0xFE00 == 0xB400:  # push
             body.frame += 4 * (code & 0x1FF).bit_count()
         elif code & 0xFF80 == 0xB080:  # sub sp, #n
@@ -61,30 +52,33 @@ class _Reader:
         elif code & 0xFF07 == 0x4700 and code >> 3 & 15 != 14:  # bx, blx: all but bx lr
             body.is_indirect = True
         elif code & 0xF800 == 0xE000:  # b
-            self._jump(body, address + 4 + 2 * signed(code & 0x7FF, 11))
+            self._jump(address + 4 + 2 * signed(code & 0x7FF, 11))
         elif code & 0xF800 == 0x2000:  # movs rD, #n
             self.constants[code >> 8 & 7] = code & 0xFF
 
-    def _jump(self, body: Body, target: int) -> None:
+    def _jump(self, target: int) -> None:
         if target not in self.code:
-            body.tails.add(target)
+            self.body.tails.add(target)
 
-    def _branch(self, body: Body, address: int, first: int, second: int) -> None:
+    def branch(self, address: int, first: int, second: int) -> None:
+        """A branch or call of 32 bits."""
         sign, j1, j2 = first >> 10 & 1, second >> 13 & 1, second >> 11 & 1
         if second & 0x5000 == 0:  # b<condition>, or a system instruction
             if first >> 7 & 7 != 7:
                 high = sign << 19 | j2 << 18 | j1 << 17 | (first & 0x3F) << 11 | second & 0x7FF
-                self._jump(body, address + 4 + 2 * signed(high, 20))
+                self._jump(address + 4 + 2 * signed(high, 20))
             return
         i1, i2 = 1 ^ j1 ^ sign, 1 ^ j2 ^ sign
         offset = sign << 23 | i1 << 22 | i2 << 21 | (first & 0x3FF) << 11 | second & 0x7FF
         target = address + 4 + 2 * signed(offset, 24)
         if second & 0x4000 and second & 0x1000:  # bl
-            body.calls.add(target)
+            self.body.calls.add(target)
         elif second & 0x1000:  # b.w
-            self._jump(body, target)
+            self._jump(target)
 
-    def _wide(self, body: Body, first: int, second: int) -> None:
+    def wide(self, first: int, second: int) -> None:
+        """Any other instruction of 32 bits."""
+        body = self.body
         target = second >> 8 & 15
         number = (first >> 10 & 1) << 11 | (second >> 12 & 7) << 8 | second & 0xFF
         if first == 0xE92D:  # push.w

@@ -1,4 +1,4 @@
-"""Xtensa code with the call0 ABI: which instructions move the stack pointer, call and jump."""
+"""Xtensa code with the call0 ABI: instructions that move the stack pointer, call and jump."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from buildtool.firmware.stack.body import Body, Code, signed
 
 SP = 1
 _MASK = 0xFFFFFFFF
-_NARROW = 8  # instructions of 16 bits have the lowest four bits from here on
+_NARROW = 8  # the least value of the lowest four bits of an instruction of 16 bits
 
 # Groups of three-register instructions, by the bits 16-19, whose destination is in the bits 12-15: the
 # values of bits 20-23 that have it there.
@@ -26,11 +26,10 @@ _MOVI, _ADDI, _ADDMI = 10, 12, 13
 
 
 def read_body(code: Code, word: Callable[[int], int | None]) -> Body:
-    """What the function does with the stack pointer, and whom it calls.
+    """The function's use of the stack pointer, and its calls.
 
-    Instructions are read along branches and jumps: behind a jump the assembler may fill up with what is
-    none. `word`: the constant at an address of the image, which instructions load relative to themselves. An
-    image of the windowed ABI is not understood: its functions are unknown.
+    Instructions are read along branches and jumps: bytes behind a jump may be padding. `word`: the constant
+    at an address of the image. Functions of the windowed ABI are unknown.
     """
     reader = _Reader(code, word)
     seen: set[int] = set()
@@ -44,17 +43,17 @@ def read_body(code: Code, word: Callable[[int], int | None]) -> Body:
 
 
 class _Reader:
-    """Reads one instruction after the other; knows the constants that registers were given."""
+    """Reads instructions one after another, and remembers the constants in registers."""
 
     def __init__(self, code: Code, word: Callable[[int], int | None]) -> None:
         self.code, self.word = code, word
         self.body = Body()
         self.known: dict[int, int] = {}
-        self.frames: set[int] = set()  # registers that were given the stack pointer: it comes back from them
-        self.waiting = [code.address]  # where instructions begin
+        self.frames: set[int] = set()  # registers that hold a copy of the stack pointer
+        self.waiting = [code.address]  # addresses of instructions
 
     def read(self, at: int) -> int:
-        """Reads an instruction; where the next one is, -1 behind the end of a path."""
+        """Reads an instruction; returns the address of the next one, -1 at the end of a path."""
         bits = int.from_bytes(self.code.data[at - self.code.address :][:3], "little")
         if bits & 15 >= _NARROW:
             self._narrow(at, bits & 0xFFFF)
@@ -70,7 +69,7 @@ class _Reader:
             self.body.tails.add(target & _MASK)
 
     def _set(self, register: int, value: int | None = None) -> None:
-        """Notes what a register was given; the stack pointer may be given nothing here."""
+        """Notes the value of a register; the stack pointer is unknown from here on."""
         if register == SP:
             self.body.unknown = True
         self.known.pop(register, None)
@@ -86,7 +85,7 @@ class _Reader:
                 self.frames.add(to)
 
     def _add(self, to: int, source: int, number: int | None) -> None:
-        """`to` = `source` + `number`, which may not be known."""
+        """`to` = `source` + `number` (None: not known)."""
         if to == source == SP:
             if number is None:
                 self.body.unknown = True
@@ -124,40 +123,25 @@ class _Reader:
         if group == 0:
             self._registers(bits, t, s, r)
         elif group == 1:  # l32r
-            self._literal(t, (at + 3 & ~3) + signed(bits >> 8 | 0xFFFF0000, 32) * 4)
-        elif group == 2:
-            self._load_or_add(t, s, r, bits >> 16, bits)
-        elif group == 5:  # call0; those of windows are others
+            value = self.word((at + 3 & ~3) + signed(bits >> 8 | 0xFFFF0000, 32) * 4 & _MASK)
+            self._set(t, value)
+            self.body.taken |= {value} if value is not None else set()
+        elif group == 2 and r == _MOVI:
+            self._set(t, signed(bits >> 16 | s << 8, 12))
+        elif group == 2 and r in (_ADDI, _ADDMI):
+            self._add(t, s, signed(bits >> 16, 8) * (256 if r == _ADDMI else 1))
+        elif group == 2 and r in _LOADS:
+            self._set(t)
+        elif group == 5:  # call0, or a call of the windowed ABI
             self.body.unknown |= t & 3 != 0
             self.body.calls.add((at & ~3) + 4 * signed(bits >> 6, 18) + 4 & _MASK)
-        elif group == 6:
-            self._branch(at, bits, t)
-        elif group == 7:
-            self._jump(at + 4 + signed(bits >> 16, 8))
-
-    def _literal(self, register: int, address: int) -> None:
-        value = self.word(address & _MASK)
-        self._set(register, value)
-        if value is not None:
-            self.body.taken.add(value)
-
-    def _load_or_add(self, t: int, s: int, r: int, number: int, bits: int) -> None:
-        if r == _MOVI:
-            self._set(t, signed(number | (bits >> 8 & 15) << 8, 12))
-        elif r in (_ADDI, _ADDMI):
-            self._add(t, s, signed(number, 8) * (256 if r == _ADDMI else 1))
-        elif r in _LOADS:
-            self._set(t)
-
-    def _branch(self, at: int, bits: int, t: int) -> None:
-        kind = t & 3
-        if kind == 0:  # j
+        elif group == 6 and t & 3 == 0:  # j
             self._jump(at + 4 + signed(bits >> 6, 18))
-        elif kind == 1:  # compared with zero
+        elif group == 6 and t & 3 == 1:  # a branch by a comparison with zero
             self._jump(at + 4 + signed(bits >> 12, 12))
-        elif t == 3:  # entry
+        elif group == 6 and t == 3:  # entry
             self.body.unknown = True
-        else:
+        elif group in (6, 7):  # other branches
             self._jump(at + 4 + signed(bits >> 16, 8))
 
     def _registers(self, bits: int, t: int, s: int, r: int) -> None:

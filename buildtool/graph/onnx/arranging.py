@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from buildtool.base.errors import ModelError, UnsupportedError
+from buildtool.graph.geometry import picking
 from buildtool.graph.onnx.context import Context
 from buildtool.graph.onnx.file import Node
 from buildtool.graph.onnx.folding import axis_of, broadcast_of
@@ -12,7 +13,6 @@ from buildtool.graph.onnx.layout import order_of
 from buildtool.graph.onnx.values import Held, Places, Value
 from buildtool.graph.onnx.windows import NHWC
 from buildtool.graph.ops import ONNX
-from buildtool.graph.picking import picking
 from buildtool.graph.types import AxisAttrs, OpKind, TileAttrs
 
 _MOST = 4096  # elements gathered

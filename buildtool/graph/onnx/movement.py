@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
+from buildtool.graph.geometry import cuts
 from buildtool.graph.onnx.context import Context
 from buildtool.graph.onnx.file import Array, Node
 from buildtool.graph.onnx.folding import axes_of, axis_of, moved, permutation
 from buildtool.graph.onnx.layout import canonical, lying, plain, transposed
 from buildtool.graph.onnx.values import Held, Pending, Quantized, Value
-from buildtool.graph.picking import cuts
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.types import Activation, AxisAttrs, OpKind, PadAttrs, PadMode, Quantization, SliceAttrs
 

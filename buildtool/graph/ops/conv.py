@@ -4,15 +4,7 @@ import math
 from functools import partial
 
 from buildtool.graph import quantrules
-from buildtool.graph.geometry import (
-    attributes,
-    broadcast,
-    check_window,
-    demand,
-    dilated,
-    images,
-    spatial,
-)
+from buildtool.graph.geometry import attributes, broadcast, check_window, demand, dilated, images, spatial
 from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Trait
 from buildtool.graph.quantrules import LARGEST_RATIO, QuantError, per_tensor, ratio
 from buildtool.graph.types import (
@@ -27,6 +19,8 @@ from buildtool.graph.types import (
     OpKind,
 )
 
+_LARGEST_WIDE = 2.0**7  # of 64-bit sums, as LiteRT's multiplication demands
+
 
 def _bias(shapes: list[Shape], op: Op, channels: int) -> None:
     demand(len(shapes) == 3, f"{len(shapes)} inputs, expected 3 (bias -1 where there is none)")
@@ -35,7 +29,7 @@ def _bias(shapes: list[Shape], op: Op, channels: int) -> None:
 
 
 def _convolved(op: Op, attrs: ConvAttrs, shapes: list[Shape], channels: int) -> Shape:
-    """The output of a convolution of that many output channels."""
+    """The output of a convolution with `channels` output channels."""
     demand(min(attrs.dilation) >= 1, f"dilation {list(attrs.dilation)} is not positive")
     _bias(shapes, op, channels)
     extent = [dilated(k, d) for k, d in zip(shapes[1][1:3], attrs.dilation, strict=True)]
@@ -59,10 +53,9 @@ def _depthwise_conv_2d_shape(op: Op, shapes: list[Shape], _outputs: list[Shape])
     attrs = attributes(op, DepthwiseAttrs)
     check_window(attrs)
     demand(one == 1, f"the filter's first dimension is {one}, expected 1")
-    demand(
-        attrs.depth_multiplier >= 1 and cout == x[3] * attrs.depth_multiplier,
-        f"{cout} filter channels for {x[3]} input channels times {attrs.depth_multiplier}",
-    )
+    times = attrs.depth_multiplier
+    fits = times >= 1 and cout == x[3] * times
+    demand(fits, f"{cout} filter channels for {x[3]} input channels times {times}")
     return _convolved(op, attrs, shapes, cout)
 
 
@@ -105,8 +98,8 @@ def _weighted_types(graph: Graph, op: Op) -> None:
     """
     x, weights = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
     wide = x.dtype is DType.INT16 and op.kind is not OpKind.TRANSPOSE_CONV
-    out = per_tensor(graph.tensors[op.outputs[0]], DType.INT16 if wide else DType.INT8)
-    source = per_tensor(x, DType.INT16 if wide else DType.INT8)
+    ends = (graph.tensors[op.outputs[0]], x)
+    out, source = (per_tensor(tensor, DType.INT16 if wide else DType.INT8) for tensor in ends)
     if weights.dtype != DType.INT8 or weights.data is None:
         raise QuantError("the filter must be an int8 constant", weights)
     if weights.quant is None:
@@ -124,9 +117,6 @@ def _weighted_types(graph: Graph, op: Op) -> None:
         wanted = DType.INT64 if wide else DType.INT32
         if bias.dtype is not wanted or bias.data is None:
             raise QuantError(f"the bias must be an {wanted} constant", bias)
-
-
-_LARGEST_WIDE = 2.0**7  # of 64-bit sums, as LiteRT's multiplication demands
 
 
 # An operator with weights and perhaps a bias.

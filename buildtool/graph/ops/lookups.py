@@ -1,19 +1,11 @@
-"""Functions of one element: of int8 a table of 256 bytes says all; and changes of an element's type."""
+"""Functions of one element (of int8 a table of 256 bytes says all), of a pixel's channels, and of types."""
 
 import math
 from functools import partial
 
 from buildtool.graph import geometry, quantrules
 from buildtool.graph.geometry import demand
-from buildtool.graph.ops.types import (
-    NO_UINT8,
-    CallForm,
-    Int16,
-    OpDef,
-    Plain,
-    Shape,
-    Trait,
-)
+from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Trait
 from buildtool.graph.quantrules import (
     ACTIVATIONS,
     QuantError,
@@ -24,9 +16,18 @@ from buildtool.graph.quantrules import (
     ratio,
     typed,
 )
-from buildtool.graph.types import DType, GeluAttrs, Graph, LeakyReluAttrs, Op, OpKind, Quantization
+from buildtool.graph.types import (
+    DType,
+    GeluAttrs,
+    Graph,
+    LeakyReluAttrs,
+    Op,
+    OpKind,
+    Quantization,
+    SoftmaxAttrs,
+)
 
-_CAST = (DType.INT8, DType.INT16, DType.INT32)
+_QUANTIZED = (DType.INT8, DType.UINT8, DType.INT16, DType.INT32)
 _NO_QUANTIZE = {
     *((DType.INT16, DType.UINT8), (DType.UINT8, DType.INT16), (DType.UINT8, DType.INT32)),
     *((DType.INT8, DType.INT32), (DType.INT32, DType.INT32), (DType.INT32, DType.UINT8)),
@@ -35,6 +36,11 @@ _NO_QUANTIZE = {
 
 def _lookup_shape(_op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     demand(shapes[1] == (256,), f"a table of shape {list(shapes[1])}, expected [256]")
+    return shapes[0]
+
+
+def _of_rows_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
+    demand(len(shapes[0]) >= 1, f"{op.kind} needs at least one dimension")
     return shapes[0]
 
 
@@ -52,6 +58,25 @@ def _root_scales(graph: Graph, op: Op) -> None:
     ratio(factor, graph.tensors[op.outputs[0]])
 
 
+def _log_softmax_scales(graph: Graph, op: Op) -> None:
+    """LOG_SOFTMAX: steps of the input are counted in 2^-26, more than one and at most 30 bits."""
+    (x,), _ = quants(graph, op)
+    if not 2.0**-26 < x.scale < 16.0:
+        text = f"a log softmax of values of scale {x.scale:g}, which has to be above 2^-26 and below 16"
+        raise QuantError(text, graph.tensors[op.inputs[0]])
+
+
+def _softmax_types(graph: Graph, op: Op) -> None:
+    """SOFTMAX of int8, of int16, or of int8 to int16."""
+    source, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
+    if (source.dtype, out.dtype) != (DType.INT8, DType.INT16):
+        quantrules.int16_too(graph, op)
+        return
+    per_tensor(source, DType.INT8)
+    if not is_share(out):
+        raise QuantError("the output's scale must be 1/65536, its zero point -32768", out)
+
+
 def _lookup_types(graph: Graph, op: Op) -> None:
     """LOOKUP: bytes stand for bytes, by a constant of int8; scales take no part."""
     source, table, out = (graph.tensors[t] for t in (*op.inputs, *op.outputs))
@@ -64,7 +89,7 @@ def _lookup_types(graph: Graph, op: Op) -> None:
 def _cast_types(graph: Graph, op: Op) -> None:
     """CAST among integers moves values, whatever scales the tensors have, or none."""
     for t in (op.inputs[0], op.outputs[0]):
-        if graph.tensors[t].dtype not in _CAST:
+        if graph.tensors[t].dtype not in (DType.INT8, DType.INT16, DType.INT32):
             raise QuantError(f"a CAST of {graph.tensors[t].dtype}", graph.tensors[t])
 
 
@@ -73,12 +98,10 @@ def _quantize_types(graph: Graph, op: Op) -> None:
     if x.dtype == DType.FLOAT32:
         per_tensor(out, *ACTIVATIONS)
         return
-    if is_share(x) and out.dtype is DType.INT32:
-        source = x.quant
-    else:
-        source = per_tensor(x, DType.INT8, DType.UINT8, DType.INT16, DType.INT32)
+    widens = is_share(x) and out.dtype is DType.INT32
+    source = x.quant if widens else per_tensor(x, *_QUANTIZED)
     assert source is not None
-    result = per_tensor(out, DType.INT8, DType.UINT8, DType.INT16, DType.INT32)
+    result = per_tensor(out, *_QUANTIZED)
     if (x.dtype, out.dtype) in _NO_QUANTIZE:
         raise QuantError(f"{x.dtype} to {out.dtype}, which LiteRT's kernel does not take", out)
     if x.dtype == out.dtype == DType.UINT8:
@@ -88,120 +111,97 @@ def _quantize_types(graph: Graph, op: Op) -> None:
 
 def _dequantize_types(graph: Graph, op: Op) -> None:
     per_tensor(graph.tensors[op.inputs[0]], *ACTIVATIONS)
-    out = graph.tensors[op.outputs[0]]
-    if out.dtype != DType.FLOAT32:
-        raise QuantError(f"type {out.dtype}, expected float32", out)
+    typed(graph.tensors[op.outputs[0]], DType.FLOAT32)
 
+
+_FLOAT, _UNARY = "activation:float_table", "activations:unary"
+_NO_INT16 = Int16.NOT_IN_LITERT
 
 # A table of a function of one byte.
 _function = partial(
     OpDef,
     shape=geometry.same,
     reference="activation:apply_table",
-    types=int8_activations,
     call=CallForm.ONE_TO_ONE,
     case="unary",
     traits=Trait.TABLE,
 )
-# One that int16 goes through as well.
-_wide_function = partial(
-    _function, types=quantrules.int16_too, int16=Int16.READ, wide="activation:apply_wide"
-)
-_SCALED = quantrules.one_to_one
-_NO_INT16 = Int16.NOT_IN_LITERT
-_CURVE = "activation:transformed"
-_FLOAT = "activation:float_table"
-_CLAMP = "activation:clamped"
-_UNARY = "activations:unary"
+_signed = partial(_function, no_uint8=NO_UINT8)
+_wide = partial(_function, types=quantrules.int16_too, int16=Int16.READ, wide="activation:apply_wide")
+_clamp = partial(_wide, byte="activation:clamped", quant=quantrules.one_to_one)
+_byte_clamp = partial(_clamp, written=Plain(1, ""), types=int8_activations, int16=_NO_INT16, wide="")
+# Functions of all channels of a pixel.
+_of_rows = partial(OpDef, shape=_of_rows_shape, call=CallForm.ONE_TO_ONE, traits=Trait.PIXEL)
 
 DEFS = (
-    _wide_function(
+    _wide(
         OpKind.LOGISTIC,
         byte=_FLOAT,
-        written=Plain(2),
+        written=Plain(2, ""),
         output=Quantization((1 / 256,), (-128,)),
-        wide="wide:logistic",
         onnx={"Sigmoid": _UNARY},
+        wide="wide:logistic",
     ),
-    _wide_function(
+    _wide(
         OpKind.TANH,
         byte=_FLOAT,
-        written=Plain(2),
+        written=Plain(2, ""),
         output=Quantization((1 / 128,), (0,)),
-        wide="wide:tanh",
         onnx={"Tanh": _UNARY},
+        wide="wide:tanh",
     ),
     _function(
         OpKind.HARD_SWISH,
         byte="activation:hard_swish",
-        written=Plain(1, "HardSwishOptions"),
-        quant=_SCALED,
+        written=Plain(1),
+        quant=quantrules.one_to_one,
         int16=_NO_INT16,
         onnx={"HardSwish": _UNARY},
     ),
-    _wide_function(
+    _clamp(
         OpKind.RELU,
-        byte=_CLAMP,
-        written=Plain(2),
-        quant=_SCALED,
+        written=Plain(2, ""),
         onnx={"Relu": "activations:clamp", "Clip": "activations:clamp"},
     ),
-    _wide_function(OpKind.RELU6, byte=_CLAMP, written=Plain(2), quant=_SCALED),
-    _wide_function(
+    _clamp(OpKind.RELU6, written=Plain(2, "")),
+    _wide(
         OpKind.LEAKY_RELU,
         byte="activation:leaky_relu",
-        written=Plain(2, "LeakyReluOptions", LeakyReluAttrs, {"Alpha": "alpha"}, needed=True),
+        written=Plain(2, None, LeakyReluAttrs, {"Alpha": "alpha"}, needed=True),
         quant=_leaky_scales,
         onnx={"LeakyRelu": _UNARY},
     ),
-    _function(
+    _signed(
         OpKind.ABS,
         byte="activation:absolute",
-        written=Plain(2, "AbsOptions"),
-        quant=_SCALED,
+        written=Plain(2),
+        quant=quantrules.one_to_one,
         onnx={"Abs": _UNARY},
-        no_uint8=NO_UINT8,
     ),
-    _function(
-        OpKind.EXP, byte=_CURVE, written=Plain(2, "ExpOptions"), onnx={"Exp": _UNARY}, no_uint8=NO_UINT8
-    ),
-    _function(OpKind.LOG, byte=_CURVE, written=Plain(2), onnx={"Log": _UNARY}, no_uint8=NO_UINT8),
+    _signed(OpKind.EXP, byte=_FLOAT, written=Plain(2), onnx={"Exp": _UNARY}),
+    _signed(OpKind.LOG, byte=_FLOAT, written=Plain(2, ""), onnx={"Log": _UNARY}),
     _function(
         OpKind.GELU,
-        byte=_CURVE,
-        written=Plain(2, "GeluOptions", GeluAttrs, {"Approximate": "approximate"}),
+        byte=_FLOAT,
+        written=Plain(2, None, GeluAttrs, {"Approximate": "approximate"}),
         onnx={"Gelu": _UNARY},
     ),
-    _function(OpKind.NEG, byte="activation:negated", written=Plain(1, "NegOptions"), no_uint8=NO_UINT8),
-    _function(
+    _signed(OpKind.NEG, byte="activation:negated", written=Plain(1)),
+    _signed(
         OpKind.SQRT,
         byte="activation:root",
-        written=Plain(1),
+        written=Plain(1, ""),
         quant=_root_scales,
         onnx={"Sqrt": _UNARY},
-        no_uint8=NO_UINT8,
     ),
-    _function(
-        OpKind.RSQRT,
-        byte="activation:inverse_square_root",
-        written=Plain(2),
-        quant=_root_scales,
-        no_uint8=NO_UINT8,
-    ),
-    _function(
-        OpKind.ELU,
-        byte=_CURVE,
-        written=Plain(1),
-        int16=_NO_INT16,
-        onnx={"Elu": _UNARY},
-        no_uint8=NO_UINT8,
-    ),
-    _function(OpKind.RELU_N1_TO_1, byte=_CLAMP, written=Plain(1), quant=_SCALED, int16=_NO_INT16),
-    _function(OpKind.RELU_0_TO_1, byte=_CLAMP, written=Plain(1), quant=_SCALED, int16=_NO_INT16),
+    _signed(OpKind.RSQRT, byte="activation:inverse_square_root", written=Plain(2, ""), quant=_root_scales),
+    _signed(OpKind.ELU, byte=_FLOAT, written=Plain(1, ""), int16=_NO_INT16, onnx={"Elu": _UNARY}),
+    _byte_clamp(OpKind.RELU_N1_TO_1),
+    _byte_clamp(OpKind.RELU_0_TO_1),
     _function(
         OpKind.LOGICAL_NOT,
         reference="pairs:negate",
-        written=Plain(1, "LogicalNotOptions"),
+        written=Plain(1),
         types=quantrules.truth_values,
         int16=_NO_INT16,
         case="denied",
@@ -213,11 +213,11 @@ DEFS = (
         case="looked_up",
         operands=2,
     ),
-    _wide_function(
+    _wide(
         OpKind.QUANTIZE,
         reference="activation:quantize",
         byte="activation:rescaled",
-        written=Plain(1, "QuantizeOptions"),
+        written=Plain(1),
         types=_quantize_types,
         case="requantize",
         conversions=((16, 16), (16, 8), (8, 16), (16, 32), (32, 16), (32, 8)),
@@ -240,7 +240,38 @@ DEFS = (
         geometry.same,
         "activation:dequantize",
         int16=Int16.READ,
-        written=Plain(2, "DequantizeOptions"),
+        written=Plain(2),
         types=_dequantize_types,
+    ),
+    _of_rows(
+        OpKind.SOFTMAX,
+        reference="softmax:softmax",
+        int16=Int16.READ,
+        written=Plain(2, None, SoftmaxAttrs, {"Beta": "beta"}, needed=True),
+        types=_softmax_types,
+        output=Quantization((1 / 256,), (-128,)),
+        wide="wide:softmax",
+        case="softmax",
+        onnx={"Softmax": "activations:softmax"},
+    ),
+    _of_rows(
+        OpKind.L2_NORMALIZATION,
+        reference="softmax:l2_normalization",
+        decode="pointwise:l2_normalization",
+        int16=_NO_INT16,
+        written=Plain(2, "L2NormOptions"),
+        output=Quantization((1 / 128,), (0,)),
+        case="normalised",
+        no_uint8="LiteRT's uint8 kernel rounds at another place",
+    ),
+    _of_rows(
+        OpKind.LOG_SOFTMAX,
+        reference="softmax:log_softmax",
+        int16=_NO_INT16,
+        written=Plain(2),
+        output=Quantization((1 / 16,), (127,)),
+        quant=_log_softmax_scales,
+        case="normalised",
+        onnx={"LogSoftmax": "activations:softmax"},
     ),
 )

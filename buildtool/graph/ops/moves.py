@@ -1,4 +1,9 @@
-"""Operators that put elements elsewhere and change none: paddings, slices, concatenations, blocks, ..."""
+"""Operators that put elements elsewhere and change none: paddings, slices, concatenations, blocks, ...
+
+For some no code runs, input and output share one buffer: the output is the input's bytes under another shape.
+Planning makes two more of slices and concatenations (see `partviews`): a VIEW is some channels of the input's
+pixels, and each input of a JOINED is some channels of the output's.
+"""
 
 import math
 from functools import partial
@@ -140,6 +145,12 @@ def _batch_blocks_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> S
     return (batch, *sides, *x[1 + count :])
 
 
+def _alias_shape(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> Shape:
+    before, after = (math.prod(s) for s in (shapes[0], outputs[0]))
+    demand(before == after, f"{before} elements cannot take shape {list(outputs[0])}")
+    return outputs[0]
+
+
 def _concatenation_scales(graph: Graph, op: Op) -> None:
     out = graph.tensors[op.outputs[0]].quant
     for t in op.inputs:
@@ -160,7 +171,12 @@ _padded = partial(
 )
 # DEPTH_TO_SPACE, SPACE_TO_DEPTH.
 _squares = partial(
-    OpDef, shape=_squares_shape, int16=Int16.NOT_IN_LITERT, call=CallForm.ONE_TO_ONE, case="squares"
+    OpDef,
+    shape=_squares_shape,
+    reference="shape:squares",
+    int16=Int16.NOT_IN_LITERT,
+    call=CallForm.ONE_TO_ONE,
+    case="squares",
 )
 # SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND: the rewrite makes other operators of them.
 _batch_blocks = partial(
@@ -170,6 +186,9 @@ _batch_blocks = partial(
     written="arranging:write_batch_blocks",
     quant=quantrules.unchanged,
 )
+_alias = partial(OpDef, types=quantrules.moved_types, traits=Trait.ALIAS)
+_shaped = partial(_alias, shape=_alias_shape, reference="shape:reshape", int16=Int16.READ)
+_READ = "movement:reshape"  # from ONNX
 
 DEFS = (
     _padded(
@@ -186,7 +205,7 @@ DEFS = (
         shape=_transpose_shape,
         reference="shape:transpose",
         decode="movement:transpose",
-        written=Plain(2, "TransposeOptions", parameters={"perm": "perm"}),
+        written=Plain(2, parameters={"perm": "perm"}),
         case="transpose",
         onnx={"Transpose": "movement:transpose"},
         copies="strided:transpose",
@@ -197,7 +216,7 @@ DEFS = (
         reference="shape:concatenation",
         decode="movement:concatenation",
         also=(Spelling("PACK", "arranging:pack"),),
-        written=Plain(2, "ConcatenationOptions", AxisAttrs, {"Axis": "axis"}),
+        written=Plain(2, None, AxisAttrs, {"Axis": "axis"}),
         quant=_concatenation_scales,
         case="concatenation",
         operands=None,
@@ -241,7 +260,7 @@ DEFS = (
         "shape:tile",
         decode="arranging:tile",
         also=(Spelling("BROADCAST_TO", "arranging:broadcast_to"), Spelling("FILL", "arranging:fill")),
-        written=Plain(2, "TileOptions", parameters={"multiples": "multiples"}),
+        written=Plain(2, parameters={"multiples": "multiples"}),
         call=CallForm.COPIES,
         case="tile",
         onnx={"Tile": "arranging:tile", "Expand": "arranging:expand"},
@@ -253,7 +272,7 @@ DEFS = (
         "shape:gather",
         decode="arranging:gather",
         also=(Spelling("GATHER_ND", "arranging:gather_nd"),),
-        written=Plain(2, "GatherOptions", GatherAttrs, {"Axis": "axis"}, parameters={"indices": "indices"}),
+        written=Plain(2, None, GatherAttrs, {"Axis": "axis"}, parameters={"indices": "indices"}),
         call=CallForm.GATHERED,
         case="gather",
         onnx={"Gather": "arranging:gather"},
@@ -261,17 +280,32 @@ DEFS = (
     _squares(
         OpKind.DEPTH_TO_SPACE,
         traits=Trait.UNEVEN,
-        reference="shape:depth_to_space",
-        written=Plain(1, "DepthToSpaceOptions", BlockAttrs, {"BlockSize": "block"}, needed=True),
+        written=Plain(1, None, BlockAttrs, {"BlockSize": "block"}, needed=True),
         onnx={"DepthToSpace": "movement:depth_to_space"},
     ),
     _squares(
         OpKind.SPACE_TO_DEPTH,
         traits=Trait.SLIDING,
-        reference="shape:space_to_depth",
-        written=Plain(1, "SpaceToDepthOptions", BlockAttrs, {"BlockSize": "block"}, needed=True),
+        written=Plain(1, None, BlockAttrs, {"BlockSize": "block"}, needed=True),
         onnx={"SpaceToDepth": "movement:depth_to_space"},
     ),
     _batch_blocks(OpKind.BATCH_TO_SPACE_ND, reference="shape:batch_to_space"),
     _batch_blocks(OpKind.SPACE_TO_BATCH_ND, reference="shape:space_to_batch"),
+    _shaped(
+        OpKind.RESHAPE,
+        decode="movement:reshape",
+        written="movement:write_reshape",
+        onnx={"Reshape": _READ, "Flatten": _READ, "Identity": _READ, "Dropout": _READ},
+    ),
+    _shaped(
+        OpKind.SQUEEZE, decode="movement:squeeze", written="movement:write_squeeze", onnx={"Squeeze": _READ}
+    ),
+    _shaped(
+        OpKind.EXPAND_DIMS,
+        decode="movement:expand_dims",
+        written="movement:write_expand_dims",
+        onnx={"Unsqueeze": _READ},
+    ),
+    _alias(OpKind.VIEW, shape=None, reference="shape:slice_"),
+    _alias(OpKind.JOINED, shape=None, reference="shape:concatenation", operands=None),
 )

@@ -4,30 +4,18 @@ from functools import partial
 
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import broadcast, demand
-from buildtool.graph.ops.types import (
-    NO_UINT8,
-    CallForm,
-    Int16,
-    OpDef,
-    Plain,
-    Shape,
-    Spelling,
-    Trait,
-)
-from buildtool.graph.quantrules import QuantError, int8_activations, per_tensor, quants, ratio, typed
+from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Spelling, Trait
+from buildtool.graph.quantrules import QuantError, per_tensor, quants, ratio, typed
 from buildtool.graph.types import DType, Graph, Op, OpKind, WidenedAttrs
 
 _LARGEST_QUOTIENT = 2.0**22  # of DIV: beyond it LiteRT's shift turns negative
 
 
 def _pair_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
-    if isinstance(op.attrs, WidenedAttrs):
-        return _widened(op.attrs, shapes)
-    demand(len(shapes) == 2, f"{len(shapes)} inputs, expected 2")
-    return broadcast(shapes[0], shapes[1])
-
-
-def _widened(attrs: WidenedAttrs, shapes: list[Shape]) -> Shape:
+    attrs = op.attrs
+    if not isinstance(attrs, WidenedAttrs):
+        demand(len(shapes) == 2, f"{len(shapes)} inputs, expected 2")
+        return broadcast(shapes[0], shapes[1])
     demand(len(shapes) == 3, f"{len(shapes)} inputs, expected 3")
     whole, narrow, filling = shapes
     demand(len(whole) > 0 and whole[:-1] == narrow[:-1], f"shapes {list(whole)} and {list(narrow)}")
@@ -49,7 +37,7 @@ def _prelu_shape(_op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
 
 
 def _compared_types(graph: Graph, op: Op) -> None:
-    """EQUAL and its kin: int8, or truth values where there is no order to ask for; truth values out."""
+    """EQUAL and its kin: int8 (EQUAL and NOT_EQUAL truth values, too) to truth values."""
     typed(graph.tensors[op.outputs[0]], DType.BOOL)
     operands = [graph.tensors[t] for t in op.inputs]
     unordered = op.kind in (OpKind.EQUAL, OpKind.NOT_EQUAL)
@@ -57,13 +45,12 @@ def _compared_types(graph: Graph, op: Op) -> None:
         return
     for tensor in operands:
         if per_tensor(tensor, DType.INT8).scale >= 1:  # the reference kernel shifts by a negative distance
-            raise QuantError(
-                "compared elements of a scale of 1 or more, for which LiteRT has no result", tensor
-            )
+            text = "compared elements of a scale of 1 or more, for which LiteRT has no result"
+            raise QuantError(text, tensor)
 
 
 def _selected_types(graph: Graph, op: Op) -> None:
-    """SELECT_V2: truth values choose among elements of one type, which are moved as they are."""
+    """SELECT_V2: truth values choose among elements of one type, which stay as they are."""
     condition, *others = (graph.tensors[t] for t in (*op.inputs, *op.outputs))
     typed(condition, DType.BOOL)
     for tensor in others:
@@ -73,9 +60,9 @@ def _selected_types(graph: Graph, op: Op) -> None:
 def _sums_scales(graph: Graph, op: Op) -> None:
     """ADD, SUB: TFLite scales both operands to twice the larger scale, times 2^-20; factors below 1."""
     (a, b, *_), out = quants(graph, op)
-    twice = 2.0 * max(a.scale, b.scale)
-    left = 15 if graph.tensors[op.outputs[0]].dtype is DType.INT16 else 20
-    ratio(twice / ((1 << left) * out.scale), graph.tensors[op.outputs[0]], 1.0)
+    made = graph.tensors[op.outputs[0]]
+    steps = 1 << (15 if made.dtype is DType.INT16 else 20)
+    ratio(2.0 * max(a.scale, b.scale) / (steps * out.scale), made, 1.0)
 
 
 def _difference_scales(graph: Graph, op: Op) -> None:
@@ -92,13 +79,7 @@ def _quotient_scales(graph: Graph, op: Op) -> None:
 
 # Two operands and no parameters.
 _plain = partial(
-    OpDef,
-    shape=_pair_shape,
-    types=int8_activations,
-    call=CallForm.SEVERAL,
-    case="pair_of",
-    traits=Trait.PAIR,
-    operands=2,
+    OpDef, shape=_pair_shape, call=CallForm.SEVERAL, case="pair_of", traits=Trait.PAIR, operands=2
 )
 # ADD, SUB, MUL: with a fused activation.
 _arithmetic = partial(
@@ -111,9 +92,11 @@ _arithmetic = partial(
     traits=Trait.ARITHMETIC,
 )
 _extreme = partial(_plain, written=Plain(2, "MaximumMinimumOptions"))
-_comparison = partial(_plain, types=_compared_types, traits=Trait.COMPARISON)
+_comparison = partial(
+    _plain, reference="pairs:compare", written=Plain(2), types=_compared_types, traits=Trait.COMPARISON
+)
 # Of truth values.
-_logical = partial(_plain, types=quantrules.truth_values, int16=Int16.NOT_IN_LITERT)
+_logical = partial(_plain, written=Plain(1), types=quantrules.truth_values, int16=Int16.NOT_IN_LITERT)
 
 DEFS = (
     _arithmetic(
@@ -146,7 +129,7 @@ DEFS = (
     _plain(
         OpKind.SQUARED_DIFFERENCE,
         reference="pairs:squared_difference",
-        written=Plain(2, "SquaredDifferenceOptions"),
+        written=Plain(2),
         quant=_difference_scales,
         int16=Int16.NOT_IN_LITERT,
         no_uint8=NO_UINT8,
@@ -160,23 +143,21 @@ DEFS = (
         case="quotient",
         onnx={"Div": "elementwise:divide", "Reciprocal": "elementwise:reciprocal"},
     ),
-    _comparison(OpKind.EQUAL, reference="pairs:equal", written=Plain(2, "EqualOptions")),
-    _comparison(OpKind.NOT_EQUAL, reference="pairs:not_equal", written=Plain(2, "NotEqualOptions")),
-    _comparison(OpKind.LESS, reference="pairs:less", written=Plain(2, "LessOptions")),
-    _comparison(OpKind.LESS_EQUAL, reference="pairs:less_equal", written=Plain(2, "LessEqualOptions")),
-    _comparison(OpKind.GREATER, reference="pairs:greater", written=Plain(2, "GreaterOptions")),
-    _comparison(
-        OpKind.GREATER_EQUAL, reference="pairs:greater_equal", written=Plain(2, "GreaterEqualOptions")
-    ),
-    _logical(OpKind.LOGICAL_AND, reference="pairs:smaller", written=Plain(1, "LogicalAndOptions")),
-    _logical(OpKind.LOGICAL_OR, reference="pairs:larger", written=Plain(1, "LogicalOrOptions")),
+    _comparison(OpKind.EQUAL),
+    _comparison(OpKind.NOT_EQUAL),
+    _comparison(OpKind.LESS),
+    _comparison(OpKind.LESS_EQUAL),
+    _comparison(OpKind.GREATER),
+    _comparison(OpKind.GREATER_EQUAL),
+    _logical(OpKind.LOGICAL_AND, reference="pairs:smaller"),
+    _logical(OpKind.LOGICAL_OR, reference="pairs:larger"),
     _plain(
         OpKind.SELECT_V2,
         shape=_select_shape,
         reference="pairs:select",
         decode="pointwise:select_v2",
         also=(Spelling("SELECT", "pointwise:select"),),
-        written=Plain(1, "SelectV2Options"),
+        written=Plain(1),
         types=_selected_types,
         case="select",
         operands=3,
@@ -186,7 +167,7 @@ DEFS = (
         shape=_prelu_shape,
         reference="elementwise:prelu",
         decode="pointwise:prelu",
-        written=Plain(1),
+        written=Plain(1, ""),
         quant=quantrules.product,
         case="prelu",
         traits=Trait.PIXEL,

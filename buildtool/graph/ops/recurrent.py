@@ -30,7 +30,7 @@ DEFS = (
     OpDef(
         OpKind.SVDF,
         None,
-        "svdf:svdf",
+        "recurrent:svdf",
         decode="recurrent:svdf",
         int16=Int16.NOT_IN_LITERT,
         written="recurrent:write_svdf",
@@ -45,7 +45,7 @@ DEFS = (
     OpDef(
         OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM,
         None,
-        "lstm:lstm",
+        "recurrent:lstm",
         decode="recurrent:lstm",
         int16=Int16.NOT_IN_LITERT,
         written="recurrent:write_lstm",
@@ -61,7 +61,7 @@ DEFS = (
         OpKind.READ_VARIABLE,
         geometry.same,
         "shape:copy",
-        written="variables:write_read_variable",
+        written="writer:write_read_variable",
         types=_state_types,
         call=CallForm.COPIES,
         copies="strided:whole",
@@ -78,7 +78,7 @@ DEFS = (
         OpKind.SHIFT,  # drops the first elements along an axis and appends its second operand at the end
         _shift_shape,
         "shape:shift",
-        written="variables:write_shift",
+        written="writer:write_shift",
         types=_state_types,
         call=CallForm.COPIES,
         operands=2,

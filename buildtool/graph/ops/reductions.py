@@ -1,12 +1,44 @@
-"""Reductions along axes: means, extremes, and the places of extremes."""
+"""Several elements become one: pools, means, extremes and their places, along axes; and resizing."""
 
 from functools import partial
 
 from buildtool.graph import quantrules
-from buildtool.graph.geometry import attributes, axis_of, demand
-from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape
+from buildtool.graph.geometry import attributes, axis_of, check_window, demand, images, spatial
+from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Trait
 from buildtool.graph.quantrules import QuantError, per_tensor, quants, ratio
-from buildtool.graph.types import DType, Graph, MeanAttrs, Op, OpKind
+from buildtool.graph.types import DType, Graph, MeanAttrs, Op, OpKind, PoolAttrs
+
+
+def _pool_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
+    images(shapes, 1)
+    x, attrs = shapes[0], attributes(op, PoolAttrs)
+    check_window(attrs)
+    demand(min(attrs.kernel) >= 1, f"window {list(attrs.kernel)} is not positive")
+    rows, cols = spatial(x, attrs, attrs.kernel)
+    pad, (kh, kw) = attrs.pad, attrs.kernel
+    empty = (
+        max(pad.top, pad.bottom) >= kh
+        or max(pad.left, pad.right) >= kw
+        or (rows - 1) * attrs.stride[0] >= x[1] + pad.top
+        or (cols - 1) * attrs.stride[1] >= x[2] + pad.left
+    )
+    demand(not empty, "a pooling window lies wholly in the padding")
+    return (x[0], rows, cols, x[3])
+
+
+def _resize_shape(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> Shape:
+    images(shapes, 1)
+    images(outputs, 1)
+    return (shapes[0][0], *outputs[0][1:3], shapes[0][3])
+
+
+def _pool_scales(graph: Graph, op: Op) -> None:
+    """Pools keep the scale (TFLite's tolerance) and the zero point."""
+    (a,), out = quants(graph, op)
+    if abs(a.scale - out.scale) > 1.0e-6 or a.zero_point != out.zero_point:
+        raise QuantError(
+            "a pool's output is quantised otherwise than its input", graph.tensors[op.outputs[0]]
+        )
 
 
 def _reduced_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
@@ -40,6 +72,42 @@ def product_step(graph: Graph, op: Op) -> float:
 def _product_scales(graph: Graph, op: Op) -> None:
     ratio(product_step(graph, op), graph.tensors[op.outputs[0]], 2.0**7)  # LiteRT shifts by no more
 
+
+_pool = partial(
+    OpDef,
+    shape=_pool_shape,
+    reference="reduction:pool",
+    decode="weighted:pool",
+    int16=Int16.READ,
+    written="weighted:write_pool",
+    types=quantrules.int16_too,
+    quant=_pool_scales,
+    call=CallForm.ONE_TO_ONE,
+    case="pool",
+    traits=Trait.SLIDING,
+)
+_resize = partial(
+    OpDef,
+    shape=_resize_shape,
+    decode="weighted:resize",
+    int16=Int16.READ,
+    written="weighted:write_resize",
+    types=quantrules.int16_too,
+    call=CallForm.ONE_TO_ONE,
+    case="resize",
+    traits=Trait.UNEVEN,
+)
+
+WINDOWS = (
+    _pool(OpKind.AVERAGE_POOL_2D, onnx={"AveragePool": "pools:average_pool"}),
+    _pool(OpKind.MAX_POOL_2D, onnx={"MaxPool": "pools:max_pool", "GlobalMaxPool": "pools:global_max_pool"}),
+    _resize(OpKind.RESIZE_NEAREST_NEIGHBOR, reference="resize:nearest", onnx={"Resize": "pools:resize"}),
+    _resize(
+        OpKind.RESIZE_BILINEAR,
+        reference="resize:bilinear",
+        no_uint8="LiteRT's uint8 kernel interpolates in floats",
+    ),
+)
 
 _reduced = partial(
     OpDef,

@@ -1,8 +1,8 @@
-"""What the definition of an operator says: one `OpDef` a kind, from which everything else derives.
+"""The definition of an operator: one `OpDef` a kind, from which everything else derives.
 
-Rules that need nothing heavy (shapes, types, quantisation) are functions. What computes with numpy or reads
-files is named, "module:function" of its package, and loaded by `load` when it is first asked for: a command
-that plans neither executes a network nor writes one.
+Rules that need nothing heavy (shapes, types, quantisation) are functions. Functions that compute with numpy
+or read files are named, "module:function" of their package, and imported by `load` at their first use: a
+command that plans neither executes a network nor writes one.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from buildtool.graph.quantrules import int8_activations
 from buildtool.graph.types import Attrs, Graph, Op, OpKind, Quantization
 
 Shape: TypeAlias = tuple[int, ...]
-# The first output's shape by those of the inputs and the attributes; what these leave open is as in the
-# outputs' own shapes, which come last and are [] where they are asked for. Raises GeometryError.
+# The first output's shape from the attributes and the inputs' shapes; what these leave open is as in the
+# outputs' own shapes, the last argument, [] where these are not known yet. Raises GeometryError.
 ShapeRule: TypeAlias = Callable[[Op, list[Shape], list[Shape]], Shape]
 # Raises QuantError unless the tensors' types, or scales, are usable.
 QuantRule: TypeAlias = Callable[[Graph, Op], None]
@@ -27,7 +27,7 @@ NO_UINT8 = "LiteRT's kernel takes no uint8"
 
 
 class Trait(enum.Flag):
-    """What is true of all operators of a class; a table and a pair are functions of one pixel, too."""
+    """Classes of operators; a table and a pair are functions of one pixel, too."""
 
     NONE = 0
     ALIAS = enum.auto()
@@ -53,7 +53,7 @@ class Int16(enum.Enum):
 
 
 class CallForm(enum.StrEnum):
-    """How a kernel is called: what the emitted code tells it of its tensors."""
+    """How the emitted code calls a kernel."""
 
     ONE_TO_ONE = "one to one"  # a view in, a view out, a window
     ROWS = "rows"  # a dense layer: one row of pixels
@@ -70,43 +70,49 @@ class CallForm(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Spelling:
-    """An operator of TFLite that is read as the kind: its name, and what decodes it.
-
-    `decode`: "module:function" of `graph.tflite`, which takes an OpView.
-    """
+    """A TFLite operator that is read as the kind: its name; its decoder, of `tflite`, (OpView) -> None."""
 
     name: str
     decode: str
     int16: Int16 = Int16.NOT_HERE
 
 
+def option_table(kind: str) -> str:
+    """The name that the option table of an operator mostly has: LeakyReluOptions of LEAKY_RELU."""
+    return "".join(word.capitalize() for word in kind.split("_")) + "Options"
+
+
 @dataclass(frozen=True)
 class Plain:
     """How a file has an operator whose parameters, if it has any, are fields of its option table.
 
-    Its version, its table's name ("": none), and what is read and written: field -> attribute of `attrs`. A
-    file without the table has the attributes' defaults, or is malformed where it is `needed`. `parameters`:
-    int32 constants behind the operands, role -> attribute; what reads them is a function of its own.
+    Its version, its table's name ("": none; None: as the kind's), and the fields: field -> attribute of
+    `attrs`. A file without the table has the attributes' defaults, or is malformed where it is `needed`.
+    `parameters`: int32 constants behind the operands, role -> attribute; a function of their own reads them.
     """
 
     version: int
-    options: str = ""
+    options: str | None = None
     attrs: type[Attrs] = Attrs
     fields: Mapping[str, str] = field(default_factory=dict)
     needed: bool = False
     parameters: Mapping[str, str] = field(default_factory=dict)
 
+    def table(self, kind: OpKind) -> str:
+        """The name of the option table, "" for none."""
+        return option_table(kind) if self.options is None else self.options
+
 
 @dataclass(frozen=True)
 class OpDef:
-    """One kind of operator; a function that is named stands as "module:function" of a package of `graph`."""
+    """One kind of operator; functions are named as "module:function" of a package of `graph`."""
 
     kind: OpKind
-    # The rule of its shapes; None for what only planning makes, and where `whole` checks everything.
+    # The rule of its shapes; None for kinds that only planning makes, and where `whole` checks everything.
     shape: ShapeRule | None
     # Its arithmetic, of `reference`, (Graph, Op, values) -> values.
     reference: str
-    # What decodes the TFLite operator of its name, of `tflite` (see `Spelling`); "": one that is written as
+    # The decoder of the TFLite operator of its name, of `tflite` (see `Spelling`); "": one that is written as
     # `Plain` is read as that, and any other not at all. Whether with int16; other operators that become it.
     decode: str = ""
     int16: Int16 = Int16.NOT_HERE
@@ -123,7 +129,7 @@ class OpDef:
     output: Quantization | None = None
     # Which scales it takes, where there is more to say.
     quant: QuantRule | None = None
-    # What checks shapes, types and scales together, of `graph`, (Graph, Op) -> None.
+    # The one check of shapes, types and scales, of `graph`, (Graph, Op) -> None; "": the three above.
     whole: str = ""
     # Why a network of uint8 must not have it; "": it computes there what it does in int8.
     no_uint8: str = ""
@@ -131,7 +137,7 @@ class OpDef:
     wide: str = ""
     # Of a table: the function of one byte, of `reference`.
     byte: str = ""
-    # The function of it, of two integers, by which shapes are computed, of numpy.
+    # The function of two integers, of numpy, by which shapes are computed.
     numpy: str = ""
     # The form of its kernel's call; None: no kernel.
     call: CallForm | None = None
@@ -157,6 +163,6 @@ class OpDef:
 
 
 def load(package: str, name: str) -> Any:  # a function: its type is the field's that names it
-    """What `name`, "module:function", is in `package`, buildtool.graph or one inside of it."""
+    """The function `name`, "module:function", of the package buildtool.`package`."""
     module, _, function = name.partition(":")
     return getattr(importlib.import_module(f"buildtool.{package}.{module}"), function)

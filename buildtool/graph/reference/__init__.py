@@ -14,30 +14,26 @@ from buildtool.graph.reference.activation import table as byte_table
 from buildtool.graph.reference.tensors import Rule, Values
 from buildtool.graph.types import DType, Graph, Op, OpKind, Tensor
 
-__all__ = ["execute", "initially", "next_held", "table"]
+_WIDE = {DType.INT16, DType.INT32}
 
 
 def table(graph: Graph, op: Op) -> npt.NDArray[np.uint8]:
     """The output byte of each input byte (uint8[256]) of an operator of TABLE_KINDS, or of one `varying`.
 
-    Bytes are the elements' bit patterns: an int8 element -1 is byte 255. UnsupportedError where the
-    input or output is not 8 bits wide.
+    Bytes are bit patterns: an int8 element -1 is byte 255. UnsupportedError where the input or output is not
+    8 bits wide.
     """
     if op.kind in TABLE_KINDS and op.kind is not OpKind.LOGICAL_NOT:
         return byte_table(graph, op)
     position = varying(graph, op)
     if position is None:
         raise UnsupportedError(f"{op.kind} of several tensors is not a table", operator=op.place)
-    dtype = graph.tensors[op.inputs[position]].dtype
-    every = np.arange(256, dtype=np.uint8)
-    values: list[Values] = []
-    for t in op.inputs:
-        data = graph.tensors[t].data
-        if data is not None:
-            values.append(data.reshape(1))
-        else:
-            values.append(every != 0 if dtype is DType.BOOL else every.view(dtype.value))
-    return _named(DEFS[op.kind].reference)(graph, op, values)[0].view(np.uint8)
+    bytes_, dtype = np.arange(256, dtype=np.uint8), graph.tensors[op.inputs[position]].dtype
+    every = bytes_ != 0 if dtype is DType.BOOL else bytes_.view(dtype.value)
+    constants = (graph.tensors[t].data for t in op.inputs)
+    operands = [every if data is None else data.reshape(1) for data in constants]
+    rule: Rule = load("graph.reference", DEFS[op.kind].reference)
+    return rule(graph, op, operands)[0].view(np.uint8)
 
 
 def execute(
@@ -45,78 +41,66 @@ def execute(
 ) -> dict[int, Values]:
     """Runs the graph once: the value of every activation tensor (inputs too) by index.
 
-    `held`: what the states are as the invoke begins, by default their initial values (see `next_held`).
-
-    `inputs` in the order of `graph.inputs`, of the tensors' own types and shapes; UsageError
-    otherwise.
+    `inputs` in the order of `graph.inputs`, `held` (the states as the invoke begins, by default their initial
+    values) in that of `graph.states`. UsageError unless they have the tensors' types and shapes.
     """
     if len(inputs) != len(graph.inputs):
         raise UsageError(f"the network has {len(graph.inputs)} inputs, {len(inputs)} were given")
+    states = [state.before for state in graph.states]
     values: dict[int, Values] = {}
-    for index, value in zip(graph.inputs, inputs, strict=True):
-        values[index] = _checked(graph.tensors[index], np.asarray(value))
-    for state, value in zip(graph.states, initially(graph) if held is None else held, strict=True):
-        values[state.before] = _checked(graph.tensors[state.before], np.asarray(value))
+    given = [*inputs, *(initially(graph) if held is None else held)]
+    for t, value in zip((*graph.inputs, *states), given, strict=True):
+        values[t] = _checked(graph.tensors[t], np.asarray(value))
     for op in graph.ops:
         values.update(zip(op.outputs, execute_op(graph, op, values), strict=True))
     return values
 
 
 def initially(graph: Graph) -> list[Values]:
-    """What the states are after init and reset."""
+    """The states after init and reset."""
     return [np.asarray(state.initial) for state in graph.states]
 
 
 def next_held(graph: Graph, values: Mapping[int, Values]) -> list[Values]:
-    """What the states are for the next invoke; `values`: what `execute` has returned for this one."""
-    found = []
+    """The states for the next invoke; `values`: what `execute` has returned for this one."""
+    states = []
     for state in graph.states:
         data = graph.tensors[state.after].data
         value = np.asarray(values[state.after] if data is None else data)
-        found.append(value.reshape(graph.tensors[state.before].shape))
-    return found
+        states.append(value.reshape(graph.tensors[state.before].shape))
+    return states
 
 
 def execute_op(graph: Graph, op: Op, values: dict[int, Values]) -> list[Values]:
     """The outputs of one operator; `values` holds the activations it reads."""
     op = op.as_seen
     operands = []
-    for index in op.inputs:
-        if index >= 0:
-            data = graph.tensors[index].data
-            operands.append(values[index] if data is None else data)
+    for t in op.inputs:
+        if t >= 0:
+            data = graph.tensors[t].data
+            operands.append(values[t] if data is None else data)
+    rule: Rule = load("graph.reference", _rule(graph, op))
     try:
-        made = _rule(graph, op)(graph, op, operands)
+        results = rule(graph, op, operands)
     except BuildtoolError as error:
         raise error.at(operator=op.place) from None
-    for index, value in zip(op.outputs, made, strict=True):
-        _checked(graph.tensors[index], value)
-    return made
+    for t, value in zip(op.outputs, results, strict=True):
+        _checked(graph.tensors[t], value)
+    return results
 
 
-def _rule(graph: Graph, op: Op) -> Rule:
-    """What computes an operator: of wide integers some kinds have other arithmetic."""
-    found = DEFS[op.kind]
-    types = {graph.tensors[t].dtype for t in (op.inputs[0], op.outputs[0])}
-    shares = op.kind is OpKind.SOFTMAX and graph.tensors[op.inputs[0]].dtype is DType.INT8
-    if found.wide and types & _WIDE and DType.FLOAT32 not in types and not shares:
-        return _named(found.wide)
-    return _named(found.reference)
-
-
-def _named(name: str) -> Rule:
-    rule: Rule = load("graph.reference", name)
-    return rule
-
-
-_WIDE = {DType.INT16, DType.INT32}
+def _rule(graph: Graph, op: Op) -> str:
+    """The name of an operator's arithmetic: some kinds have another one for wide integers."""
+    definition = DEFS[op.kind]
+    source, out = (graph.tensors[t].dtype for t in (op.inputs[0], op.outputs[0]))
+    widens = op.kind is OpKind.SOFTMAX and source is DType.INT8
+    is_wide = not widens and {source, out} & _WIDE and DType.FLOAT32 not in (source, out)
+    return definition.wide if definition.wide and is_wide else definition.reference
 
 
 def _checked(tensor: Tensor, value: Values) -> Values:
     """The value, if it has the tensor's shape and type."""
     if value.shape != tensor.shape or value.dtype != np.dtype(tensor.dtype.value):
-        raise UsageError(
-            f"expected {tensor.dtype} {list(tensor.shape)}, got {value.dtype} {list(value.shape)}",
-            tensor=tensor.name,
-        )
+        text = f"expected {tensor.dtype} {list(tensor.shape)}, got {value.dtype} {list(value.shape)}"
+        raise UsageError(text, tensor=tensor.name)
     return value

@@ -15,18 +15,10 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from buildtool.base.errors import ModelError
 from buildtool.graph.fixedpoint import INT32_MAX, multiply_wide, quantize_multiplier, wrap_int32
-from buildtool.graph.geometry import attributes
-from buildtool.graph.reference.tensors import (
-    Int64,
-    Values,
-    centred,
-    clipped,
-    output_quantization,
-    quantization,
-    requantised,
-    round_half_away_array,
-)
-from buildtool.graph.types import AsUint8, ConvAttrs, DepthwiseAttrs, Graph, Op, OpKind, Pad
+from buildtool.graph.geometry import attributes, dilated
+from buildtool.graph.reference import tensors
+from buildtool.graph.reference.tensors import Int64, Values, centred, clipped, quantization
+from buildtool.graph.types import AsUint8, ConvAttrs, DepthwiseAttrs, Graph, Op, OpKind
 
 Numbers: TypeAlias = npt.NDArray[Any]  # float32, float64 or integers
 
@@ -37,15 +29,12 @@ _WIDE = np.dtype(np.int16)  # activations whose products with int8 are exact in 
 
 def channel_scales(graph: Graph, op: Op) -> list[float]:
     """Input scale * filter scale / output scale of each output channel, in double precision."""
-    source = quantization(graph, op, op.inputs[0])
-    weights = quantization(graph, op, op.inputs[1])
-    out = output_quantization(graph, op)
-    channels = graph.tensors[op.inputs[1]].shape[3 if op.kind is OpKind.DEPTHWISE_CONV_2D else 0]
+    source, weights, out = (quantization(graph, op, t) for t in (*op.inputs[:2], op.outputs[0]))
+    filters = graph.tensors[op.inputs[1]]
+    channels = filters.shape[3 if op.kind is OpKind.DEPTHWISE_CONV_2D else 0]
     if len(weights.scales) not in (1, channels):
-        name = graph.tensors[op.inputs[1]].name
-        raise ModelError(
-            f"has {len(weights.scales)} scales for {channels} channels", operator=op.place, tensor=name
-        )
+        text = f"has {len(weights.scales)} scales for {channels} channels"
+        raise ModelError(text, operator=op.place, tensor=filters.name)
     scales = [source.scale * scale / out.scale for scale in weights.scales]
     return scales * channels if len(scales) == 1 else scales
 
@@ -68,7 +57,7 @@ def _finish(graph: Graph, op: Op, sums: Numbers, inputs: list[Values]) -> list[V
     multipliers, shifts = np.array(factors, np.int64).reshape(-1, 2).T
     if inputs[0].dtype == _WIDE:
         return [clipped(graph, op, multiply_wide(total, multipliers, shifts))]
-    return [requantised(graph, op, total, (multipliers, shifts))]
+    return [tensors.requantised(graph, op, total, (multipliers, shifts))]
 
 
 def _weights(graph: Graph, op: Op, value: Values) -> npt.NDArray[np.int16]:
@@ -78,23 +67,19 @@ def _weights(graph: Graph, op: Op, value: Values) -> npt.NDArray[np.int16]:
 
 
 def _exact_float(op: Op, x: Values, terms: int) -> type[np.float32] | type[np.float64]:
-    """A float type in which a sum of that many products is exact."""
+    """A float type in which a sum of `terms` products is exact."""
     is_small = terms <= _FLOAT32_TERMS and x.dtype != _WIDE and not isinstance(op.attrs, AsUint8)
     return np.float32 if is_small else np.float64
 
 
-def _padded(x: Int64, pad: Pad, dtype: npt.DTypeLike) -> Numbers:
-    """Centred activations with their border (0: the zero point) in another type."""
-    batch, height, width, channels = x.shape
-    shape = (batch, height + pad.top + max(pad.bottom, 0), width + pad.left + max(pad.right, 0), channels)
-    padded = np.zeros(shape, dtype)
-    padded[:, pad.top : pad.top + height, pad.left : pad.left + width] = x
-    return padded
-
-
-def _windows(padded: Numbers, attrs: ConvAttrs, kernel: tuple[int, int], out: tuple[int, ...]) -> Numbers:
-    """A view (batch, rows, columns, channels, kernel rows, kernel columns)."""
-    extent = tuple((k - 1) * d + 1 for k, d in zip(kernel, attrs.dilation, strict=True))
+def _windows(
+    x: Int64, attrs: ConvAttrs, kernel: tuple[int, int], out: tuple[int, ...], dtype: npt.DTypeLike
+) -> Numbers:
+    """A view (batch, rows, columns, channels, kernel rows, kernel columns) of padded centred activations."""
+    pad = attrs.pad
+    border = ((0, 0), (pad.top, max(pad.bottom, 0)), (pad.left, max(pad.right, 0)), (0, 0))
+    padded = np.pad(x.astype(dtype), border)  # 0: the zero point
+    extent = [dilated(k, d) for k, d in zip(kernel, attrs.dilation, strict=True)]
     view = sliding_window_view(padded, extent, axis=(1, 2))
     view = view[:, :: attrs.stride[0], :: attrs.stride[1], :, :: attrs.dilation[0], :: attrs.dilation[1]]
     return view[:, : out[1], : out[2]]
@@ -102,38 +87,33 @@ def _windows(padded: Numbers, attrs: ConvAttrs, kernel: tuple[int, int], out: tu
 
 def conv_2d(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """CONV_2D: im2col and a matrix product for each group."""
-    attrs = attributes(op, ConvAttrs)
-    out = graph.tensors[op.outputs[0]].shape
+    attrs, out = attributes(op, ConvAttrs), graph.tensors[op.outputs[0]].shape
     weights = _weights(graph, op, inputs[1])
-    channels, kernel, depth = weights.shape[0], weights.shape[1:3], weights.shape[3]
-    terms = depth * kernel[0] * kernel[1]
+    channels, rows, columns, depth = weights.shape
+    terms = depth * rows * columns
     dtype = _exact_float(op, inputs[0], terms)
-    padded = _padded(centred(graph, op, 0, inputs[0]), attrs.pad, dtype)
-    windows = _windows(padded, attrs, kernel, out)
-    groups = padded.shape[3] // depth
+    windows = _windows(centred(graph, op, 0, inputs[0]), attrs, (rows, columns), out, dtype)
+    groups = inputs[0].shape[3] // depth
     share = channels // groups
     sums = np.empty((*out[:3], channels), dtype)
     for i in range(groups):
-        columns = windows[:, :, :, i * depth : (i + 1) * depth]
-        columns = columns.transpose(0, 1, 2, 4, 5, 3).reshape(-1, terms)
+        taken = windows[:, :, :, i * depth : (i + 1) * depth].transpose(0, 1, 2, 4, 5, 3).reshape(-1, terms)
         matrix = weights[i * share : (i + 1) * share].reshape(share, terms).T.astype(dtype)
-        sums[..., i * share : (i + 1) * share] = (columns @ matrix).reshape(*out[:3], share)
+        sums[..., i * share : (i + 1) * share] = (taken @ matrix).reshape(*out[:3], share)
     return _finish(graph, op, sums, inputs)
 
 
 def depthwise_conv_2d(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """DEPTHWISE_CONV_2D: one multiply-add a tap over whole planes."""
-    attrs = attributes(op, DepthwiseAttrs)
-    out = graph.tensors[op.outputs[0]].shape
-    exact = np.int64 if inputs[0].dtype == _WIDE else np.int32
+    attrs, out = attributes(op, DepthwiseAttrs), graph.tensors[op.outputs[0]].shape
+    exact, channels = np.int64 if inputs[0].dtype == _WIDE else np.int32, inputs[0].shape[3]
     weights = _weights(graph, op, inputs[1])[0].astype(exact)
-    padded = _padded(centred(graph, op, 0, inputs[0]), attrs.pad, exact)
-    windows = _windows(padded, attrs, (weights.shape[0], weights.shape[1]), out)
-    channels = padded.shape[3]
-    taps = weights.reshape(*weights.shape[:2], channels, -1)  # output channel = input channel * m + i
+    rows, columns, _ = weights.shape
+    windows = _windows(centred(graph, op, 0, inputs[0]), attrs, (rows, columns), out, exact)
+    taps = weights.reshape(rows, columns, channels, -1)  # output channel = input channel * m + i
     sums = np.zeros((*out[:3], channels, taps.shape[3]), exact)
-    for ky in range(taps.shape[0]):
-        for kx in range(taps.shape[1]):
+    for ky in range(rows):
+        for kx in range(columns):
             sums += windows[..., ky, kx][..., None] * taps[ky, kx]
     return _finish(graph, op, sums.reshape(out), inputs)
 
@@ -170,5 +150,5 @@ def fully_connected(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     dtype = _exact_float(op, inputs[0], weights.shape[1])
     x = centred(graph, op, 0, inputs[0]).reshape(-1, weights.shape[1])
     total = _biased(x.astype(dtype) @ weights.T.astype(dtype), inputs)
-    y = clipped(graph, op, round_half_away_array(total * np.array(channel_scales(graph, op))))
+    y = clipped(graph, op, tensors.round_half_away_array(total * np.array(channel_scales(graph, op))))
     return [y.reshape(graph.tensors[op.outputs[0]].shape)]

@@ -22,15 +22,7 @@ _EIGHTH = 1 << 28  # 1/8 as Q0.31
 _EXP_MINUS_EIGHTH = 1895147668  # round(exp(-1/8) * 2^31)
 _THIRD = 715827883  # round(2^31 / 3)
 # round(exp(-2^k) * 2^31) for k = -2..4
-_EXP_MINUS_POWERS = (
-    (-2, 1672461947),
-    (-1, 1302514674),
-    (0, 790015084),
-    (1, 290630308),
-    (2, 39332535),
-    (3, 720401),
-    (4, 242),
-)
+_EXP_MINUS_POWERS = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)
 _48_OVER_17 = 1515870810  # round(48/17 * 2^29)
 _MINUS_32_OVER_17 = -1010580540  # round(-32/17 * 2^29)
 _ONE_Q3 = 1 << 28
@@ -49,7 +41,7 @@ _LOG_BITS = 6  # integer bits while a logarithm of 5 integer bits is summed up
 
 @dataclass(frozen=True)
 class _Word:
-    """Arithmetic of signed numbers of so many bits, 16 or 32."""
+    """Arithmetic of signed numbers of `bits` bits, 16 or 32."""
 
     bits: int
 
@@ -59,7 +51,7 @@ class _Word:
         return (1 << (self.bits - 1)) - 1
 
     def constant(self, value: int) -> int:
-        """A constant of 32 bits in as many bits as there are, rounded."""
+        """A constant of 32 bits in `bits` bits, rounded."""
         return value if self.bits == 32 else (value + (1 << 15)) >> 16
 
     def mul(self, a: Int64, b: int | Int64) -> Int64:
@@ -82,16 +74,13 @@ class _Word:
         return total if self.bits == 32 else np.asarray(np.minimum(total, self.one))
 
     def exp_of_negative(self, a: Int64, integer_bits: int) -> Int64:
-        """Exp of numbers <= 0 with that many integer bits, as a fraction.
-
-        The last quarter's, times one factor a binary digit.
-        """
+        """Exp of numbers <= 0, as a fraction: that of the last quarter, times one factor per binary digit."""
         fraction_bits = self.bits - 1 - integer_bits
         quarter = 1 << (fraction_bits - 2)
         in_quarter = (a & (quarter - 1)) - quarter
         result = self.exp_of_last_quarter(self.up(in_quarter, integer_bits))
         remainder = in_quarter - a
-        for power, factor in _EXP_MINUS_POWERS:
+        for power, factor in enumerate(_EXP_MINUS_POWERS, -2):
             if power < integer_bits:
                 digit = remainder & (1 << (fraction_bits + power))
                 result = np.where(digit != 0, self.mul(result, self.constant(factor)), result)
@@ -100,7 +89,7 @@ class _Word:
         return np.asarray(np.where(a == 0, self.one, result))
 
     def twice_over_one_plus(self, a: Int64) -> Int64:
-        """2 / (1 + a) with 2 integer bits, of fractions in [0, 1].
+        """2 / (1 + a) with 2 integer bits, for fractions in [0, 1].
 
         Newton's method for half the denominator, from 48/17 - 32/17 * (1 + a)/2.
         """
@@ -112,10 +101,6 @@ class _Word:
 
 
 _NARROW, WORD = _Word(16), _Word(32)
-
-
-# ---- 16 bits ------------------------------------------------------------------------------------------
-
 GATE_INTEGER_BITS = 3  # of a gate's sum, Q3.12
 
 
@@ -123,19 +108,14 @@ def logistic(a: Int64) -> Int64:
     """1 / (1 + exp(-a)) of Q3.12, as Q0.15."""
     exponential = _NARROW.exp_of_negative(np.where(a > 0, -a, a), GATE_INTEGER_BITS)
     positive = _NARROW.up(_NARROW.twice_over_one_plus(exponential), 1)
-    chosen = np.where(a > 0, positive, _NARROW.one - positive)
-    return np.asarray(np.where(a == 0, 1 << 14, chosen))
+    return np.where(a == 0, 1 << 14, np.where(a > 0, positive, _NARROW.one - positive))
 
 
 def tanh(a: Int64, integer_bits: int) -> Int64:
-    """The hyperbolic tangent of numbers with that many integer bits (0 to 6), as Q0.15."""
+    """The hyperbolic tangent of numbers with 0 to 6 integer bits, as Q0.15."""
     exponential = _NARROW.exp_of_negative(np.where(a < 0, a, -a), integer_bits + 1)
     positive = _NARROW.up(_NARROW.twice_over_one_plus(exponential) - (1 << 13), 2)
-    chosen = np.where(a < 0, -positive, positive)
-    return np.asarray(np.where(a == 0, 0, chosen))
-
-
-# ---- 32 bits ------------------------------------------------------------------------------------------
+    return np.where(a == 0, 0, np.where(a < 0, -positive, positive))
 
 
 def _leading_zeros(x: Int64) -> Int64:

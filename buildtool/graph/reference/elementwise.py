@@ -17,7 +17,7 @@ from buildtool.graph.reference.tensors import (
 )
 from buildtool.graph.types import DType, Graph, Op, OpKind, WidenedAttrs
 
-# Both inputs of ADD and SUB move left so far before they are scaled.
+# Bits by which both inputs of ADD and SUB move left before they are scaled.
 ADD_LEFT_SHIFTS = {DType.INT8: 20, DType.INT16: 15}
 
 
@@ -38,23 +38,18 @@ def add_factors(graph: Graph, op: Op) -> tuple[Factor, Factor, Factor]:
 
 def add_sub(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """ADD and SUB."""
+    if isinstance(op.attrs, WidenedAttrs):  # the second operand gets the channels that it lacks
+        whole, narrow, filling = inputs
+        behind = whole.shape[-1] - narrow.shape[-1] - op.attrs.before
+        sides = [(0, 0)] * (narrow.ndim - 1) + [(op.attrs.before, behind)]
+        inputs = [whole, np.pad(narrow, sides, constant_values=filling[0])]
     *factors, out = add_factors(graph, op)
-    left, operands = ADD_LEFT_SHIFTS[graph.tensors[op.outputs[0]].dtype], _summands(op, inputs)
+    left = ADD_LEFT_SHIFTS[graph.tensors[op.outputs[0]].dtype]
     a, b = (
-        multiply_by_quantized_multiplier(centred(graph, op, i, operands[i]) << left, *factor)
+        multiply_by_quantized_multiplier(centred(graph, op, i, inputs[i]) << left, *factor)
         for i, factor in enumerate(factors)
     )
     return [requantised(graph, op, a - b if op.kind is OpKind.SUB else a + b, out)]
-
-
-def _summands(op: Op, inputs: list[Values]) -> list[Values]:
-    """Both operands of an ADD, the second one with the channels that are not made."""
-    if not isinstance(op.attrs, WidenedAttrs):
-        return inputs
-    whole, narrow, filling = inputs
-    behind = whole.shape[-1] - narrow.shape[-1] - op.attrs.before
-    sides = [(0, 0)] * (narrow.ndim - 1) + [(op.attrs.before, behind)]
-    return [whole, np.pad(narrow, sides, constant_values=filling[0])]
 
 
 def mul(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:

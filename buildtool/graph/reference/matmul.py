@@ -6,22 +6,14 @@ import numpy as np
 
 from buildtool.graph.fixedpoint import quantize_multiplier
 from buildtool.graph.geometry import attributes
-from buildtool.graph.reference.tensors import (
-    Factor,
-    Values,
-    centred,
-    output_quantization,
-    quantization,
-    requantised,
-)
+from buildtool.graph.reference.tensors import Factor, Values, centred, quantization, requantised
 from buildtool.graph.types import Graph, MatmulAttrs, Op
 
 
 def matmul_multiplier(graph: Graph, op: Op) -> Factor:
     """(multiplier, shift) from a sum of products to the output; the scales' product is a float32."""
-    first, second = (quantization(graph, op, t).scale for t in op.inputs)
-    product = float(np.float32(first) * np.float32(second))
-    return quantize_multiplier(product / output_quantization(graph, op).scale)
+    first, second, out = (quantization(graph, op, t).scale for t in (*op.inputs, op.outputs[0]))
+    return quantize_multiplier(float(np.float32(first) * np.float32(second)) / out)
 
 
 def batch_matmul(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:

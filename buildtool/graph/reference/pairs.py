@@ -5,8 +5,6 @@ int8 and truth values (one byte, 0 or 1); operands broadcast as numpy does. ADD,
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from buildtool.graph.fixedpoint import (
@@ -19,8 +17,6 @@ from buildtool.graph.geometry import attributes
 from buildtool.graph.reference.curves import reciprocal
 from buildtool.graph.reference.tensors import (
     Factor,
-    Int64,
-    Rule,
     Values,
     centred,
     clipped,
@@ -42,6 +38,16 @@ def larger(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 def smaller(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """The smaller of the bytes as they are; of 0 and 1 it is LOGICAL_AND."""
     return [np.asarray(np.minimum(*inputs))]
+
+
+def negate(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """LOGICAL_NOT."""
+    return [np.logical_not(inputs[0])]
+
+
+def select(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """SELECT and SELECT_V2: the bytes of the second operand where the first is true, else of the third."""
+    return [np.where(*inputs)]
 
 
 def difference_factors(graph: Graph, op: Op) -> tuple[Factor, Factor, Factor]:
@@ -78,15 +84,15 @@ def quotient_factor(graph: Graph, op: Op) -> Factor:
 def divide(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """DIV by a reciprocal; LiteRT stops at a divisor of 0, which here gives the end of the range.
 
-    The reference kernel shifts by 32 bits and more where a quotient is very small. C does not say what that
-    is; x86-64 and AArch64 take the distance modulo 32, and LiteRT's results there are the ones given here,
-    unless the attributes ask for 0.
+    Where a quotient is very small the reference kernel shifts by 32 bits and more, which C leaves undefined.
+    x86-64 and AArch64 take the distance modulo 32, as here unless the attributes ask for 0.
     """
     a, b = (centred(graph, op, i, inputs[i]) for i in range(2))
     attrs = attributes(op, QuotientAttrs)
     a, b = np.broadcast_arrays(np.where(b < 0, -a, a), np.abs(b))
     factor, bits = reciprocal(np.maximum(b, 1))
-    room = _sign_bits(a)
+    magnitudes = [int(v).bit_length() for v in np.where(a >= 0, a, ~a).flat]
+    room = 31 - np.array(magnitudes, np.int64).reshape(a.shape)  # bits below the sign that are equal to it
     multiplier, shift = quotient_factor(graph, op)
     quotient = saturating_rounding_doubling_high_mul(a << room, factor)
     scaled = saturating_rounding_doubling_high_mul(quotient, np.asarray(multiplier, np.int64))
@@ -96,58 +102,25 @@ def divide(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     return [clipped(graph, op, np.where(b == 0, np.sign(a) * 256, y))]
 
 
-def _sign_bits(x: Int64) -> Int64:
-    """How many bits below a 32-bit number's sign are equal to it."""
-    bits = [31 - int(v if v >= 0 else ~v).bit_length() for v in x.reshape(-1)]
-    return np.asarray(bits, np.int64).reshape(x.shape)
-
-
 # ---- truth values -------------------------------------------------------------------------------------
 
 
 def comparison_operands(graph: Graph, op: Op) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
     """(zero point, multiplier, shift) of both operands, in steps of 2^-8; truth values are 0 and 1."""
-    found = []
-    for t in op.inputs:
+
+    def operand(t: int) -> tuple[int, int, int]:
         if graph.tensors[t].dtype is DType.BOOL:
-            found.append((0, *quantize_multiplier(1.0)))
-        else:
-            quant = quantization(graph, op, t)
-            found.append((quant.zero_point, *quantize_multiplier(quant.scale)))
-    first, second = found
-    return first, second
+            return 0, *quantize_multiplier(1.0)
+        quant = quantization(graph, op, t)
+        return quant.zero_point, *quantize_multiplier(quant.scale)
+
+    return operand(op.inputs[0]), operand(op.inputs[1])
 
 
-def _comparison(function: Callable[[Int64, Int64], Values]) -> Rule:
+def compare(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """EQUAL, LESS, ...: operands in units of 1/256, rounded; so values of small scales may count as equal."""
-
-    def rule(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-        a, b = (
-            multiply_by_quantized_multiplier(
-                (value.astype(np.int64) - zero_point) << COMPARISON_LEFT_SHIFT, multiplier, shift
-            )
-            for value, (zero_point, multiplier, shift) in zip(
-                inputs, comparison_operands(graph, op), strict=True
-            )
-        )
-        return [np.asarray(function(a, b))]
-
-    return rule
-
-
-equal = _comparison(np.equal)
-not_equal = _comparison(np.not_equal)
-less = _comparison(np.less)
-less_equal = _comparison(np.less_equal)
-greater = _comparison(np.greater)
-greater_equal = _comparison(np.greater_equal)
-
-
-def negate(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """LOGICAL_NOT."""
-    return [np.logical_not(inputs[0])]
-
-
-def select(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """SELECT and SELECT_V2: the bytes of the second operand where the first is true, else of the third."""
-    return [np.where(*inputs)]
+    scaled = []
+    for value, (zero_point, *factor) in zip(inputs, comparison_operands(graph, op), strict=True):
+        steps = (value.astype(np.int64) - zero_point) << COMPARISON_LEFT_SHIFT
+        scaled.append(multiply_by_quantized_multiplier(steps, *factor))
+    return [np.asarray(getattr(np, op.kind.lower())(*scaled))]

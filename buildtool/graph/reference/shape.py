@@ -13,6 +13,7 @@ from buildtool.graph.types import (
     GatherAttrs,
     Graph,
     Op,
+    OpKind,
     PadAttrs,
     PadMode,
     ShuffleAttrs,
@@ -28,7 +29,7 @@ def reshape(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def transpose(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """TRANSPOSE."""
+    """TRANSPOSE, a shuffle of channels too."""
     if isinstance(op.attrs, ShuffleAttrs):
         shape = inputs[0].shape
         groups = inputs[0].reshape(*shape[:3], op.attrs.groups, -1)
@@ -41,8 +42,7 @@ def pad(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     attrs = attributes(op, PadAttrs)
     if attrs.mode is PadMode.CONSTANT:
         return [np.pad(inputs[0], attrs.paddings, constant_values=attrs.value)]
-    mode = "reflect" if attrs.mode is PadMode.REFLECT else "symmetric"
-    return [np.pad(inputs[0], attrs.paddings, mode=mode)]  # type: ignore[call-overload]
+    return [np.pad(inputs[0], attrs.paddings, attrs.mode.lower())]  # type: ignore[call-overload]
 
 
 def concatenation(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
@@ -89,46 +89,36 @@ def gather(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     return [np.take(inputs[0], attrs.indices, axis=attrs.axis)]
 
 
-def depth_to_space(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """DEPTH_TO_SPACE."""
+def squares(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """DEPTH_TO_SPACE, SPACE_TO_DEPTH: two of six dimensions change places."""
     block, out = attributes(op, BlockAttrs).block, graph.tensors[op.outputs[0]].shape
-    batch, rows, columns, _ = inputs[0].shape
-    squares = inputs[0].reshape(batch, rows, columns, block, block, out[3])
-    return [np.ascontiguousarray(squares.transpose(0, 1, 3, 2, 4, 5)).reshape(out)]
-
-
-def space_to_depth(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """SPACE_TO_DEPTH."""
-    block, out = attributes(op, BlockAttrs).block, graph.tensors[op.outputs[0]].shape
-    squares = inputs[0].reshape(out[0], out[1], block, out[2], block, inputs[0].shape[3])
-    return [np.ascontiguousarray(squares.transpose(0, 1, 3, 2, 4, 5)).reshape(out)]
+    batch, rows, columns, depth = inputs[0].shape
+    split = (batch, rows, columns, block, block, out[3])
+    if op.kind is OpKind.SPACE_TO_DEPTH:
+        split = (batch, out[1], block, out[2], block, depth)
+    return [np.ascontiguousarray(inputs[0].reshape(split).swapaxes(2, 3)).reshape(out)]
 
 
 def space_to_batch(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """SPACE_TO_BATCH_ND: the place within the block is the batch's slower part."""
     attrs, x = attributes(op, BatchBlockAttrs), inputs[0]
-    rest = x.ndim - 1 - len(attrs.block)
-    padded = np.pad(x, ((0, 0), *attrs.edges, *([(0, 0)] * rest)), constant_values=attrs.value)
-    split = [padded.shape[0]]
-    for size, block in zip(padded.shape[1:], attrs.block, strict=False):
-        split += [size // block, block]
-    count = len(attrs.block)
-    order = [2 + 2 * i for i in range(count)] + [0] + [1 + 2 * i for i in range(count)]
-    order += range(1 + 2 * count, 1 + 2 * count + rest)
-    blocks = padded.reshape(*split, *x.shape[1 + count :]).transpose(order)
-    return [np.ascontiguousarray(blocks).reshape(graph.tensors[op.outputs[0]].shape)]
+    inner = 1 + len(attrs.block)  # the first dimension without blocks
+    padded = np.pad(x, ((0, 0), *attrs.edges, *[(0, 0)] * (x.ndim - inner)), constant_values=attrs.value)
+    sides = zip(padded.shape[1:], attrs.block, strict=False)
+    split = [n for size, block in sides for n in (size // block, block)]
+    blocks = padded.reshape(x.shape[0], *split, *x.shape[inner:])
+    within, across = range(2, 2 * inner, 2), range(1, 2 * inner - 1, 2)
+    dealt = blocks.transpose(*within, 0, *across, *range(2 * inner - 1, blocks.ndim))
+    return [np.ascontiguousarray(dealt).reshape(graph.tensors[op.outputs[0]].shape)]
 
 
 def batch_to_space(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """BATCH_TO_SPACE_ND."""
     attrs, x = attributes(op, BatchBlockAttrs), inputs[0]
-    count = len(attrs.block)
-    batch = graph.tensors[op.outputs[0]].shape[0]
+    count, batch = len(attrs.block), graph.tensors[op.outputs[0]].shape[0]
     blocks = x.reshape(*attrs.block, batch, *x.shape[1:])
-    order = [count]
-    for i in range(count):
-        order += [count + 1 + i, i]
-    order += range(2 * count + 1, blocks.ndim)
+    pairs = (d for i in range(count) for d in (count + 1 + i, i))
+    order = [count, *pairs, *range(2 * count + 1, blocks.ndim)]
     joined = [n * block for n, block in zip(x.shape[1:], attrs.block, strict=False)]
     whole = blocks.transpose(order).reshape(batch, *joined, *x.shape[1 + count :])
     kept = [slice(before, n - after) for n, (before, after) in zip(joined, attrs.edges, strict=True)]

@@ -1,8 +1,6 @@
 """SOFTMAX, LOG_SOFTMAX and L2_NORMALIZATION over the last dimension, in integers.
 
-SOFTMAX has exponentials and the reciprocal as fixed-point numbers.
-
-LiteRT's reference kernel uses no float here (its optimised one does, and differs). Qm.n below is a
+LiteRT's reference kernel of SOFTMAX uses no float (its optimised one does, and differs). Qm.n below is a
 signed 32-bit number with m integer and n fractional bits. A C kernel needs one table,
 
     exponentials[d] = exp(-d * input scale * beta) as Q0.31, d = largest element - element, 0..255
@@ -55,11 +53,10 @@ _LOG_SHIFT = _DIFF_FRACTION_BITS - 4  # from Q5.26 to sixteenths
 def exponentials(input_scale: float, beta: float) -> npt.NDArray[np.int32]:
     """int32[256]: exp(-d * input_scale * beta) as Q0.31 for d = 0..255, 0 where it is negligible."""
     steps = 1 << _DIFF_FRACTION_BITS
-    if float(np.float32(beta)) * float(np.float32(input_scale)) * steps >= 1 << 30:  # all but 0 leave Q5.26
+    factor = float(np.float32(beta)) * float(np.float32(input_scale)) * steps
+    if factor >= 1 << 30:  # all but 0 leave Q5.26
         return np.array([INT32_MAX, *([0] * 255)], np.int32)
-    multiplier, shift = quantize_multiplier(
-        min(float(np.float32(beta)) * float(np.float32(input_scale)) * steps, INT32_MAX)
-    )
+    multiplier, shift = quantize_multiplier(factor)
     if shift < 0:
         raise ModelError(f"softmax cannot tell values {input_scale:g} * {beta:g} apart")
     # Differences that leave Q5.26 after scaling count as exp(-infinity).
@@ -72,12 +69,10 @@ def exponentials(input_scale: float, beta: float) -> npt.NDArray[np.int32]:
 
 def softmax(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """SOFTMAX over the last dimension, of int8 to int8 or int16."""
-    attrs = attributes(op, SoftmaxAttrs)
-    scale = quantization(graph, op, op.inputs[0]).scale
-    x = inputs[0].astype(np.int64)
-    exps = exponentials(scale, attrs.beta).astype(np.int64)[x.max(-1, keepdims=True) - x]
+    scale, beta = quantization(graph, op, op.inputs[0]).scale, attributes(op, SoftmaxAttrs).beta
+    x, out = inputs[0].astype(np.int64), graph.tensors[op.outputs[0]].dtype
+    exps = exponentials(scale, beta).astype(np.int64)[x.max(-1, keepdims=True) - x]
     total = rounding_divide_by_pot(exps, SUM_INTEGER_BITS).sum(-1, keepdims=True)
-    out = graph.tensors[op.outputs[0]].dtype
     bits = 8 * out.size
     factor, exponent = reciprocal(np.minimum(total, SUM_LIMIT - 1))
     scaled = rounding_divide_by_pot(WORD.mul(exps, factor), exponent + SUM_INTEGER_BITS - bits)
@@ -96,10 +91,9 @@ def l2_normalization(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]
 
 @dataclass(frozen=True)
 class LogScaling:
-    """How LOG_SOFTMAX scales.
+    """How LOG_SOFTMAX scales: a difference of d steps is `multiplier` * 2^(shift - 31) * d in Q5.26.
 
-    A difference of d steps is `multiplier` * 2^(shift - 31) * d in Q5.26; `back` * 2^(back_shift - 31) is the
-    way back; differences below -`radius` do not count in the sum.
+    `back` * 2^(back_shift - 31) is the way back; differences below -`radius` do not count in the sum.
     """
 
     multiplier: int
@@ -111,30 +105,24 @@ class LogScaling:
 
 def log_scaling(scale: float) -> LogScaling:
     """The factors for an input of that scale; ModelError where it is too small to tell values apart."""
-    multiplier, shift = quantize_multiplier(
-        min(float(np.float32(scale)) * (1 << _DIFF_FRACTION_BITS), INT32_MAX)
-    )
+    factor = float(np.float32(scale)) * (1 << _DIFF_FRACTION_BITS)
+    multiplier, shift = quantize_multiplier(min(factor, INT32_MAX))
     if shift < 0:
         raise ModelError(f"a log softmax cannot tell values of scale {scale:g} apart")
-    back, back_shift = quantize_multiplier((1 << (31 - shift)) / multiplier)
-    return LogScaling(
-        multiplier, shift, back, back_shift, math.floor((31 << _DIFF_FRACTION_BITS) / (1 << shift))
-    )
+    back = quantize_multiplier((1 << (31 - shift)) / multiplier)
+    return LogScaling(multiplier, shift, *back, math.floor((31 << _DIFF_FRACTION_BITS) / (1 << shift)))
 
 
 def log_softmax(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """LOG_SOFTMAX: differences to the largest element, less the logarithm of the sum of exponentials."""
-    scale = quantization(graph, op, op.inputs[0]).scale
+    scale, x = quantization(graph, op, op.inputs[0]).scale, inputs[0].astype(np.int64)
     s = log_scaling(scale)
-    x = inputs[0].astype(np.int64)
     d = x - x.max(-1, keepdims=True)
     exps = exponentials(scale, 1.0).astype(np.int64)[-d]
     total = logarithm(rounding_divide_by_pot(exps, SUM_INTEGER_BITS).sum(-1, keepdims=True))
-    least = np.maximum(
-        -s.radius - 1, multiply_by_quantized_multiplier(total + INT32_MIN, s.back, s.back_shift)
-    )
+    least = multiply_by_quantized_multiplier(total + INT32_MIN, s.back, s.back_shift)
+    least = np.maximum(-s.radius - 1, least)
     scaled = multiply_by_quantized_multiplier(np.where(d > least, d, 0), s.multiplier, s.shift)
     y = rounding_divide_by_pot(scaled - total, _LOG_SHIFT) + _LOG_OUTPUT_ZERO
     out = graph.tensors[op.outputs[0]].dtype
-    low, high = RANGES[out]
-    return [np.where(d > least, np.clip(y, low, high), low).astype(out.value)]
+    return [np.where(d > least, np.clip(y, *RANGES[out]), RANGES[out][0]).astype(out.value)]

@@ -1,4 +1,4 @@
-"""What the families of operators share: values, quantisations, requantisation."""
+"""Shared by the families of operators: values, quantisations, requantisation."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def float_factor(graph: Graph, op: Op, *more: float) -> Factor:
 
 def requantise(
     x: npt.ArrayLike,
-    multiplier: int | npt.ArrayLike,
-    shift: int | npt.ArrayLike,
+    multiplier: npt.ArrayLike,
+    shift: npt.ArrayLike,
     zero_point: int,
     limits: tuple[int, int],
 ) -> Int64:
@@ -90,17 +90,6 @@ def output_limits(graph: Graph, op: Op) -> tuple[int, int]:
     """The least and greatest output, both inclusive."""
     activation = getattr(op.attrs, "activation", Activation.NONE)
     return activation_range(activation, output_quantization(graph, op), graph.tensors[op.outputs[0]].dtype)
-
-
-def leak(x: Int64, multiplier: int, shift: int, zero_point: int, limits: tuple[int, int]) -> Int64:
-    """LEAKY_RELU below 0. LiteRT rounds with the factor's magnitude, and turns the sign of the result.
-
-    That differs from what it does with the negative scale of a convolution's channel on exact halves.
-    """
-    if multiplier >= 0:
-        return requantise(x, multiplier, shift, zero_point, limits)
-    turned = requantise(x, -multiplier, shift, 0, (-INT32_MAX - 1, INT32_MAX))
-    return np.asarray(np.clip(zero_point - turned, *limits))
 
 
 def round_half_away_array(x: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.float64]:

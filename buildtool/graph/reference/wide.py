@@ -1,6 +1,6 @@
-"""SOFTMAX, LOGISTIC and TANH of int16, as LiteRT's reference kernels compute them, and CAST.
+"""SOFTMAX, LOGISTIC and TANH of int16, and CAST.
 
-Zero points are 0. They interpolate in tables; docs/arithmetic.md has them all.
+As LiteRT's reference kernels, which interpolate in tables (see docs/arithmetic.md); zero points are 0.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Table = npt.NDArray[np.int64]
 HALVES = RANGES[DType.INT16]
 STEPS = 512  # of an interpolation table over all int16 values
 SIGMOID_STEPS = 256
-SIGMOID_SCALE = 3 * 4096  # of the interpolation: so many input steps are 1.0
+SIGMOID_SCALE = 3 * 4096  # input steps of the interpolation for 1.0
 
 
 def sampled(low: float, high: float, function: Callable[[float], float]) -> Table:
@@ -36,12 +36,12 @@ def sampled(low: float, high: float, function: Callable[[float], float]) -> Tabl
     def scaled(place: float) -> float:
         return function(low + place * step) * 32768
 
-    found = []
+    samples = []
     for i in range(STEPS):
         here = round_half_away(scaled(i))
         between = round_half_away((scaled(i + 1) + here) / 2)
-        found.append(here - round_half_away((between - round_half_away(scaled(i + 0.5))) / 2))
-    return np.clip([*found, round_half_away(scaled(STEPS))], *HALVES).astype(np.int64)
+        samples.append(here - round_half_away((between - round_half_away(scaled(i + 0.5))) / 2))
+    return np.clip([*samples, round_half_away(scaled(STEPS))], *HALVES).astype(np.int64)
 
 
 def interpolated(x: Int64, table: Table) -> Int64:
@@ -90,18 +90,16 @@ def softmax(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 def sigmoid_table() -> Table:
     """int64[257]: 65536 / (1 + exp(-i / 24)), at most 65535, rounded as LiteRT's table has it.
 
-    At some places that table is one above the nearest integer; nothing that follows from a formula.
+    At some places that table is one above the nearest integer, which no formula explains.
     """
     values = [65536 / (1 + math.exp(-i / 24)) for i in range(SIGMOID_STEPS)]
     return np.array([min(math.floor(v + 0.5) + (i in _UP), 65535) for i, v in enumerate(values)] + [65535])
 
 
-_UP = frozenset(
-    {
-        *(4, 8, 12, 14, 15, 16, 17, 19, 20, 21, 22, 25, 27, 28, 29, 30, 31, 33, 34, 35, 37, 39, 40, 41),
-        *(43, 44, 45, 46, 49, 50, 54, 62, 63, 64, 66, 82, 86, 93, 100, 103, 112, 116, 135, 255),
-    }
-)
+_UP = {
+    *(4, 8, 12, 14, 15, 16, 17, 19, 20, 21, 22, 25, 27, 28, 29, 30, 31, 33, 34, 35, 37, 39, 40, 41),
+    *(43, 44, 45, 46, 49, 50, 54, 62, 63, 64, 66, 82, 86, 93, 100, 103, 112, 116, 135, 255),
+}
 
 
 def sigmoid_factor(scale: float) -> tuple[int, int]:
@@ -118,30 +116,25 @@ def sigmoid_factor(scale: float) -> tuple[int, int]:
 
 def logistic(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """LOGISTIC."""
-    place, x = _placed(graph, op, inputs)
-    table, index = sigmoid_table(), np.minimum(place >> 9, 255)
-    part = place & 511
-    result = np.where(place >> 9 >= 255, 0x7FFF << 10, (table[index] << 9) + part * np.diff(table)[index])
+    x, result = _sigmoid(graph, op, inputs, 9, 0x7FFF << 10)
     result = np.where(x >= 0, result + (1 << 9), (1 << 25) - result + (1 << 9) - 1)
     return [(result >> 10).astype(np.int16)]
 
 
 def tanh(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """TANH, which is 2 * sigmoid(2x) - 1."""
-    place, x = _placed(graph, op, inputs)
-    table, index = sigmoid_table(), np.minimum(place >> 8, 255)
-    part = place & 255
-    result = np.where(place >> 8 >= 255, 0xFFFF << 8, (table[index] << 8) + part * np.diff(table)[index])
+    x, result = _sigmoid(graph, op, inputs, 8, 0xFFFF << 8)
     result = np.where(x >= 0, result - (1 << 23) + (1 << 7), -result + (1 << 23) + (1 << 7) - 1)
     return [(result >> 8).astype(np.int16)]
 
 
-def _placed(graph: Graph, op: Op, inputs: list[Values]) -> tuple[Int64, Int64]:
-    """How far from 0 the inputs are, in steps of 1 / 12288, and the inputs with their signs."""
+def _sigmoid(graph: Graph, op: Op, inputs: list[Values], bits: int, most: int) -> tuple[Int64, Int64]:
+    """The inputs x in steps of 1 / 12288, and |x| looked up in steps of 2^bits; `most` beyond the table."""
     multiplier, right = sigmoid_factor(quantization(graph, op, op.inputs[0]).scale)
-    half = 1 << right >> 1
-    x = (inputs[0].astype(np.int64) * multiplier + half) >> right
-    return np.abs(x), x
+    x = (inputs[0].astype(np.int64) * multiplier + (1 << right >> 1)) >> right
+    place, table = np.abs(x), sigmoid_table()
+    index, part = np.minimum(place >> bits, 255), place & ((1 << bits) - 1)
+    return x, np.where(place >> bits >= 255, most, (table[index] << bits) + part * np.diff(table)[index])
 
 
 def cast(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:

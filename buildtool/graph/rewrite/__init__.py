@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from buildtool.graph.consistency import check_graph
-from buildtool.graph.rewrite.activations import fuse_activations
 from buildtool.graph.rewrite.blocks import dilate_convolutions, lower_blocks
-from buildtool.graph.rewrite.channels import shuffle_channels, slice_channels
 from buildtool.graph.rewrite.draft import Draft
 from buildtool.graph.rewrite.edges import order_inputs, strip_float_edges
-from buildtool.graph.rewrite.folding import fold_constants
-from buildtool.graph.rewrite.lookups import look_up
-from buildtool.graph.rewrite.matmuls import simplify_matmuls
-from buildtool.graph.rewrite.noops import drop_dead, drop_noops
+from buildtool.graph.rewrite.lookups import fold_constants, fuse_activations, look_up
+from buildtool.graph.rewrite.moves import (
+    drop_dead,
+    drop_noops,
+    drop_repeats,
+    pool_extremes,
+    shuffle_channels,
+    simplify_transposes,
+    slice_channels,
+)
 from buildtool.graph.rewrite.pads import simplify_pads, widen_additions
-from buildtool.graph.rewrite.repeats import drop_repeats, pool_extremes
-from buildtool.graph.rewrite.transposes import simplify_transposes
-from buildtool.graph.rewrite.weights import convolve_single_channels, positive_scales
+from buildtool.graph.rewrite.weights import convolve_single_channels, positive_scales, simplify_matmuls
 from buildtool.graph.states import settled
 from buildtool.graph.types import Graph
 
-# Dead operators go first, so that no reader is seen that does not count.
+# Dead operators go first, so that every reader counts.
 _PASSES: tuple[Callable[[Draft], None], ...] = (
     drop_dead,
     drop_noops,
@@ -54,23 +56,17 @@ def rewrite(graph: Graph, *, lookups: bool = True) -> Graph:
     strip_float_edges(draft)
     draft.changed = True
     _settle(draft)
-    lower_blocks(draft)  # whatever no convolution has taken by now
+    lower_blocks(draft)  # those that no convolution has taken by now
     _settle(draft)
-    if lookups:  # last: whatever takes operators over has taken them
+    if lookups:  # last: other passes have fused operators by now
         look_up(draft)
-    result = _in_place(draft.graph())
+    result = draft.graph()
+    if result.states:
+        draft = Draft(settled(result))
+        drop_dead(draft)  # operators that a SHIFT replaces
+        result = draft.graph()
     check_graph(result)
     return result
-
-
-def _in_place(graph: Graph) -> Graph:
-    """The graph with its states where they live, without what a SHIFT does instead."""
-    if not graph.states:
-        return graph
-    draft = Draft(settled(graph))
-    drop_dead(draft)
-    draft.nodes = [node for node in draft.nodes if not node.dead]
-    return draft.graph()
 
 
 def _settle(draft: Draft) -> None:

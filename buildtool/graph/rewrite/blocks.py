@@ -1,9 +1,9 @@
-"""Blocks of the batch: dilated convolutions as older converters write them, and what is left as copies.
+"""Blocks of the batch: dilated convolutions as older converters write them; all others become copies.
 
 SPACE_TO_BATCH_ND deals an image out to several: image (i, j) has every b-th row from i on and every b-th
 column from j on. A convolution of those is a dilated one of the image, whose rows BATCH_TO_SPACE_ND puts in
-order again: row r of image i reads rows (r + k) * b + i of the padded image, which is what row r * b + i of
-the dilated convolution reads. Paddings add up, crops take off them.
+order again: row r of image i reads rows (r + k) * b + i of the padded image, as does row r * b + i of the
+dilated convolution. Paddings add up, crops are subtracted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def dilate_convolutions(draft: Draft) -> None:
 
 
 def lower_blocks(draft: Draft) -> None:
-    """What no convolution took: a padding or a slice, and a transposition between reshapes."""
+    """Blocks that no convolution took: a padding or a slice, and a transposition between reshapes."""
     for node in draft.each(OpKind.SPACE_TO_BATCH_ND):
         _deal(draft, node)
     for node in draft.each(OpKind.BATCH_TO_SPACE_ND):
@@ -80,18 +80,14 @@ def _dilate(draft: Draft, node: Node) -> None:
     draft.set_input(conv, 0, node.inputs[0])
     draft.remove(back)
     draft.remove(node)
-    _cut(draft, conv, target, [max(-n, 0) for n in pads])
-
-
-def _cut(draft: Draft, conv: Node, target: int, more: list[int]) -> None:
-    """`conv` writes `target`, or what is `more` rows and columns larger and is cut to it."""
     draft.set_outputs(conv, [target])
-    if any(more):
+    cuts = [max(-n, 0) for n in pads]  # a crop beyond the padding takes rows and columns off the output
+    if any(cuts):
         wanted = draft.tensors[target]
-        batch, rows, columns, depth = wanted.shape
-        shape = (batch, rows + more[0] + more[1], columns + more[2] + more[3], depth)
-        attrs = SliceAttrs((0, more[0], more[2], 0), (1,) * 4, wanted.shape)
-        draft.put_behind(conv, variant(wanted, "uncut", shape), OpKind.SLICE, attrs)
+        batch, height, width, depth = wanted.shape
+        shape = (batch, height + cuts[0] + cuts[1], width + cuts[2] + cuts[3], depth)
+        taken = SliceAttrs((0, cuts[0], cuts[2], 0), (1,) * 4, wanted.shape)
+        draft.put_behind(conv, variant(wanted, "uncut", shape), OpKind.SLICE, taken)
 
 
 def _as_image(draft: Draft, node: Node) -> None:

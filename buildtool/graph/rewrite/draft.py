@@ -45,10 +45,10 @@ def variant(tensor: Tensor, suffix: str, shape: tuple[int, ...]) -> Tensor:
 
 
 class Draft:
-    """Tensors, and operators in execution order. `changed` tells whether anything was done.
+    """Tensors, and operators in execution order. `changed`: whether anything was done.
 
-    What states are before an invoke stands with the inputs, behind them, and what they are after it with
-    the outputs: so a rewrite keeps both as it keeps the network's interface.
+    States stand behind the inputs (before an invoke) and behind the outputs (after it): so a rewrite keeps
+    them as it keeps the network's interface.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -67,8 +67,7 @@ class Draft:
     def graph(self) -> Graph:
         """The graph as it stands; dead operators, and tensors that nothing mentions, are left out."""
         ops = (node.op() for node in self.nodes if not node.dead)
-        count = len(self.states)
-        inputs, outputs = len(self.inputs) - count, len(self.outputs) - count
+        inputs, outputs = len(self.inputs) - len(self.states), len(self.outputs) - len(self.states)
         sides = zip(self.states, self.inputs[inputs:], self.outputs[outputs:], strict=True)
         states = [replace(state, before=before, after=after) for state, before, after in sides]
         return graph_of(self.name, self.tensors, ops, self.inputs[:inputs], self.outputs[:outputs], states)
@@ -76,8 +75,7 @@ class Draft:
     def alone(self, node: Node, *, free: bool = False) -> Graph:
         """The operator as a graph of its own; its first operand, tensor 0 there, is the graph's input.
 
-        With `free`, that operand loses its value; the others keep theirs, even where they are the
-        same tensor.
+        With `free`, that operand loses its value; the others keep theirs, even the same tensor.
         """
         op = node.op()
         tensors = {t: self.tensors[t] for t in (*op.inputs, *op.outputs) if t >= 0}
@@ -88,13 +86,13 @@ class Draft:
         return graph_of(self.name, tensors, (op,), op.inputs[:1], op.outputs)
 
     def each(self, *kinds: OpKind) -> Iterator[Node]:
-        """The operators of some kinds in execution order, those included that are put behind the last one."""
+        """The operators of some kinds in execution order, also those inserted behind the present one."""
         for node in self.nodes:
             if node.kind in kinds and not node.dead:
                 yield node
 
     def only_reader(self, tensor: int) -> Node | None:
-        """The one operator that reads a tensor which nothing else sees."""
+        """The one reader of a tensor that nothing else sees."""
         readers = self.readers(tensor)
         return readers[0] if len(readers) == 1 and self.private(tensor) else None
 
@@ -120,7 +118,7 @@ class Draft:
         self.set_inputs(node, [*node.inputs[:position], tensor, *node.inputs[position + 1 :]])
 
     def set_inputs(self, node: Node, inputs: list[int]) -> None:
-        """Makes `node` read `inputs`, however many it read before."""
+        """Makes `node` read `inputs`."""
         self._unregister(node)
         node.inputs = inputs
         self._register(node)
@@ -132,7 +130,7 @@ class Draft:
         self.changed = True
 
     def set_outputs(self, node: Node, outputs: list[int]) -> None:
-        """Makes `node` write `outputs`; what it wrote before has no producer until another gets it."""
+        """Makes `node` write `outputs`; its old ones have no producer until another operator gets them."""
         for t in node.outputs:
             self._producers.pop(t, None)
         node.outputs = outputs
@@ -147,14 +145,14 @@ class Draft:
         self.changed = True
 
     def put_reshape_before(self, node: Node, made: Tensor) -> None:
-        """Lets a RESHAPE make what `node` reads first: `made`, of what it read before."""
+        """Reshapes the first input of `node` to `made`."""
         inner = self.add_tensor(made)
         new = Node(OpKind.RESHAPE, [node.inputs[0]], [inner])
         self.set_input(node, 0, inner)
         self.insert(node, new, behind=False)
 
     def put_behind(self, node: Node, made: Tensor, kind: OpKind, attrs: Attrs, index: int = -1) -> None:
-        """Lets `node` write `made`, of which an operator of `kind` makes what it wrote before."""
+        """Makes `node` write `made`, and a new operator of `kind` behind it its old output."""
         outputs, inner = node.outputs, self.add_tensor(made)
         self.set_outputs(node, [inner])
         self.insert(node, Node(kind, [inner], outputs, attrs, index))
@@ -168,27 +166,30 @@ class Draft:
         self.changed = True
 
     def redirect(self, old: int, new: int) -> None:
-        """Makes all that read `old` read `new`; network outputs stay."""
+        """Makes all readers of `old` read `new`; network outputs stay."""
         for node in self.readers(old):
             self.set_inputs(node, [new if t == old else t for t in node.inputs])
 
-    def bypass(self, node: Node) -> bool:
-        """Removes a one-to-one `node` whose output equals its input byte by byte.
+    def same_quantization(self, a: int, b: int) -> bool:
+        """Whether two tensors have one quantisation."""
+        return same_quantization(self.tensors[a].quant, self.tensors[b].quant)
 
-        Where shape or quantisation differ it becomes a RESHAPE, a byte alias, instead. It stays
-        where a network output would become a network input or another output. Returns whether
-        anything changed.
+    def bypass(self, node: Node) -> bool:
+        """Removes a one-to-one `node` whose output equals its input byte by byte; whether anything changed.
+
+        Where shape or quantisation differ, or a network output would become a network input or another
+        output, it becomes a RESHAPE, a byte alias.
         """
         source, target = node.inputs[0], node.outputs[0]
         a, b = self.tensors[source], self.tensors[target]
-        equal = a.shape == b.shape and a.dtype == b.dtype and same_quantization(a.quant, b.quant)
+        equal = a.shape == b.shape and a.dtype == b.dtype and self.same_quantization(source, target)
         blocked = target in self.outputs and (not self.private(source) or a.is_constant)
         if not equal or blocked:
             if node.kind in (OpKind.RESHAPE, OpKind.SQUEEZE, OpKind.EXPAND_DIMS) or a.dtype != b.dtype:
                 return False
             self.become(node, OpKind.RESHAPE, Attrs())
             return True
-        if a.source is None and b.source is not None:  # what rewriting made is a tensor of the file again
+        if a.source is None and b.source is not None:  # a tensor of a rewrite is one of the file again
             self.tensors[source] = replace(a, name=b.name, source=b.source)
         self.redirect(target, source)
         self.outputs = [source if t == target else t for t in self.outputs]
@@ -201,11 +202,9 @@ class Draft:
         self.changed = True
 
     def _register(self, node: Node) -> None:
-        for t in dict.fromkeys(node.inputs):
-            if t >= 0:
-                self._readers.setdefault(t, []).append(node)
+        for t in {*node.inputs} - {-1}:
+            self._readers.setdefault(t, []).append(node)
 
     def _unregister(self, node: Node) -> None:
-        for t in dict.fromkeys(node.inputs):
-            if t >= 0:
-                self._readers[t].remove(node)
+        for t in {*node.inputs} - {-1}:
+            self._readers[t].remove(node)

@@ -3,18 +3,18 @@
 The QUANTIZE of a float input and the DEQUANTIZE before a float output leave; the int8 tensors
 beside them become the network's inputs and outputs, and carry the scale and zero point.
 
-Where a RESHAPE or TRANSPOSE stands at an input, the input itself takes its order. Whoever fills the input, as
-a whole or row by row, delivers its elements in that order. `Tensor.source` of the input tells how it is
-related to the file's, and the emitted header says it.
+Where a RESHAPE or TRANSPOSE stands at an input, the input itself takes its order. The application fills the
+input in that order, as a whole or row by row. `Tensor.source` of the input and the emitted header say how it
+is related to the file's.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NoReturn
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.ops import ALIAS_KINDS
-from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.rewrite.draft import Draft, Node
 from buildtool.graph.types import DType, OpKind, Source, Tensor, TransposeAttrs
 
@@ -37,9 +37,8 @@ def strip_float_edges(draft: Draft) -> None:
                 _refuse(draft, t, node)
 
 
-def _refuse(draft: Draft, tensor: int, node: Node | None, text: str = "a float32 tensor") -> None:
-    place = node.place if node is not None else ""
-    name = draft.tensors[tensor].name
+def _refuse(draft: Draft, tensor: int, node: Node | None, text: str = "a float32 tensor") -> NoReturn:
+    place, name = node.place if node is not None else "", draft.tensors[tensor].name
     raise UnsupportedError(f"{text} inside the network", operator=place, tensor=name, hint=_HINT)
 
 
@@ -51,7 +50,7 @@ def _undo_round_trip(draft: Draft, node: Node) -> None:
     source, middle = node.inputs[0], node.outputs[0]
     for reader in draft.readers(middle):
         target = reader.outputs[0]
-        same = same_quantization(draft.tensors[source].quant, draft.tensors[target].quant)
+        same = draft.same_quantization(source, target)
         if reader.kind == OpKind.QUANTIZE and same and target not in draft.outputs:
             draft.redirect(target, source)
             draft.remove(reader)
@@ -71,7 +70,7 @@ def _strip_input(draft: Draft, position: int) -> None:
         target = reader.outputs[0]
         if reader.kind != OpKind.QUANTIZE:
             _refuse(draft, source, reader)
-        if not same_quantization(draft.tensors[first].quant, draft.tensors[target].quant):
+        if not draft.same_quantization(first, target):
             _refuse(draft, target, reader, "a float32 input that is quantised in two ways")
         if target != first:
             draft.redirect(target, first)
@@ -86,35 +85,34 @@ def _strip_output(draft: Draft, position: int) -> None:
     node = draft.producer(target)
     if node is None or node.kind != OpKind.DEQUANTIZE:
         _refuse(draft, target, node)
-        return
     draft.outputs = [node.inputs[0] if t == target else t for t in draft.outputs]
     if not draft.readers(target):
         draft.remove(node)
 
 
 def order_inputs(draft: Draft) -> None:
-    """Lets every input take the place of what the one RESHAPE or TRANSPOSE that reads it makes."""
-    fed = len(draft.inputs) - len(draft.states)  # nobody else fills what states are
+    """Lets every input take the place of the output of the one RESHAPE or TRANSPOSE that reads it."""
+    fed = len(draft.inputs) - len(draft.states)  # the application does not fill states
     for position, t in enumerate(draft.inputs[:fed]):
         readers = draft.readers(t)
         if len(readers) == 1 and t not in draft.outputs and readers[0].outputs[0] not in draft.outputs:
-            wanted = _wanted(draft, t, readers[0])
-            if wanted is not None:
+            reordered = _reordered(draft, t, readers[0])
+            if reordered is not None:
                 target = readers[0].outputs[0]
                 draft.remove(readers[0])
-                draft.tensors[target] = wanted
+                draft.tensors[target] = reordered
                 draft.inputs[position] = target
 
 
-def _wanted(draft: Draft, source: int, reader: Node) -> Tensor | None:
-    """The tensor that the network wants as its input; None where the input stays as it is."""
-    given, made = draft.tensors[source], draft.tensors[reader.outputs[0]]
+def _reordered(draft: Draft, source: int, reader: Node) -> Tensor | None:
+    """The input in the order of its reader's output; None where it stays as it is."""
+    given, out = draft.tensors[source], draft.tensors[reader.outputs[0]]
     origin = given.source
-    if not same_quantization(given.quant, made.quant) or origin is None or origin.perm:
+    if not draft.same_quantization(source, reader.outputs[0]) or origin is None or origin.perm:
         return None
     if isinstance(reader.attrs, TransposeAttrs):
-        return replace(made, name=given.name, source=Source(origin.index, reader.attrs.perm))
-    is_image = len(made.shape) == 4 and made.shape[0] == 1 < made.shape[1]
+        return replace(out, name=given.name, source=Source(origin.index, reader.attrs.perm))
+    is_image = len(out.shape) == 4 and out.shape[0] == 1 < out.shape[1]
     if reader.kind in ALIAS_KINDS and is_image and len(given.shape) < 4 and given.nhwc[1] == 1:
-        return replace(made, name=given.name)  # now it has rows, which may come one after the other
+        return replace(out, name=given.name)  # now it has rows, which may come one after the other
     return None

@@ -1,8 +1,9 @@
-"""Operators whose result follows from one int8 tensor alone, element by element, become one LOOKUP.
+"""Computed now, by the reference executor: constants, clamps that fuse, and tables of functions of one byte.
 
-Swish as converters write it (MUL of x and LOGISTIC of x), hard swish written out (ADD 3, RELU6, MUL 1/6,
-MUL x), squares, lookups one behind the other: each is a function of one byte. Its table is what the
-reference executor makes of all 256 of them, so it is exact by construction.
+Operators whose result follows from one int8 tensor alone, element by element, become one LOOKUP. Swish as
+converters write it (MUL of x and LOGISTIC of x), hard swish written out (ADD 3, RELU6, MUL 1/6, MUL x),
+squares, lookups one behind the other: each is a function of one byte. Its table is the executor's results for
+all 256 of them, so it is exact by construction.
 """
 
 from __future__ import annotations
@@ -11,25 +12,122 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from buildtool.base.errors import UnsupportedError
+from buildtool.graph.fixedpoint import activation_range
+from buildtool.graph.macs import op_macs
 from buildtool.graph.numbering import graph_of
-from buildtool.graph.ops import PAIR_KINDS, TABLE_KINDS
+from buildtool.graph.ops import ALIAS_KINDS, PAIR_KINDS, TABLE_KINDS
 from buildtool.graph.rewrite.draft import Draft, Node
 from buildtool.graph.types import (
+    Activation,
     Attrs,
+    ConvAttrs,
     DType,
+    ElementwiseAttrs,
+    FullyConnectedAttrs,
+    Graph,
     OpKind,
+    PoolAttrs,
     Tensor,
     WidenedAttrs,
 )
 
+# A file may ask for far more than it holds: larger constants are left to the exporter.
+MAX_BYTES = 1 << 20  # of one result
+MAX_TOTAL = 1 << 24  # of all results in the graph
+MAX_WORK = 1 << 26  # products and sums
+_Clamping = ConvAttrs | FullyConnectedAttrs | ElementwiseAttrs | PoolAttrs
+_FUSED = {
+    OpKind.RELU: Activation.RELU,
+    OpKind.RELU6: Activation.RELU6,
+    OpKind.RELU_N1_TO_1: Activation.RELU_N1_TO_1,
+}
 _KINDS = TABLE_KINDS | PAIR_KINDS | {OpKind.PRELU}
-_SUMS = frozenset({OpKind.ADD, OpKind.SUB})  # faster than a lookup where a vector unit makes them
+_SUMS = frozenset({OpKind.ADD, OpKind.SUB})  # faster than a lookup on a vector unit
 _TYPES = (DType.INT8, DType.BOOL)
 _EVERY = (1, 1, 1, 256)
 _MOST = 64  # operators of one function
+
+
+# ---- constants ---------------------------------------------------------------------------------------
+
+
+def fold_constants(draft: Draft) -> None:
+    """Computes every constant operator, in execution order; UnsupportedError if one is too large."""
+    total = 0
+    for node in draft.nodes:
+        inputs = [t for t in node.inputs if t >= 0]
+        if node.dead or not inputs or not all(draft.tensors[t].is_constant for t in inputs):
+            continue
+        if any(t in draft.outputs for t in node.outputs):
+            text = "a network output that does not depend on the input"
+            raise UnsupportedError(text, operator=node.place, hint="remove the output from the network")
+        total += sum(draft.tensors[t].size for t in node.outputs)
+        _fold(draft, node, total)
+
+
+def _fold(draft: Draft, node: Node, total: int) -> None:
+    data, shapes = draft.tensors[node.inputs[0]].data, [draft.tensors[t].shape for t in node.outputs]
+    assert data is not None
+    if node.kind in ALIAS_KINDS:
+        values = [data.reshape(shapes[0])]
+    else:
+        largest, graph = max(draft.tensors[t].size for t in node.outputs), draft.alone(node, free=True)
+        if largest > MAX_BYTES or total > MAX_TOTAL or _work(graph) > MAX_WORK:
+            text = f"computes a constant of {largest} bytes, too large to fold"
+            raise UnsupportedError(text, operator=node.place, hint="store the constant in the model")
+        from buildtool.graph.reference import execute  # deferred: the executor is only needed here
+
+        results = execute(graph, [data])
+        values = [results[t].reshape(s).copy() for t, s in zip(graph.outputs, shapes, strict=True)]
+    for t, value in zip(node.outputs, values, strict=True):
+        draft.make_constant(t, replace(draft.tensors[t], data=value))
+    draft.remove(node)
+
+
+def _work(graph: Graph) -> int:
+    """Products and sums of the graph's one operator, roughly; the input counts once."""
+    op = graph.ops[0]
+    window = op.attrs.kernel[0] * op.attrs.kernel[1] if isinstance(op.attrs, PoolAttrs) else 1
+    return op_macs(graph, op) + graph.tensors[op.outputs[0]].elements * window + graph.tensors[0].elements
+
+
+# ---- clamps ------------------------------------------------------------------------------------------
+
+
+def fuse_activations(draft: Draft) -> None:
+    """Lets the operator before a RELU, RELU6 or RELU_N1_TO_1 clamp, where that is exact."""
+    for node in draft.each(*_FUSED):
+        before = draft.producer(node.inputs[0])
+        if before is not None and _fusible(draft, before, node):
+            assert isinstance(before.attrs, _Clamping)
+            before.attrs = replace(before.attrs, activation=_FUSED[node.kind])
+            draft.remove(node)
+            draft.set_outputs(before, list(node.outputs))
+
+
+def _fusible(draft: Draft, before: Node, node: Node) -> bool:
+    """Whether `before` may clamp instead: same quantisation, one reader, and equal on all values."""
+    middle, attrs, out = node.inputs[0], before.attrs, draft.tensors[node.outputs[0]]
+    if not isinstance(attrs, _Clamping) or attrs.activation != Activation.NONE:
+        return False
+    if out.quant is None or draft.only_reader(middle) is None:
+        return False
+    if not draft.same_quantization(middle, node.outputs[0]):
+        return False
+    if out.dtype is DType.INT16:
+        return True  # a factor of 1 gives every value back
+    from buildtool.graph.reference import table  # deferred: the executor is only needed here
+
+    low, high = activation_range(_FUSED[node.kind], out.quant, out.dtype)
+    values = np.arange(256, dtype=np.uint8).view(np.int8)
+    clamped = np.clip(values, low, high).astype(np.int8)
+    alone = draft.alone(node)
+    return bool(np.array_equal(table(alone, alone.ops[0]).view(np.int8), clamped))
+
+
+# ---- functions of one byte ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -41,17 +139,19 @@ class _Function:
 
 
 def look_up(draft: Draft) -> None:
-    """Turns every such function that takes several operators, or one tensor twice, into a LOOKUP.
+    """Turns every function of one byte that takes several operators, or one tensor twice, into a LOOKUP.
 
-    What is one operator of one tensor and a constant stays what it is; so do sums alone. Which operators
-    these are depends on the network's structure only; the table is a constant as weights are.
+    One operator of one tensor and a constant stays; so do sums alone: on no board is a lookup slower than the
+    operators that it replaces. The choice depends on the network's structure only; the table is a constant.
     """
     places = {id(node): place for place, node in enumerate(draft.nodes)}
     for node in reversed(draft.nodes):
         if node.dead or not _elementwise(draft, node):
             continue
         found = _function(draft, node, places)
-        if found is not None and _worth_it(found):
+        if found is None or all(each.kind in _SUMS for each in found.nodes):
+            continue
+        if len(found.nodes) > 1 or node.inputs.count(found.source) > 1:
             _replace(draft, found)
     draft.nodes = [node for node in draft.nodes if not node.dead]
 
@@ -97,42 +197,29 @@ def _function(draft: Draft, last: Node, places: dict[int, int]) -> _Function | N
     return found
 
 
-def _worth_it(found: _Function) -> bool:
-    """Whether a lookup is never slower, on any board, than what it stands for."""
-    if all(node.kind in _SUMS for node in found.nodes):
-        return False
-    return len(found.nodes) > 1 or found.nodes[0].inputs.count(found.source) > 1
-
-
-def _replace(draft: Draft, found: _Function) -> None:
+def _replace(draft: Draft, function: _Function) -> None:
     """Makes the last operator a LOOKUP, and takes the others out."""
-    last, *others = found.nodes
+    from buildtool.graph.reference import execute  # deferred: the executor is only needed here
+
+    last, *others = function.nodes
+    ops = [node.op() for node in reversed(function.nodes)]
+    tensors = {t: _reshaped(draft.tensors[t]) for op in ops for t in (*op.inputs, *op.outputs)}
+    graph = graph_of(draft.name, tensors, ops, [function.source], ops[-1].outputs)
+    every = np.arange(256, dtype=np.uint8).view(np.int8).reshape(_EVERY)
     try:
-        values = _table(draft, found)
-    except UnsupportedError:  # whoever computes the operators says so
+        values = execute(graph, [every])[graph.outputs[0]].reshape(256).view(np.int8).copy()
+    except UnsupportedError:  # the operators stay, and their own computation says so
         return
     name = f"{draft.tensors[last.outputs[0]].name}/table"
     table = draft.add_tensor(Tensor(name, values.shape, DType.INT8, data=values))
     draft.become(last, OpKind.LOOKUP, Attrs())
-    draft.set_inputs(last, [found.source, table])
+    draft.set_inputs(last, [function.source, table])
     for node in others:
         draft.remove(node)
 
 
-def _table(draft: Draft, found: _Function) -> npt.NDArray[np.int8]:
-    """The result's bytes by the bit patterns of the source's elements."""
-    from buildtool.graph.reference import execute  # deferred: the executor is only needed here
-
-    ops = [node.op() for node in reversed(found.nodes)]
-    tensors = {t: _reshaped(draft.tensors[t]) for op in ops for t in (*op.inputs, *op.outputs)}
-    graph = graph_of(draft.name, tensors, ops, [found.source], ops[-1].outputs)
-    every = np.arange(256, dtype=np.uint8).view(np.int8).reshape(_EVERY)
-    values = execute(graph, [every])[graph.outputs[0]].reshape(256).view(np.int8).copy()
-    return values
-
-
 def _reshaped(tensor: Tensor) -> Tensor:
-    """The tensor with an element for each of 256 bytes, or a constant that broadcasts to that."""
+    """The tensor with an element for each of 256 bytes, or a constant that broadcasts to these."""
     if tensor.data is None:
         return replace(tensor, shape=_EVERY)
     return replace(tensor, shape=(1, 1, 1, 1), data=tensor.data.reshape(1, 1, 1, 1))

@@ -3,10 +3,9 @@
 A causal one-dimensional convolution pads before the EXPAND_DIMS that makes an image of its input:
 there the PAD first moves behind the alias.
 
-A PAD of channels on the way into an ADD is left out, the ADD reads the operand as it is (`WidenedAttrs`):
-detectors in the manner of BlazeFace widen their shortcuts so. All channels that the PAD would add have its
-filling. Adding that is a requantisation of the other operand, which the ADD's kernel makes of a constant as
-exactly as of a tensor.
+A PAD of channels on the way into an ADD is left out, and the ADD reads the operand as it is (`WidenedAttrs`):
+detectors such as BlazeFace widen their shortcuts so. The ADD's kernel adds the PAD's filling as a constant,
+which is as exact as adding a tensor.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from dataclasses import replace
 import numpy as np
 
 from buildtool.graph.ops import ALIAS_KINDS
-from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.rewrite.draft import Draft, Node, variant
 from buildtool.graph.types import (
     Attrs,
@@ -34,7 +32,7 @@ _CONVOLUTIONS = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D)
 
 
 def simplify_pads(draft: Draft) -> None:
-    """Applies all of it to every PAD, in execution order, those it moves included."""
+    """Drops, merges, folds or moves every PAD, in execution order, moved ones included."""
     for node in draft.each(OpKind.PAD, OpKind.MIRROR_PAD):
         attrs = node.attributes(PadAttrs)
         if not any(map(any, attrs.paddings)):
@@ -46,18 +44,16 @@ def simplify_pads(draft: Draft) -> None:
 def _merge(draft: Draft, node: Node, attrs: PadAttrs) -> bool:
     """Adds this PAD's sizes to the PADs that read it, if nothing else does and they fill alike."""
     readers = draft.readers(node.outputs[0])
-    for reader in readers:
-        other = reader.attrs
-        if not isinstance(other, PadAttrs) or (other.mode, other.value) != (attrs.mode, attrs.value):
-            return False
-    for reader in readers:
-        other = reader.attributes(PadAttrs)
+    others = [r.attrs for r in readers if isinstance(r.attrs, PadAttrs)]
+    alike = all((other.mode, other.value) == (attrs.mode, attrs.value) for other in others)
+    if not readers or len(others) != len(readers) or not alike:
+        return False
+    for reader, other in zip(readers, others, strict=True):
         pairs = zip(attrs.paddings, other.paddings, strict=True)
         reader.attrs = replace(other, paddings=tuple((a[0] + b[0], a[1] + b[1]) for a, b in pairs))
         draft.set_input(reader, 0, node.inputs[0])
-    if readers:
-        draft.remove(node)
-    return bool(readers)
+    draft.remove(node)
+    return True
 
 
 def _fold(draft: Draft, node: Node, attrs: PadAttrs) -> bool:
@@ -66,13 +62,12 @@ def _fold(draft: Draft, node: Node, attrs: PadAttrs) -> bool:
     A convolution pads with its input's zero point, which contributes nothing: the same as PAD's
     filling if that is the zero point, and the quantisation does not change on the way.
     """
-    readers = draft.readers(node.outputs[0])
-    x, padded = draft.tensors[node.inputs[0]], draft.tensors[node.outputs[0]]
+    readers, x = draft.readers(node.outputs[0]), draft.tensors[node.inputs[0]]
     fits = (
         len(attrs.paddings) == 4
         and attrs.paddings[0] == attrs.paddings[3] == (0, 0)
         and x.quant is not None
-        and same_quantization(x.quant, padded.quant)
+        and draft.same_quantization(node.inputs[0], node.outputs[0])
         and attrs.value == x.quant.zero_point
         and all(r.kind in _CONVOLUTIONS and r.inputs.count(node.outputs[0]) == 1 for r in readers)
     )
@@ -90,7 +85,7 @@ def _fold(draft: Draft, node: Node, attrs: PadAttrs) -> bool:
 
 
 def _move_behind_alias(draft: Draft, node: Node, attrs: PadAttrs) -> bool:
-    """Lets the alias that reads this PAD reshape the unpadded input, and pads what comes out of it.
+    """Lets the alias that reads this PAD reshape the unpadded input, and pads the alias's output.
 
     Possible where the alias only adds or drops dimensions of size 1: padded ones are larger.
     """
@@ -102,7 +97,7 @@ def _move_behind_alias(draft: Draft, node: Node, attrs: PadAttrs) -> bool:
     larger = [d for d, n in enumerate(padded.shape) if n != 1]
     places = [d for d, n in enumerate(target.shape) if n != 1]
     same = [padded.shape[d] for d in larger] == [target.shape[d] for d in places]
-    if not same or not same_quantization(padded.quant, target.quant) or x.is_constant:
+    if not same or not draft.same_quantization(node.outputs[0], alias.outputs[0]) or x.is_constant:
         return False
     shape, paddings = list(target.shape), [(0, 0)] * len(target.shape)
     for d, place in zip(larger, places, strict=True):
@@ -132,11 +127,10 @@ def widen_additions(draft: Draft) -> None:
 
 def _adds_channels(draft: Draft, node: Node) -> bool:
     """Whether it is a PAD of the last dimension of an image alone, which keeps the quantisation."""
-    attrs = node.attributes(PadAttrs)
-    x, padded = draft.tensors[node.inputs[0]], draft.tensors[node.outputs[0]]
-    outer = any(map(any, attrs.paddings[:-1]))
-    plain = not x.is_constant and x.quant is not None and same_quantization(x.quant, padded.quant)
-    return len(x.shape) == 4 and not outer and plain
+    x, paddings = draft.tensors[node.inputs[0]], node.attributes(PadAttrs).paddings
+    plain = not x.is_constant and x.quant is not None
+    plain = plain and draft.same_quantization(node.inputs[0], node.outputs[0])
+    return len(x.shape) == 4 and not any(map(any, paddings[:-1])) and plain
 
 
 def _serves(draft: Draft, reader: Node, padded: int) -> bool:

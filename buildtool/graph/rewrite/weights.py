@@ -1,4 +1,4 @@
-"""Other weights for the same sums: positive scales, and ordinary convolutions of one input channel.
+"""Other weights for the same sums: positive scales, and ordinary convolutions.
 
 Converters that fold a batch norm late leave channels whose weights have a negative scale. Negating the
 channel's weights and bias negates its sums, so sum * factor, all that is ever rounded, stays the same.
@@ -7,6 +7,8 @@ Kernels for such factors exist, but the fast ones want them positive.
 A depthwise convolution of one input channel is an ordinary one: every output channel reads that channel; the
 sums, their order of rounding and the clamp are the same. A depth multiplier of 1 stays: there is one output
 channel, and no kernel for many of them.
+
+A BATCH_MATMUL takes in the transpositions of its operands; with constant weights it is a convolution.
 """
 
 from __future__ import annotations
@@ -16,25 +18,27 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.graph.rewrite.draft import Draft, Node
+from buildtool.graph.fixedpoint import quantize_multiplier
+from buildtool.graph.rewrite.draft import Draft, Node, variant
 from buildtool.graph.types import (
     AsUint8,
+    Attrs,
     ConvAsUint8,
     ConvAttrs,
     DepthwiseAttrs,
+    MatmulAttrs,
     OpKind,
     Quantization,
     Source,
     Tensor,
+    TransposeAttrs,
 )
 
-_WEIGHTED = frozenset(
-    {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
-)
+_WEIGHTED = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED)
 
 
 def positive_scales(draft: Draft) -> None:
-    """Turns all channels that can be: -128 among the weights has no opposite."""
+    """Turns channels with a negative scale, except those with a weight of -128, which has no opposite."""
     for node in draft.each(*_WEIGHTED):
         _turn(draft, node)
 
@@ -72,7 +76,7 @@ def _negated(tensor: Tensor, turned: npt.NDArray[np.bool_], where: npt.NDArray[n
 
 # ---- one input channel --------------------------------------------------------------------------------
 
-_OHWI = (3, 1, 2, 0)  # of a filter (1, rows, columns, channels) the dimensions that make (channels, ..., 1)
+_OHWI = (3, 1, 2, 0)  # permutation of a filter (1, rows, columns, channels) to (channels, rows, columns, 1)
 
 
 def convolve_single_channels(draft: Draft) -> None:
@@ -81,20 +85,71 @@ def convolve_single_channels(draft: Draft) -> None:
         attrs, weights = node.attributes(DepthwiseAttrs), draft.tensors[node.inputs[1]]
         if attrs.depth_multiplier < 2 or draft.tensors[node.inputs[0]].nhwc[3] != 1:
             continue
-        if weights.data is not None:  # the consistency check refuses all others
-            draft.set_input(node, 1, draft.add_tensor(_as_ohwi(weights)))
-            made = ConvAsUint8 if isinstance(attrs, AsUint8) else ConvAttrs
-            plain = made(attrs.stride, attrs.dilation, attrs.pad, attrs.activation)
-            draft.become(node, OpKind.CONV_2D, plain)
+        if weights.data is None or weights.quant is None:  # the consistency check refuses these
+            continue
+        data = np.ascontiguousarray(weights.data.transpose(_OHWI))
+        source, quant = weights.source, replace(weights.quant, axis=0)
+        if source is not None:
+            before = source.perm or tuple(range(len(_OHWI)))
+            source = Source(source.index, tuple(before[d] for d in _OHWI))
+        filters = replace(weights, shape=data.shape, data=data, quant=quant, source=source)
+        draft.set_input(node, 1, draft.add_tensor(filters))
+        cls = ConvAsUint8 if isinstance(attrs, AsUint8) else ConvAttrs
+        draft.become(node, OpKind.CONV_2D, cls(attrs.stride, attrs.dilation, attrs.pad, attrs.activation))
 
 
-def _as_ohwi(weights: Tensor) -> Tensor:
-    """The filter (1, rows, columns, channels) as (channels, rows, columns, 1); scales go by channel."""
-    assert weights.data is not None and weights.quant is not None
-    data = np.ascontiguousarray(weights.data.transpose(_OHWI))
-    source = weights.source
-    if source is not None:
-        before = source.perm or tuple(range(len(_OHWI)))
-        source = Source(source.index, tuple(before[d] for d in _OHWI))
-    quant = replace(weights.quant, axis=0)
-    return replace(weights, shape=data.shape, data=data, quant=quant, source=source)
+# ---- products of matrices ----------------------------------------------------------------------------
+
+
+def simplify_matmuls(draft: Draft) -> None:
+    """Takes transpositions into BATCH_MATMULs, and makes those with constant weights convolutions."""
+    for node in draft.each(OpKind.BATCH_MATMUL):
+        for position in (0, 1):
+            _absorb(draft, node, position)
+        _convolve(draft, node)
+
+
+def _absorb(draft: Draft, node: Node, position: int) -> None:
+    """Reads an operand before the TRANSPOSE that only swaps its last two dimensions."""
+    before, attrs = draft.producer(node.inputs[position]), node.attributes(MatmulAttrs)
+    if before is None or not isinstance(before.attrs, TransposeAttrs):
+        return
+    perm, middle = before.attrs.perm, before.outputs[0]
+    swap = (*range(len(perm) - 2), len(perm) - 1, len(perm) - 2)
+    if len(perm) < 2 or perm != swap or not draft.same_quantization(before.inputs[0], middle):
+        return
+    swapped = {"adj_y": not attrs.adj_y} if position else {"adj_x": not attrs.adj_x}
+    node.attrs = replace(attrs, **swapped)
+    draft.set_input(node, position, before.inputs[0])
+    if draft.private(middle) and not draft.readers(middle):
+        draft.remove(before)
+
+
+def _convolve(draft: Draft, node: Node) -> None:
+    """A product with one constant matrix as a convolution of one row of pixels.
+
+    A dense layer it is not: LiteRT requantises those in another way.
+    """
+    attrs = node.attributes(MatmulAttrs)
+    x, y, out = (draft.tensors[t] for t in (*node.inputs, node.outputs[0]))
+    if attrs.adj_x or y.data is None or x.is_constant or any(n != 1 for n in y.shape[:-2]):
+        return
+    if x.quant is None or y.quant is None or out.quant is None or y.quant.zero_point != 0:
+        return
+    # A convolution multiplies the scales in double precision, a product in float32: the filter's scale makes
+    # the factors equal. It need not be a float32 value, which only files demand.
+    product = float(np.float32(x.quant.scale) * np.float32(y.quant.scale))
+    scale = product / x.quant.scale
+    factors = (quantize_multiplier(real / out.quant.scale) for real in (x.quant.scale * scale, product))
+    if next(factors) != next(factors):
+        return
+    weights = y.data.reshape(y.shape[-2:])
+    weights = np.ascontiguousarray(weights if attrs.adj_y else weights.T)
+    weights = weights.reshape(weights.shape[0], 1, 1, weights.shape[1])
+    quant = Quantization((scale,), (0,))
+    filters = draft.add_tensor(Tensor(f"{y.name}/filter", weights.shape, y.dtype, quant, weights))
+    pixels = x.elements // x.shape[-1]
+    draft.become(node, OpKind.CONV_2D, ConvAttrs())
+    draft.set_inputs(node, [node.inputs[0], filters, -1])
+    draft.put_reshape_before(node, variant(x, "row", (1, 1, pixels, x.shape[-1])))
+    draft.put_behind(node, variant(out, "row", (1, 1, pixels, out.shape[-1])), OpKind.RESHAPE, Attrs())

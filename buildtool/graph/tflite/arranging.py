@@ -1,7 +1,7 @@
-"""Operators that arrange elements anew, from a file and into one: packs, cuts, gathers, tiles, blocks.
+"""Operators that rearrange elements, from a file and into one: packs, cuts, gathers, tiles, blocks.
 
-Most are a few of the operators that there are: a PACK is a CONCATENATION of reshaped operands, a REVERSE_V2
-a STRIDED_SLICE. What costs less as an operator of its own (TILE, GATHER, blocks of pixels) is one.
+Most become other operators: a PACK a CONCATENATION of reshaped operands, a REVERSE_V2 a STRIDED_SLICE.
+Those that cost less as an operator of their own (TILE, GATHER, blocks of pixels) have a kind.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.geometry import attributes
-from buildtool.graph.picking import cuts, picking
+from buildtool.graph.geometry import attributes, cuts, picking
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.tflite.fileops import FileOp, Lowering
 from buildtool.graph.tflite.movement import pairs
@@ -40,7 +39,7 @@ def pack(view: OpView) -> None:
 
 
 def unpack(view: OpView) -> None:
-    """UNPACK: a slice an output, which loses the dimension."""
+    """UNPACK: one slice per output, which loses the dimension."""
     source, count = view.input(0), len(view.op.outputs)
     options = view.options(tflite.UnpackOptions)
     axis = view.axis(int(options.Axis()), len(source.shape))
@@ -50,7 +49,7 @@ def unpack(view: OpView) -> None:
 
 
 def split_v(view: OpView) -> None:
-    """SPLIT_V (x, sizes, axis): a SPLIT where all are of one size, else a slice a part."""
+    """SPLIT_V (x, sizes, axis): a SPLIT where all sizes are equal, else one slice per part."""
     source = view.input(0)
     sizes, axes = list(view.ints(1)), view.ints(2)
     if len(axes) != 1 or len(sizes) != len(view.op.outputs):
@@ -89,14 +88,15 @@ def gather(view: OpView) -> None:
     With leading dimensions in common, the elements' places in all of them are gathered.
     """
     x, indices = view.input(0), _indices(view)
-    options = view.op.options(tflite.GatherOptions)
-    axis = view.axis(int(options.Axis()) if options is not None else 0, len(x.shape))
-    common = int(options.BatchDims()) if options is not None else 0
+    options, axis, common = view.op.options(tflite.GatherOptions), 0, 0
+    if options is not None:
+        axis, common = int(options.Axis()), int(options.BatchDims())
+    axis = view.axis(axis, len(x.shape))
     common = common + indices.ndim if common < 0 else common
     if not 0 <= common <= min(axis, indices.ndim) or x.shape[:common] != indices.shape[:common]:
         raise ModelError(f"{common} dimensions in common of {list(x.shape)} and {list(indices.shape)}")
     _within(indices, x.shape[axis])
-    # a reshape of what was gathered would hide another order
+    # checked here, as a reshape of the gathered elements would hide another order
     view.demand_output((*x.shape[:axis], *indices.shape[common:], *x.shape[axis + 1 :]))
     if not common:
         _gathered(view, x.shape, axis, indices)
@@ -129,10 +129,8 @@ def _indices(view: OpView) -> _Ints:
     tensor = view.input(1)
     if tensor.is_constant or tensor.elements == 0 or tensor.index in view.network.known:
         return np.asarray(view.ints(1), np.int64).reshape(tensor.shape)
-    return view.refuse(
-        f"the indices '{tensor.name}' are computed at run time",
-        "index with constants, or outside the network",
-    )
+    text = f"the indices '{tensor.name}' are computed at run time"
+    return view.refuse(text, "index with constants, or outside the network")
 
 
 def _within(indices: _Ints, size: int) -> None:
@@ -173,13 +171,11 @@ def broadcast_to(view: OpView) -> None:
 
 def batch_blocks(view: OpView) -> None:
     """SPACE_TO_BATCH_ND (x, block, paddings), filled with the output's zero point; BATCH_TO_SPACE_ND."""
-    kind, quant = OpKind(view.op.name), view.output.quant
     block, flat, rank = view.ints(1), view.ints(2), len(view.input(0).shape)
     if len(flat) != 2 * len(block) or rank not in (3, 4) or len(block) != rank - 2:
         raise ModelError(f"blocks {list(block)} and {len(flat)} edges for {rank} dimensions")
-    filled = kind is OpKind.SPACE_TO_BATCH_ND and quant is not None
-    value = quant.zero_point if filled and quant is not None else 0
-    view.same(kind, BatchBlockAttrs(block, pairs(flat), value))
+    quant = view.output.quant if view.kind is OpKind.SPACE_TO_BATCH_ND else None
+    view.same(view.kind, BatchBlockAttrs(block, pairs(flat), quant.zero_point if quant is not None else 0))
 
 
 def fill(view: OpView) -> None:
@@ -210,9 +206,7 @@ def write_batch_blocks(low: Lowering, op: Op) -> FileOp:
     quant = low.graph.tensors[op.outputs[0]].quant
     if not shrinks and quant is not None and attrs.value != quant.zero_point:
         raise UnsupportedError("SPACE_TO_BATCH_ND pads with the zero point only", operator=op.place)
-    operands = (
-        low.parameter(op, "block", attrs.block),
-        low.parameter(op, "crops" if shrinks else "paddings", attrs.edges),
-    )
+    block = low.parameter(op, "block", attrs.block)
+    edges = low.parameter(op, "crops" if shrinks else "paddings", attrs.edges)
     table = "BatchToSpaceNDOptions" if shrinks else "SpaceToBatchNDOptions"
-    return FileOp(op.kind, 2, (*op.inputs, *operands), op.outputs, table)
+    return low.file_op(op, 2, block, edges, table=table)

@@ -1,4 +1,4 @@
-"""What a .tflite file holds of an operator, and a graph on its way there."""
+"""An operator as a .tflite file holds it, and a graph on its way into one."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.graph import types as g
+from buildtool.graph.ops.types import option_table
 from buildtool.graph.tflite.schema import tflite
 
-# A field of an option table: a scalar, text, a vector of int32, or what the schema has numbers for.
+# A field of an option table: a scalar, text, a vector of int32, or one of the enumerations below.
 OptionValue = int | float | bool | str | tuple[int, ...] | g.Activation | g.DType
 
-# What the schema has for them.
+# The schema's numbers.
 ACTIVATIONS: dict[g.Activation, int] = {
     activation: getattr(tflite.ActivationFunctionType, activation.name) for activation in g.Activation
 }
@@ -45,10 +46,10 @@ class Variable:
 
 @dataclass
 class Lowering:
-    """A graph on its way to a file: its tensors keep their indices, new ones follow.
+    """A graph on its way into a file: its tensors keep their indices, new ones follow.
 
-    `variables`: what a state is before an invoke -> the resource variable that it is in the file; `variable`:
-    tensors that are marked as variable.
+    `variables`: a state's tensor `before` -> its resource variable in the file; `variable`: tensors that are
+    marked as variable.
     """
 
     graph: g.Graph
@@ -57,26 +58,25 @@ class Lowering:
     variables: dict[int, Variable] = field(default_factory=dict)
     variable: frozenset[int] = frozenset()
 
+    def file_op(
+        self, op: g.Op, version: int, *parameters: int, table: str = "", **options: OptionValue
+    ) -> FileOp:
+        """An operator under its own name, with `parameters` behind its operands."""
+        inputs = (*op.inputs, *parameters)
+        return FileOp(op.kind, version, inputs, op.outputs, table or option_table(op.kind), options)
+
     def parameter(self, op: g.Op, role: str, values: npt.ArrayLike) -> int:
         """A new int32 constant; its index."""
-        return self.add(op, role, np.asarray(values, np.int32), g.DType.INT32, None)
+        return self.add(op, role, np.asarray(values, np.int32), None)
 
-    def add(
-        self,
-        op: g.Op,
-        role: str,
-        data: npt.NDArray[np.generic],
-        dtype: g.DType,
-        quant: g.Quantization | None,
-    ) -> int:
+    def add(self, op: g.Op, role: str, data: npt.NDArray[np.generic], quant: g.Quantization | None) -> int:
         """A new constant named after the operator's output and its role; its index."""
-        self.tensors.append(g.Tensor(self._name(op, role), data.shape, dtype, quant, data))
+        name = f"{self.graph.tensors[op.outputs[0]].name}/{role}"
+        self.tensors.append(g.Tensor(name, data.shape, g.DType(data.dtype.name), quant, data))
         return len(self.tensors) - 1
 
     def tensor(self, op: g.Op, role: str, shape: Sequence[int], like: g.Tensor) -> int:
         """A new activation of `shape`, named likewise, in type and quantisation as `like`; its index."""
-        self.tensors.append(g.Tensor(self._name(op, role), tuple(shape), like.dtype, like.quant))
+        name = f"{self.graph.tensors[op.outputs[0]].name}/{role}"
+        self.tensors.append(g.Tensor(name, tuple(shape), like.dtype, like.quant))
         return len(self.tensors) - 1
-
-    def _name(self, op: g.Op, role: str) -> str:
-        return f"{self.graph.tensors[op.outputs[0]].name}/{role}"

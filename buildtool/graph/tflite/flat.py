@@ -1,7 +1,7 @@
 """The .tflite container: bounded access to its tables, nothing interpreted.
 
-Every vector is charged to a budget proportional to the file's size before anything is made of it,
-and tables are read once, so that no file makes us allocate more than a constant times its length.
+Every vector is charged to a budget proportional to the file's size before it is read, and tables are
+read once, so that no file makes us allocate more than a constant times its length.
 Low-level exceptions of the accessors pass through; `reader.read_model` turns them into ModelError.
 """
 
@@ -72,12 +72,10 @@ class RawTensor:
             raise UnsupportedError(f"a constant of type {self.dtype}", tensor=self.name)
         dtype = _NUMPY[self.dtype]
         # compared before any array is made: hostile shapes overflow numpy's own arithmetic
-        if len(self.data) != self.elements * dtype.itemsize:
-            raise ModelError(
-                f"the constant has {len(self.data)} bytes; its shape {list(self.shape)} of "
-                f"{self.dtype} needs {self.elements * dtype.itemsize}",
-                tensor=self.name,
-            )
+        needed = self.elements * dtype.itemsize
+        if len(self.data) != needed:
+            shape = f"its shape {list(self.shape)} of {self.dtype} needs {needed}"
+            raise ModelError(f"the constant has {len(self.data)} bytes; {shape}", tensor=self.name)
         return self.data.view(dtype).reshape(self.shape)
 
 
@@ -99,9 +97,8 @@ class RawOperator:
 
     def options(self, cls: type[Accessor]) -> Accessor:
         """The options as an accessor of class `cls`, None where the file has none of that type."""
-        if self.table.BuiltinOptionsType() != getattr(tflite.BuiltinOptions, cls.__name__):
-            return None
-        union = self.table.BuiltinOptions()
+        is_of_class = self.table.BuiltinOptionsType() == getattr(tflite.BuiltinOptions, cls.__name__)
+        union = self.table.BuiltinOptions() if is_of_class else None
         if union is None:
             return None
         options = cls()
@@ -115,7 +112,7 @@ def printable(raw: bytes) -> str:
 
 
 class FlatFile:
-    """A subgraph of a .tflite file, the first one unless `number` says which."""
+    """A subgraph of a .tflite file, by default the first one."""
 
     def __init__(self, data: bytes, number: int = 0) -> None:
         if len(data) > MAX_FILE:
@@ -152,7 +149,7 @@ class FlatFile:
         return self._tensors[index]
 
     def intermediates(self, op: RawOperator) -> tuple[int, ...]:
-        """The tensors between an operator's steps, of which it says how they are quantised."""
+        """The tensors between an operator's steps, which tell how these are quantised."""
         return self._ints(op.table, "Intermediates")
 
     def _charge(self, count: int, width: int) -> int:
@@ -190,21 +187,17 @@ class FlatFile:
             raise ModelError(f"{count} {field.lower()}, more than {most}")
         return count
 
-    def _operator_codes(self) -> list[tuple[int, str]]:
-        """(code, name) of every operator code; old files fill only the deprecated field."""
-        codes: list[tuple[int, str]] = []
+    def _read_operators(self) -> tuple[RawOperator, ...]:
+        codes: list[tuple[int, str]] = []  # (code, name)
         for i in range(self._charge(self._model.OperatorCodesLength(), 4)):
             entry = self._model.OperatorCodes(i)
+            # old files fill only the deprecated field
             code = max(int(entry.BuiltinCode()), int(entry.DeprecatedBuiltinCode()))
             name = BUILTIN_NAMES.get(code, f"operator code {code}")
             if code == tflite.BuiltinOperator.CUSTOM:
                 name = f"CUSTOM({self._text(entry, 6)})"
             codes.append((code, name))
-        return codes
-
-    def _read_operators(self) -> tuple[RawOperator, ...]:
-        codes = self._operator_codes()
-        found: list[RawOperator] = []
+        operators: list[RawOperator] = []
         for i in range(self._tables("Operators", MAX_OPERATORS)):
             table = quick(self._graph.Operators(i))
             opcode = table.OpcodeIndex()
@@ -212,8 +205,8 @@ class FlatFile:
                 raise ModelError(f"operator code index {opcode} is outside the file's {len(codes)}")
             inputs, outputs = self._ints(table, "Inputs"), self._ints(table, "Outputs")
             code, name = codes[opcode]
-            found.append(RawOperator(i, code, name, inputs, outputs, table))
-        return tuple(found)
+            operators.append(RawOperator(i, code, name, inputs, outputs, table))
+        return tuple(operators)
 
     def _read_tensor(self, index: int) -> RawTensor:
         table = quick(self._graph.Tensors(index))
@@ -223,7 +216,16 @@ class FlatFile:
             raise ModelError(f"a tensor of {len(shape)} dimensions", tensor=name)
         if any(n < 0 for n in shape):
             raise ModelError(f"negative dimension in shape {list(shape)}", tensor=name)
-        quant, details = self._read_quantization(table, name)
+        quantization, quant = table.Quantization(), None
+        details = quantization is not None and quantization.DetailsType() != 0
+        if quantization is not None and not details:
+            place = int(quantization._tab.Pos)
+            if place not in self._quants:
+                self._quants[place] = self._read_quantization(quick(quantization), name)
+            quant = self._quants[place]
+        signature = self._ints(table, "ShapeSignature")
+        if len(signature) > MAX_RAW_RANK:
+            raise ModelError(f"a shape signature of {len(signature)} dimensions")
         return RawTensor(
             index=index,
             name=name,
@@ -231,32 +233,14 @@ class FlatFile:
             dtype=TYPE_NAMES.get(int(table.Type()), f"type {table.Type()}"),
             quant=quant,
             quant_details=details,
-            dynamic=self._is_dynamic(table, len(shape)),
+            dynamic=-1 in signature[1:] or (-1 in signature and len(signature) != len(shape)),
             variable=bool(table.IsVariable()),
             sparse=table.Sparsity() is not None,
             data=self._buffer(int(table.Buffer()), name),
         )
 
-    def _is_dynamic(self, table: Accessor, rank: int) -> bool:
-        """Whether the shape signature leaves a dimension other than the batch open."""
-        signature = self._ints(table, "ShapeSignature")
-        if len(signature) > MAX_RAW_RANK:
-            raise ModelError(f"a shape signature of {len(signature)} dimensions")
-        return -1 in signature[1:] or (-1 in signature and len(signature) != rank)
-
-    def _read_quantization(self, table: Accessor, name: str) -> tuple[Quantization | None, bool]:
-        """(quantisation, whether it is of another kind). As TFLite: no scale, no quantisation."""
-        entry = table.Quantization()
-        if entry is None:
-            return None, False
-        if entry.DetailsType() != 0:
-            return None, True
-        place = int(entry._tab.Pos)
-        if place not in self._quants:
-            self._quants[place] = self._scales_and_zero_points(quick(entry), name)
-        return self._quants[place], False
-
-    def _scales_and_zero_points(self, entry: Accessor, name: str) -> Quantization | None:
+    def _read_quantization(self, entry: Accessor, name: str) -> Quantization | None:
+        """The quantisation; None without a scale, as in TFLite."""
         count = self._charge(entry.ScaleLength(), 4)
         if count == 0:
             return None
@@ -265,9 +249,8 @@ class FlatFile:
             raise ModelError(f"{count} scales with {zeros} zero points", tensor=name)
         scales = tuple(entry.ScaleAsNumpy().astype(float).tolist())
         points = tuple(entry.ZeroPointAsNumpy().astype(int).tolist())
-        return Quantization(
-            scales, points if zeros == count else points * count, int(entry.QuantizedDimension())
-        )
+        points = points if zeros == count else points * count
+        return Quantization(scales, points, int(entry.QuantizedDimension()))
 
     def _buffer(self, index: int, name: str) -> npt.NDArray[np.uint8] | None:
         """The bytes of buffer `index` (a view), None if it is empty, as activations' are."""
@@ -299,34 +282,31 @@ class QuickTable(Table):  # type: ignore[misc]  # the package has no types
 
     def Offset(self, field: int) -> int:
         """Where a field lies in the table, 0 if it has none."""
-        found: int = _COUNT(self.Bytes, self._fields + field)[0] if field < self._end else 0
-        return found
+        return int(_COUNT(self.Bytes, self._fields + field)[0]) if field < self._end else 0
 
     def Get(self, flags: Any, place: int) -> Any:
-        """A number of the kind that `flags` are."""
+        """A number of the type `flags`."""
         return flags.packer_type.unpack_from(self.Bytes, _within(place))[0]
 
     def VectorLen(self, field: int) -> int:
         """Elements of the vector that a field points to."""
-        length: int = _PLACE(self.Bytes, self.Vector(field) - 4)[0]
-        return length
+        return int(_PLACE(self.Bytes, self.Vector(field) - 4)[0])
 
     def Vector(self, field: int) -> int:
         """Where the first element of the vector lies that a field points to."""
         place = _within(self.Pos + field)
-        found: int = place + _PLACE(self.Bytes, place)[0] + 4
-        return found
+        return place + int(_PLACE(self.Bytes, place)[0]) + 4
 
 
 def _within(place: int) -> int:
-    """A place in a file, which Python would count from its end if it were negative."""
+    """A place in a file, checked: Python would count a negative one from the end."""
     if place < 0:
         raise TypeError("an offset leads to before the file")
     return place
 
 
 def quick(accessor: Accessor) -> Accessor:
-    """An accessor of the schema package, which now reads its table so."""
+    """An accessor of the schema package, which now reads a QuickTable."""
     table = getattr(accessor, "_tab")  # noqa: B009 - of a class that is not known here
     setattr(accessor, "_tab", QuickTable(table.Bytes, table.Pos))  # noqa: B010
     return accessor

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.geometry import attributes
 from buildtool.graph.quantrules import same_quantization
-from buildtool.graph.tflite.fileops import FileOp, Lowering, OptionValue
+from buildtool.graph.tflite.fileops import FileOp, Lowering
 from buildtool.graph.tflite.opview import OpView
 from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import AxisAttrs, Op, OpKind, PadAttrs, PadMode, SliceAttrs, TransposeAttrs
@@ -55,10 +56,7 @@ def mirror_pad(view: OpView) -> None:
 
 
 def reshape(view: OpView) -> None:
-    """RESHAPE; the new shape stands in the second input or, in old files, in the options.
-
-    ModelError unless that shape, its one -1 resolved, is the output's.
-    """
+    """RESHAPE; the new shape (with one -1 at most) is the second input or, in old files, an option."""
     wanted, shape = None, view.output.shape
     if view.optional(1) is not None:
         wanted = view.ints(1)
@@ -141,8 +139,8 @@ def strided_slice(view: OpView) -> None:
 def strided_spec(view: OpView) -> tuple[SliceAttrs, tuple[int, ...]]:
     """STRIDED_SLICE's (attributes, output shape), as TFLite resolves begins, ends and masks.
 
-    An ellipsis stands for as many whole dimensions as are missing, a new axis for none; begins and
-    ends are clamped to the dimension, as Python does; a shrunk axis takes one element and vanishes.
+    An ellipsis stands for all dimensions that are missing, a new axis for none; begins and ends are
+    clamped to the dimension, as in Python; a shrunk axis takes one element and vanishes.
     """
     shape = view.input(0).shape
     taken: list[range] = []
@@ -166,10 +164,7 @@ def strided_spec(view: OpView) -> tuple[SliceAttrs, tuple[int, ...]]:
 
 
 def _dimensions(view: OpView, rank: int) -> list[tuple[slice | None, bool]]:
-    """(what is taken of a dimension, whether it vanishes), ellipsis and missing ones written out.
-
-    None is a new dimension.
-    """
+    """(slice of a dimension, whether it vanishes), ellipsis and missing ones written out; None: a new one."""
     begin, end, strides = view.ints(1), view.ints(2), view.ints(3)
     options = view.options(tflite.StridedSliceOptions)
     if not len(begin) == len(end) == len(strides) or len(begin) > 16:
@@ -181,20 +176,20 @@ def _dimensions(view: OpView, rank: int) -> list[tuple[slice | None, bool]]:
     missing = rank - given
     if missing < 0:
         raise ModelError(f"{given} dimensions sliced of {rank}")
-    found: list[tuple[slice | None, bool]] = []
+    dimensions: list[tuple[slice | None, bool]] = []
     for bit, first, last, step in zip(bits, begin, end, strides, strict=True):
         if options.EllipsisMask() & bit:
-            found += [(slice(None), False)] * missing
+            dimensions += [(slice(None), False)] * missing
             missing = 0
         elif options.NewAxisMask() & bit:
-            found.append((None, False))
+            dimensions.append((None, False))
         elif step == 0:
             raise ModelError("a stride of 0")
         else:
             start = None if options.BeginMask() & bit else first
             stop = None if options.EndMask() & bit else last
-            found.append((slice(start, stop, step), bool(options.ShrinkAxisMask() & bit)))
-    return found + [(slice(None), False)] * missing
+            dimensions.append((slice(start, stop, step), bool(options.ShrinkAxisMask() & bit)))
+    return dimensions + [(slice(None), False)] * missing
 
 
 # ---- into a file -------------------------------------------------------------------------------
@@ -206,8 +201,7 @@ def padded(low: Lowering, op: Op, paddings: npt.ArrayLike, value: int | None, ou
     operand = low.parameter(op, "paddings", paddings)
     if value is None:
         return FileOp("PAD", 2, (x, operand), (out,), "PadOptions")
-    data = np.array([value], source.dtype.value)
-    filling = low.add(op, "padding_value", data, source.dtype, source.quant)
+    filling = low.add(op, "padding_value", np.array([value], source.dtype.value), source.quant)
     return FileOp("PADV2", 2, (x, operand, filling), (out,), "PadV2Options")
 
 
@@ -217,13 +211,12 @@ def write_pad(low: Lowering, op: Op) -> FileOp:
     if attrs.mode is PadMode.CONSTANT:
         plain = quant is None or attrs.value == quant.zero_point
         return padded(low, op, attrs.paddings, None if plain else attrs.value, op.outputs[0])
-    inputs = (*op.inputs, low.parameter(op, "paddings", attrs.paddings))
-    mode = 0 if attrs.mode is PadMode.REFLECT else 1
-    return FileOp("MIRROR_PAD", 2, inputs, op.outputs, "MirrorPadOptions", {"Mode": mode})
+    paddings = low.parameter(op, "paddings", attrs.paddings)
+    return low.file_op(op, 2, paddings, Mode=0 if attrs.mode is PadMode.REFLECT else 1)
 
 
 def write_reshape(low: Lowering, op: Op) -> FileOp:
-    """RESHAPE, as a tensor and as an option: old readers want the one, new ones the other."""
+    """RESHAPE; its shape is a tensor for new readers, and an option for old ones."""
     shape = low.graph.tensors[op.outputs[0]].shape
     operand = low.parameter(op, "shape", shape)
     return FileOp("RESHAPE", 1, (*op.inputs, operand), op.outputs, "ReshapeOptions", {"NewShape": shape})
@@ -242,9 +235,7 @@ def write_squeeze(low: Lowering, op: Op) -> FileOp:
     """SQUEEZE; one that drops nothing is a RESHAPE."""
     tensors = low.graph.tensors
     dims = _dropped_ones(tensors[op.inputs[0]].shape, tensors[op.outputs[0]].shape, op)
-    if not dims:  # no dimensions named would mean all of them
-        return write_reshape(low, op)
-    return FileOp("SQUEEZE", 1, op.inputs, op.outputs, "SqueezeOptions", {"SqueezeDims": dims})
+    return low.file_op(op, 1, SqueezeDims=dims) if dims else write_reshape(low, op)  # no dims would mean all
 
 
 def write_expand_dims(low: Lowering, op: Op) -> FileOp:
@@ -253,16 +244,13 @@ def write_expand_dims(low: Lowering, op: Op) -> FileOp:
     dims = _dropped_ones(tensors[op.outputs[0]].shape, tensors[op.inputs[0]].shape, op)
     if len(dims) != 1:
         raise UnsupportedError("EXPAND_DIMS adds exactly one dimension", operator=op.place)
-    axis = low.parameter(op, "axis", dims[0])
-    return FileOp("EXPAND_DIMS", 1, (*op.inputs, axis), op.outputs, "ExpandDimsOptions")
+    return low.file_op(op, 1, low.parameter(op, "axis", dims[0]))
 
 
 def write_split(low: Lowering, op: Op) -> FileOp:
     """SPLIT; the axis comes first of the inputs."""
-    attrs = attributes(op, AxisAttrs)
-    axis = low.parameter(op, "axis", attrs.axis)
-    options: dict[str, OptionValue] = {"NumSplits": len(op.outputs)}
-    return FileOp("SPLIT", 2, (axis, *op.inputs), op.outputs, "SplitOptions", options)
+    axis = low.parameter(op, "axis", attributes(op, AxisAttrs).axis)
+    return low.file_op(replace(op, inputs=(axis, *op.inputs)), 2, NumSplits=len(op.outputs))
 
 
 def write_slice(low: Lowering, op: Op) -> FileOp:
@@ -270,13 +258,12 @@ def write_slice(low: Lowering, op: Op) -> FileOp:
     attrs = attributes(op, SliceAttrs)
     if any(step != 1 for step in attrs.stride):
         raise UnsupportedError("SLICE has no strides", operator=op.place, hint="use STRIDED_SLICE")
-    begin = low.parameter(op, "begin", attrs.begin)
-    size = low.parameter(op, "size", attrs.extent)
-    return FileOp("SLICE", 2, (*op.inputs, begin, size), op.outputs, "SliceOptions")
+    begin, size = low.parameter(op, "begin", attrs.begin), low.parameter(op, "size", attrs.extent)
+    return low.file_op(op, 2, begin, size)
 
 
 def write_strided_slice(low: Lowering, op: Op) -> FileOp:
-    """STRIDED_SLICE; begin, end and strides are tensors, dropped axes and whole ends masks."""
+    """STRIDED_SLICE; begin, end and strides are tensors; masks say which axes go and which end at the end."""
     attrs = attributes(op, SliceAttrs)
     shrunk = _dropped_ones(attrs.extent, low.graph.tensors[op.outputs[0]].shape, op)
     strides = [1 if i in shrunk else step for i, step in enumerate(attrs.stride)]
@@ -288,5 +275,4 @@ def write_strided_slice(low: Lowering, op: Op) -> FileOp:
         ends.append(end)
     values = {"begin": attrs.begin, "end": ends, "strides": strides}
     operands = [low.parameter(op, role, value) for role, value in values.items()]
-    options: dict[str, OptionValue] = {"EndMask": end_mask, "ShrinkAxisMask": sum(1 << i for i in shrunk)}
-    return FileOp("STRIDED_SLICE", 2, (*op.inputs, *operands), op.outputs, "StridedSliceOptions", options)
+    return low.file_op(op, 2, *operands, EndMask=end_mask, ShrinkAxisMask=sum(1 << i for i in shrunk))

@@ -1,9 +1,8 @@
-"""The network that is read from a .tflite file, with what it keeps between invokes.
+"""The network that is read from a .tflite file, and its state: variables, and tensors marked as variable.
 
-That is resource variables, and tensors that are marked as variable. A variable is read as values:
-READ_VARIABLE is the tensor that was assigned last, or what the variable was when the invoke began. So the
-operators that name, read and assign it vanish here (see `graph.states` for what becomes of them in memory).
-CALL_ONCE runs a subgraph that gives variables their first values, constants; all else in it is refused.
+A variable is read as values: READ_VARIABLE is the tensor that was assigned last, or the variable's value when
+the invoke began. So the operators that name, read and assign it vanish here (see `graph.states` for how state
+lies in memory). CALL_ONCE runs a subgraph that assigns constants to variables; all else in it is refused.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from buildtool.graph.states import QUANTISED, STATE_TYPES
 from buildtool.graph.tflite.flat import MAX_NAME, FlatFile, RawOperator, RawTensor, printable
 from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.tflite.uint8 import ANEW
-from buildtool.graph.types import Attrs, DType, Op, OpKind, Source, State, Tensor
+from buildtool.graph.types import DType, Op, OpKind, Source, State, Tensor
 
 REEXPORT = (
     "re-export with full-integer int8 quantisation: "
@@ -56,12 +55,11 @@ class Network:
 
 
 def _tensor(raw: RawTensor) -> Tensor:
-    """`raw` as the graph has it; refuses what no static int8 network has."""
+    """`raw` as a tensor of the graph; refuses forms that no static int8 network has."""
     if raw.dtype not in frozenset(DType):
         raise UnsupportedError(f"a tensor of type {raw.dtype}", tensor=raw.name, hint=REEXPORT)
     if raw.sparse:
-        hint = "re-export without sparse storage"
-        raise UnsupportedError("a sparse tensor", tensor=raw.name, hint=hint)
+        raise UnsupportedError("a sparse tensor", tensor=raw.name, hint="re-export without sparse storage")
     if raw.quant_details:
         raise UnsupportedError("a custom or blockwise quantisation", tensor=raw.name, hint=REEXPORT)
     if raw.dynamic and not raw.is_constant:
@@ -70,7 +68,6 @@ def _tensor(raw: RawTensor) -> Tensor:
     data = raw.array() if raw.is_constant else None
     if data is not None and raw.dtype == "bool":  # every byte but 0 is the truth value 1
         data = np.asarray(data.view(np.uint8) != 0)
-        data.flags.writeable = False
     if math.prod(raw.shape) == 0:
         raise UnsupportedError(f"no elements: shape {list(raw.shape)}", tensor=raw.name)
     return Tensor(raw.name, raw.shape, DType(raw.dtype), raw.quant, data, Source(raw.index))
@@ -81,7 +78,7 @@ def _tensor(raw: RawTensor) -> Tensor:
 
 @dataclass
 class _Variable:
-    """A resource variable: `now` is the tensor with its value at this place of the network."""
+    """A resource variable; its value is tensor `before` as the invoke begins, and `now` at this place."""
 
     name: str
     initial: RawTensor | None = None
@@ -146,8 +143,8 @@ class Variables:
         if known.shape == result.shape and same_quantization(known.quant, result.quant):
             network.places[op.outputs[0]] = variable.now
         else:
-            made = network.place(op.outputs[0])
-            network.ops.append(Op(OpKind.RESHAPE, (variable.now,), (made,), Attrs(), op.index))
+            shaped = network.place(op.outputs[0])
+            network.ops.append(Op(OpKind.RESHAPE, (variable.now,), (shaped,), index=op.index))
 
     def _call_once(self, op: RawOperator) -> None:
         """Takes the initial values out of the subgraph that CALL_ONCE runs."""
@@ -182,12 +179,16 @@ class Variables:
         variable.initial = value
 
     def marked(self, raw: RawTensor, number: int) -> int:
-        """The tensor with the value of a tensor marked as variable; `number`: where it is taken in first."""
+        """The value of a tensor marked as variable, as our tensor; `number`: our tensor for its first use."""
         if raw.index not in self._marked:
             if raw.is_constant:
                 text = "a variable tensor with a value in the file, which LiteRT does not load"
                 raise UnsupportedError(text, tensor=raw.name)
-            self._marked[raw.index] = State(number, number, _zeros(raw), raw.name)
+            _check_kept(raw, "a variable tensor")
+            # as LiteRT sets it: int8 to its zero point, everything else to 0
+            zero = raw.quant.zero_point if raw.quant and raw.dtype == DType.INT8 else 0
+            initial = np.full(raw.shape, zero, raw.dtype)
+            self._marked[raw.index] = State(number, number, initial, raw.name)
         return self._marked[raw.index].after
 
     def update(self, raw: RawTensor, number: int) -> None:
@@ -199,8 +200,8 @@ class Variables:
         self._marked[raw.index] = State(state.before, number, state.initial, state.name)
 
     def states(self) -> list[State]:
-        """What the network keeps; UnsupportedError for a variable that is read before it has a value."""
-        found = list(self._marked.values())
+        """The network's states; UnsupportedError for a variable that is read before it has a value."""
+        states = list(self._marked.values())
         for variable in self._known.values():
             if variable.before < 0:
                 continue  # assigned before it is read, in every invoke: nothing is kept
@@ -210,8 +211,8 @@ class Variables:
                 hint = "initialise it: CALL_ONCE of a subgraph that assigns a constant"
                 raise UnsupportedError(text, tensor=tensor.name, hint=hint)
             value = variable.initial.array().reshape(tensor.shape)
-            found.append(State(variable.before, variable.now, value, variable.name))
-        return found
+            states.append(State(variable.before, variable.now, value, variable.name))
+        return states
 
 
 def _check_type(variable: _Variable, raw: RawTensor) -> None:
@@ -220,23 +221,13 @@ def _check_type(variable: _Variable, raw: RawTensor) -> None:
     first = variable.initial
     if first is not None and (first.dtype != raw.dtype or first.elements != raw.elements):
         types = " and ".join(f"{t.dtype} {list(t.shape)}" for t in (first, raw))
+        text = f"variable '{variable.name}' has two types: {types}"
         hint = "give it one shape and one type wherever it is initialised, read and assigned"
-        raise UnsupportedError(
-            f"variable '{variable.name}' has two types: {types}", tensor=raw.name, hint=hint
-        )
+        raise UnsupportedError(text, tensor=raw.name, hint=hint)
 
 
 def _check_kept(raw: RawTensor, what: str) -> None:
-    """Refuses a type that no state has."""
+    """Refuses a type that no state can have."""
     if raw.dtype not in STATE_TYPES:
         hint = ANEW if raw.dtype == DType.UINT8 else QUANTISED
         raise UnsupportedError(f"{what} of type {raw.dtype}", tensor=raw.name, hint=hint)
-
-
-def _zeros(raw: RawTensor) -> npt.NDArray[np.generic]:
-    """What LiteRT sets a variable tensor to: int8 to its zero point, everything else to 0."""
-    _check_kept(raw, "a variable tensor")
-    zero = raw.quant.zero_point if raw.quant and raw.dtype == DType.INT8 else 0
-    value = np.full(raw.shape, zero, raw.dtype)
-    value.flags.writeable = False
-    return value

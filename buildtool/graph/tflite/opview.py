@@ -1,6 +1,6 @@
-"""What a decoder sees of one operator of a file, and the network that it adds to.
+"""One operator of a file as its decoder sees it, and the network that the decoder adds to.
 
-A decoder takes an `OpView` and adds what the operator stands for to `OpView.network`: mostly one operator.
+A decoder takes an `OpView` and adds operators to `OpView.network`: mostly one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,12 @@ class OpView:
         self.op = op
         self._made = 0
 
-    # ---- what it says --------------------------------------------------------------------------------
+    # ---- reading -------------------------------------------------------------------------------------
+
+    @property
+    def kind(self) -> OpKind:
+        """The kind of the operator's own name."""
+        return OpKind(self.op.name)
 
     def optional(self, position: int) -> RawTensor | None:
         """Input `position`, None if absent."""
@@ -58,9 +63,9 @@ class OpView:
         tensor = self.input(position)
         if len(tensor.shape) != 4:
             raise ModelError(f"shape {list(tensor.shape)} must have 4 dimensions", tensor=tensor.name)
-        n, h, w, c = tensor.shape
         if min(tensor.shape) < 1:
             raise ModelError(f"a tensor without elements: shape {list(tensor.shape)}", tensor=tensor.name)
+        n, h, w, c = tensor.shape
         return n, h, w, c
 
     @property
@@ -71,7 +76,7 @@ class OpView:
         return self.file.tensor(self.op.outputs[0])
 
     def demand_output(self, shape: tuple[int, ...], says: str = "expected") -> None:
-        """ModelError unless the first output has that shape."""
+        """ModelError unless the first output has `shape`."""
         if self.output.shape != shape:
             raise ModelError(f"output shape {list(self.output.shape)}, {says} {list(shape)}")
 
@@ -115,7 +120,7 @@ class OpView:
         return value % rank
 
     def axis_at(self, position: int, rank: int) -> int:
-        """The axis that input `position`, of one element, names."""
+        """The axis that input `position`, of one element, gives."""
         axes = self.ints(position)
         if len(axes) != 1:
             raise ModelError(f"{len(axes)} axes, expected 1")
@@ -125,15 +130,15 @@ class OpView:
         """Raises UnsupportedError."""
         raise UnsupportedError(text, hint=hint)
 
-    # ---- what it stands for --------------------------------------------------------------------------
+    # ---- adding --------------------------------------------------------------------------------------
 
     def operand(self, position: int) -> int:
-        """Our tensor that is input `position`, -1 if absent."""
+        """Our tensor for input `position`, -1 if absent."""
         raw = self.optional(position)
         return -1 if raw is None else self.network.place(raw.index)
 
     def outputs(self) -> tuple[int, ...]:
-        """Our tensors that are the outputs."""
+        """Our tensors for the outputs."""
         return tuple(self.network.place(t) for t in self.op.outputs)
 
     def emit(
@@ -150,25 +155,24 @@ class OpView:
     def then(
         self, kind: OpKind, source: int, shape: tuple[int, ...], attrs: Attrs | None = None, like: int = -1
     ) -> int:
-        """Adds an operator that makes a new tensor of `shape`, else as our tensor `like` (or `source`) is."""
-        found = self.network.tensors[like if like >= 0 else source]
-        name = f"{found.name}/{self.op.index}.{self._made}"
+        """Adds an operator that makes a new tensor of `shape`, else like our tensor `like` (or `source`)."""
+        model = self.network.tensors[like if like >= 0 else source]
+        name = f"{model.name}/{self.op.index}.{self._made}"
         self._made += 1
-        made = self.network.add(replace(found, name=name, shape=shape, source=None, data=None))
+        made = self.network.add(replace(model, name=name, shape=shape, source=None, data=None))
         self.emit(kind, (source,), attrs, (made,))
         return made
 
 
 def plain(view: OpView) -> None:
-    """An operator whose kind has its name, and whose parameters, if it has any, are fields of its options."""
-    found = DEFS[OpKind(view.op.name)]
-    form = found.written
-    attrs = Attrs()
+    """An operator under its kind's name, whose parameters, if it has any, are fields of its option table."""
+    definition = DEFS[view.kind]
+    form, attrs = definition.written, Attrs()
     if isinstance(form, Plain) and form.fields:
-        table = getattr(tflite, form.options)
+        table = getattr(tflite, form.table(view.kind))
         options = view.options(table) if form.needed else view.op.options(table)
         if options is None:
             attrs = form.attrs()
         else:
             attrs = form.attrs(**{name: getattr(options, field)() for field, name in form.fields.items()})
-    view.same(found.kind, attrs, found.operands or 1)
+    view.same(view.kind, attrs, definition.operands or 1)

@@ -6,8 +6,8 @@ import math
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.geometry import attributes
-from buildtool.graph.tflite.fileops import FileOp, Lowering, OptionValue
-from buildtool.graph.tflite.flat import Accessor
+from buildtool.graph.ops.types import option_table
+from buildtool.graph.tflite.fileops import FileOp, Lowering
 from buildtool.graph.tflite.opview import OpView, plain
 from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import AxisAttrs, DType, ElementwiseAttrs, MeanAttrs, Op, OpKind, QuotientAttrs
@@ -17,27 +17,20 @@ POWERS_OF_TWO = False  # of int16 additions; true lets LiteRT shift where all sc
 
 def arithmetic(view: OpView) -> None:
     """ADD, SUB, MUL, DIV."""
-    kind = OpKind(view.op.name)
-    options = view.op.options(getattr(tflite, f"{kind.capitalize()}Options"))
-    if kind in (OpKind.ADD, OpKind.SUB):
-        _general_scales(view, options)
+    kind = view.kind
+    options = view.op.options(getattr(tflite, option_table(kind)))
+    if kind in (OpKind.ADD, OpKind.SUB) and view.output.dtype == "int16":
+        tensors = (view.input(0), view.input(1), view.output)
+        scales = [t.quant.scale for t in tensors if t.quant is not None and t.quant.scale > 0]
+        powers = [scale for scale in scales if abs(math.log2(scale) - round(math.log2(scale))) < 1e-3]
+        if len(powers) == 3 and (options is None or options.PotScaleInt16()):
+            view.refuse(
+                "an addition of int16 whose scales are all powers of two, with pot_scale_int16: "
+                "LiteRT shifts in place of scaling",
+                "set pot_scale_int16 to false, or give one of the three tensors another scale",
+            )
     attrs = QuotientAttrs if kind is OpKind.DIV else ElementwiseAttrs
     view.same(kind, attrs(view.activation(options)), 2)
-
-
-def _general_scales(view: OpView, options: Accessor) -> None:
-    """Refuses int16 additions whose scales are powers of two and may be shifted, which LiteRT then does."""
-    tensors = (view.input(0), view.input(1), view.output)
-    if view.output.dtype != "int16" or (options is not None and not options.PotScaleInt16()):
-        return
-    scales = [t.quant.scale for t in tensors if t.quant is not None and t.quant.scale > 0]
-    powers = [math.log2(scale) for scale in scales]
-    if len(powers) == 3 and all(abs(power - round(power)) < 1e-3 for power in powers):
-        view.refuse(
-            "an addition of int16 whose scales are all powers of two, with pot_scale_int16: LiteRT shifts "
-            "in place of scaling",
-            "set pot_scale_int16 to false, or give one of the three tensors another scale",
-        )
 
 
 def select(view: OpView) -> None:
@@ -70,18 +63,17 @@ def prelu(view: OpView) -> None:
 
 def reduced(view: OpView) -> None:
     """MEAN and its kin; axes from the second input, negative ones from the back, repetitions dropped."""
-    kind, rank = OpKind(view.op.name), len(view.input(0).shape)
+    rank, options = len(view.input(0).shape), view.op.options(tflite.ReducerOptions)
     axes = tuple(sorted({view.axis(a, rank) for a in view.ints(1)}))
     if not axes:
-        what = "mean" if kind is OpKind.MEAN else "reduction"
+        what = "mean" if view.kind is OpKind.MEAN else "reduction"
         view.refuse(f"a {what} over no axis", "remove the operator")
-    options = view.op.options(tflite.ReducerOptions)
-    view.same(kind, MeanAttrs(axes, bool(options is not None and options.KeepDims())))
+    view.same(view.kind, MeanAttrs(axes, bool(options is not None and options.KeepDims())))
 
 
 def arg(view: OpView) -> None:
     """ARG_MAX and ARG_MIN."""
-    view.same(OpKind(view.op.name), AxisAttrs(view.axis_at(1, len(view.input(0).shape))))
+    view.same(view.kind, AxisAttrs(view.axis_at(1, len(view.input(0).shape))))
 
 
 # ---- into a file -------------------------------------------------------------------------------
@@ -89,10 +81,11 @@ def arg(view: OpView) -> None:
 
 def write_arithmetic(low: Lowering, op: Op) -> FileOp:
     """ADD, SUB, MUL."""
-    options: dict[str, OptionValue] = {"FusedActivationFunction": attributes(op, ElementwiseAttrs).activation}
-    if low.graph.tensors[op.inputs[0]].dtype is DType.INT16 and op.kind is not OpKind.MUL:
-        options["PotScaleInt16"] = POWERS_OF_TWO
-    return FileOp(op.kind, 2, op.inputs, op.outputs, f"{op.kind.capitalize()}Options", options)
+    wide = low.graph.tensors[op.inputs[0]].dtype is DType.INT16 and op.kind is not OpKind.MUL
+    activation = attributes(op, ElementwiseAttrs).activation
+    if wide:
+        return low.file_op(op, 2, FusedActivationFunction=activation, PotScaleInt16=POWERS_OF_TWO)
+    return low.file_op(op, 2, FusedActivationFunction=activation)
 
 
 def write_div(low: Lowering, op: Op) -> FileOp:
@@ -105,13 +98,10 @@ def write_div(low: Lowering, op: Op) -> FileOp:
 def write_cast(low: Lowering, op: Op) -> FileOp:
     """CAST."""
     before, after = (low.graph.tensors[t].dtype for t in (op.inputs[0], op.outputs[0]))
-    options: dict[str, OptionValue] = {"InDataType": before, "OutDataType": after}
-    return FileOp("CAST", 1, op.inputs, op.outputs, "CastOptions", options)
+    return low.file_op(op, 1, InDataType=before, OutDataType=after)
 
 
 def write_arg(low: Lowering, op: Op) -> FileOp:
     """ARG_MAX and ARG_MIN; the axis is a tensor."""
     axis = low.parameter(op, "axis", attributes(op, AxisAttrs).axis)
-    table = "ArgMaxOptions" if op.kind is OpKind.ARG_MAX else "ArgMinOptions"
-    options: dict[str, OptionValue] = {"OutputType": low.graph.tensors[op.outputs[0]].dtype}
-    return FileOp(op.kind, 2, (*op.inputs, axis), op.outputs, table, options)
+    return low.file_op(op, 2, axis, OutputType=low.graph.tensors[op.outputs[0]].dtype)

@@ -32,15 +32,8 @@ _INT16 = (
 _INT4 = "quantise the weights to 8 bits"
 _EDGES = {OpKind.QUANTIZE, OpKind.DEQUANTIZE}
 _MALFORMED = (
-    struct.error,
-    IndexError,
-    KeyError,
-    TypeError,
-    ValueError,
-    OverflowError,
-    AttributeError,
-    RecursionError,
-    MemoryError,
+    *(struct.error, IndexError, KeyError, TypeError, ValueError),
+    *(OverflowError, AttributeError, RecursionError, MemoryError),
 )
 
 

@@ -21,7 +21,6 @@ from buildtool.graph.types import (
     LstmAttrs,
     LstmInput,
     Op,
-    OpKind,
     Quantization,
     SvdfAttrs,
     Tensor,
@@ -45,13 +44,12 @@ def svdf(view: OpView) -> None:
     _ends(view)
     if len(view.op.inputs) != 5:
         raise ModelError(f"{len(view.op.inputs)} inputs, expected 5")
-    if view.input(2).dtype == "int8" or view.input(4).dtype == "int8":
-        view.refuse(
-            "weights over time or a state of 8 bits: LiteRT's kernel reads both as 16 bits", _RECONVERT
-        )
+    if "int8" in (view.input(2).dtype, view.input(4).dtype):
+        text = "weights over time or a state of 8 bits: LiteRT's kernel reads both as 16 bits"
+        view.refuse(text, _RECONVERT)
     if options.FusedActivationFunction() != tflite.ActivationFunctionType.RELU:
         view.refuse("a fused activation other than RELU: LiteRT's integer kernel takes no other")
-    _emit(view, OpKind.SVDF, SvdfAttrs(int(options.Rank())), 5)
+    _emit(view, SvdfAttrs(int(options.Rank())), 5)
 
 
 def lstm(view: OpView) -> None:
@@ -63,21 +61,18 @@ def lstm(view: OpView) -> None:
     for place in (LstmInput.HIDDEN_STATE, LstmInput.CELL_STATE):
         view.input(place)
     hidden, gates = _intermediates(view)
-    attrs = LstmAttrs(
-        hidden=hidden,
-        gates=gates,
-        time_major=bool(options.TimeMajor()),
-        cell_clip=_clip(float(options.CellClip()), "cell"),
-        projection_clip=_clip(float(options.ProjClip()), "projection"),
-    )
-    _emit(view, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM, attrs, len(LstmInput))
+    clips = {"cell": float(options.CellClip()), "projection": float(options.ProjClip())}
+    for name, value in clips.items():
+        if not (math.isfinite(value) and value >= 0):
+            raise ModelError(f"the {name} is clipped at {value}")
+    _emit(view, LstmAttrs(hidden, gates, bool(options.TimeMajor()), *clips.values()), len(LstmInput))
 
 
-def _emit(view: OpView, kind: OpKind, attrs: Attrs, operands: int) -> None:
+def _emit(view: OpView, attrs: Attrs, operands: int) -> None:
     """Adds the operator; behind its output the new values of the state that it keeps."""
     network = view.network
     inputs, outputs = [view.operand(i) for i in range(operands)], [*view.outputs()]
-    for position, output in sorted(STATEFUL[kind].items(), key=lambda pair: pair[1]):
+    for position, output in sorted(STATEFUL[view.kind].items(), key=lambda pair: pair[1]):
         assert output == len(outputs)
         raw = view.input(position)
         if not raw.variable:
@@ -85,32 +80,22 @@ def _emit(view: OpView, kind: OpKind, attrs: Attrs, operands: int) -> None:
         old = network.tensors[network.places[raw.index]]
         outputs.append(network.add(replace(old, name=f"{old.name}/after")))
         network.variables.update(raw, outputs[-1])
-    view.emit(kind, inputs, attrs, outputs)
-
-
-def _clip(value: float, what: str) -> float:
-    if not (math.isfinite(value) and value >= 0):
-        raise ModelError(f"the {what} is clipped at {value}")
-    return value
+    view.emit(view.kind, inputs, attrs, outputs)
 
 
 def _intermediates(view: OpView) -> tuple[Quantization, tuple[float, ...]]:
-    """How the hidden product is quantised, and with layer normalisation the scales of the gates' sums."""
+    """The quantisation of the hidden product, and with layer normalisation the scales of the gates' sums."""
     places = view.file.intermediates(view.op)
     if len(places) != _INTERMEDIATES:
-        view.refuse(
-            f"{len(places)} intermediate tensors, expected {_INTERMEDIATES}: the kernel of 8-bit cells",
-            _RECONVERT,
-        )
+        text = f"{len(places)} intermediate tensors, expected {_INTERMEDIATES}: the kernel of 8-bit cells"
+        view.refuse(text, _RECONVERT)
     hidden = _quantization(view, places[-1], "the hidden product")
     if view.optional(LstmInput.FORGET_NORM) is None:
         return hidden, ()
     cifg = view.optional(LstmInput.INPUT_TO_INPUT) is None
-    scales = [
-        1.0 if cifg and gate == 0 else _quantization(view, place, "a gate's sum").scale
-        for gate, place in enumerate(places[:-1])
-    ]
-    return hidden, tuple(scales)
+    sums = [1.0] if cifg else []  # without an input gate
+    sums += [_quantization(view, place, "a gate's sum").scale for place in places[len(sums) : -1]]
+    return hidden, tuple(sums)
 
 
 def _quantization(view: OpView, place: int, what: str) -> Quantization:
@@ -142,14 +127,11 @@ def write_lstm(low: Lowering, op: Op) -> FileOp:
         "ProjClip": attrs.projection_clip,
         "TimeMajor": attrs.time_major,
     }
-    name = low.graph.tensors[op.outputs[0]].name
-    made = []
+    name, first = low.graph.tensors[op.outputs[0]].name, len(low.tensors)
     for number, gate in enumerate(("input", "forget", "cell", "output")):
         quant = Quantization((attrs.gates[number],), (0,)) if attrs.gates else None
-        made.append((f"{name}/{gate}_sum", DType.INT16, quant))
-    made.append((f"{name}/hidden", DType.INT8, attrs.hidden))
-    first = len(low.tensors)
-    low.tensors += [Tensor(role, (0,), dtype, quant) for role, dtype, quant in made]
+        low.tensors.append(Tensor(f"{name}/{gate}_sum", (0,), DType.INT16, quant))
+    low.tensors.append(Tensor(f"{name}/hidden", (0,), DType.INT8, attrs.hidden))
     places = tuple(range(first, len(low.tensors)))
     table = "UnidirectionalSequenceLSTMOptions"
     return FileOp(op.kind, 1, op.inputs, op.outputs[:1], table, options, places)

@@ -19,9 +19,9 @@ from buildtool.graph.tflite.opview import OpView
 from buildtool.graph.tflite.schema import tflite
 
 _Ints = npt.NDArray[np.int64]
-# (operator, values of the operands that it asks for) -> its output, or outputs; None: they are not known.
+# (operator, values of the operands that it needs) -> its output, or outputs; None: not known.
 _Rule = Callable[..., "_Ints | list[_Ints] | None"]
-_MAX = 64  # elements of a value that is followed
+_MAX = 64  # elements of a value that is computed
 _INTEGERS = ("int32", "int64")
 _B = tflite.BuiltinOperator
 
@@ -29,26 +29,21 @@ _B = tflite.BuiltinOperator
 def follow_shapes(network: Network) -> None:
     """Fills `network.known` with the values of all tensors that are computed from shapes alone."""
     for op in network.file.operators:
-        if op.code in _RULES and op.outputs and (len(op.outputs) == 1 or op.code in _SEVERAL):
-            _follow(OpView(network, op))
-
-
-def _follow(view: OpView) -> None:
-    outputs = [view.file.tensor(t) for t in view.op.outputs]
-    if any(t.dtype not in _INTEGERS or t.is_constant or t.elements > _MAX for t in outputs):
-        return
-    rule, needed = _RULES[view.op.code]
-    operands = range(len(view.op.inputs)) if needed is None else needed
-    values = [_value(view.network, view.input(i)) for i in operands]
-    if any(v is None for v in values) or (needed is None and not values):
-        return
-    found = rule(view, *values)
-    parts = found if isinstance(found, list) else [found]
-    if found is None or [p.size for p in parts if p is not None] != [t.elements for t in outputs]:
-        return
-    for output, part in zip(outputs, parts, strict=True):
-        assert part is not None
-        view.network.known[output.index] = part.reshape(output.shape)
+        if op.code not in _RULES or not op.outputs or (len(op.outputs) > 1 and op.code not in _SEVERAL):
+            continue
+        view, outputs = OpView(network, op), [network.file.tensor(t) for t in op.outputs]
+        if any(t.dtype not in _INTEGERS or t.is_constant or t.elements > _MAX for t in outputs):
+            continue
+        rule, needed = _RULES[op.code]
+        operands = range(len(op.inputs)) if needed is None else needed
+        values = [_value(network, view.input(i)) for i in operands]
+        if any(v is None for v in values) or (needed is None and not values):
+            continue
+        result = rule(view, *values)
+        parts = [] if result is None else result if isinstance(result, list) else [result]
+        if [part.size for part in parts] == [t.elements for t in outputs]:
+            for output, part in zip(outputs, parts, strict=True):
+                network.known[output.index] = part.reshape(output.shape)
 
 
 def _value(network: Network, tensor: RawTensor) -> _Ints | None:
@@ -163,7 +158,7 @@ def _in_range(value: object) -> _Ints:
     return array.astype(np.int64)
 
 
-# The rules, and the operands whose values they ask for; None: all.
+# The rules, and the operands whose values they need; None: all.
 _RULES: dict[int, tuple[_Rule, Sequence[int] | None]] = {
     _B.SHAPE: (_shape, ()),
     _B.RANK: (lambda view: np.asarray(len(view.input(0).shape), np.int64), ()),
@@ -194,9 +189,9 @@ _RULES: dict[int, tuple[_Rule, Sequence[int] | None]] = {
     _B.FLOOR_DIV: (_arithmetic(np.floor_divide, divides=True), None),
     _B.FLOOR_MOD: (_arithmetic(np.mod, divides=True), None),
     **{
-        getattr(_B, kind): (_arithmetic(getattr(np, found.numpy)), None)
-        for kind, found in DEFS.items()
-        if found.numpy
+        getattr(_B, one.kind): (_arithmetic(getattr(np, one.numpy)), None)
+        for one in DEFS.values()
+        if one.numpy
     },
 }
 _SEVERAL = frozenset({_B.UNPACK, _B.SPLIT, _B.SPLIT_V})

@@ -1,6 +1,6 @@
 """TFLite's built-in operators: which are read, with which types of activations, and why the others are not.
 
-A data type is a line of `TYPES`. Run as a program, this prints docs/operators.md.
+Run as a program, this prints docs/operators.md.
 """
 
 from __future__ import annotations
@@ -23,41 +23,29 @@ SPELLINGS: dict[int, tuple[OpDef, Spelling]] = {
 }
 # Operators that are read with int16 activations (16x8 quantisation), too.
 INT16 = frozenset(code for code, (_, spelling) in SPELLINGS.items() if spelling.int16 is Int16.READ)
-# Element-wise operators whose int8 form LiteRT's reference kernels lack, or compute otherwise than they say.
+# Operators whose int8 form LiteRT's reference kernels lack, or compute otherwise than they say.
+_LACKS = "LiteRT's kernel takes no int8"
+_WITHOUT = (_B.FLOOR, _B.CEIL, _B.ROUND, _B.SIN, _B.COS, _B.SIGN, _B.ZEROS_LIKE, _B.CUMSUM)
+_GIVES = "it gives integers, which are folded where a parameter reads them"
+_TAKES = "it takes integers, and is folded where a parameter reads it"
 NO_INT8: dict[int, str] = {
-    _B.SQUARE: "LiteRT's kernel takes no int8; use MUL of a tensor by itself",
-    _B.ADD_N: "LiteRT's kernel takes no int8; use ADD of two tensors at a time",
-    _B.POW: "LiteRT's kernel takes no int8; use MUL for a square, SQRT for a root",
-    _B.FLOOR: "LiteRT's kernel takes no int8",
-    _B.CEIL: "LiteRT's kernel takes no int8",
-    _B.ROUND: "LiteRT's kernel takes no int8",
-    _B.SIN: "LiteRT's kernel takes no int8",
-    _B.COS: "LiteRT's kernel takes no int8",
-    _B.SIGN: "LiteRT's kernel takes no int8",
-    _B.ZEROS_LIKE: "LiteRT's kernel takes no int8",
-    _B.CUMSUM: "LiteRT's kernel takes no int8",
+    _B.SQUARE: f"{_LACKS}; use MUL of a tensor by itself",
+    _B.ADD_N: f"{_LACKS}; use ADD of two tensors at a time",
+    _B.POW: f"{_LACKS}; use MUL for a square, SQRT for a root",
     _B.SUM: "LiteRT's reference kernel takes the bytes for uint8; use MEAN, the scale divided by the count",
-    _B.SHAPE: "it gives integers, which are folded where a parameter reads them",
-    _B.RANK: "it gives integers, which are folded where a parameter reads them",
-    _B.RANGE: "it takes integers, and is folded where a parameter reads it",
-    _B.BROADCAST_ARGS: "it takes integers, and is folded where a parameter reads it",
+    **dict.fromkeys(_WITHOUT, _LACKS),
+    **dict.fromkeys((_B.SHAPE, _B.RANK), _GIVES),
+    **dict.fromkeys((_B.RANGE, _B.BROADCAST_ARGS), _TAKES),
 }
 # Operators that run another subgraph.
-CONTROL_FLOW = frozenset(
-    {_B.CALL, _B.IF, _B.WHILE, _B.STABLEHLO_WHILE, _B.STABLEHLO_REDUCE, _B.STABLEHLO_SORT}
-)
-# Operators that name, initialise, read and assign variables, which become states (see `variables`).
-VARIABLES = frozenset({_B.VAR_HANDLE, _B.READ_VARIABLE, _B.ASSIGN_VARIABLE, _B.CALL_ONCE})
+CONTROL_FLOW = {_B.CALL, _B.IF, _B.WHILE, _B.STABLEHLO_WHILE, _B.STABLEHLO_REDUCE, _B.STABLEHLO_SORT}
+# Operators that name, initialise, read and assign variables, which become states (see `network`).
+VARIABLES = {_B.VAR_HANDLE, _B.READ_VARIABLE, _B.ASSIGN_VARIABLE, _B.CALL_ONCE}
 # Operators that keep state between two runs, and are not read.
-STATEFUL = frozenset(
-    {
-        _B.LSTM,
-        _B.RNN,
-        _B.UNIDIRECTIONAL_SEQUENCE_RNN,
-        _B.BIDIRECTIONAL_SEQUENCE_RNN,
-        _B.BIDIRECTIONAL_SEQUENCE_LSTM,
-    }
-)
+STATEFUL = {
+    *(_B.LSTM, _B.RNN, _B.UNIDIRECTIONAL_SEQUENCE_RNN),
+    *(_B.BIDIRECTIONAL_SEQUENCE_RNN, _B.BIDIRECTIONAL_SEQUENCE_LSTM),
+}
 
 
 def table() -> dict[str, dict[str, str]]:
@@ -111,17 +99,14 @@ the same to the bit. Float networks are refused as a whole. Integer operators on
 def page() -> str:
     """The page in Markdown: every built-in operator of the schema, read or refused with the reason."""
     titles = ["operator", *map(str, TYPES)]
-    lines = [titles, ["---"] * len(titles), *(_row(*row) for row in table().items())]
+    lines = [titles, ["---"] * len(titles)]
+    for name, reasons in table().items():
+        cells, seen = [name], {""}  # a reason that an earlier type has stands once
+        for reason in reasons.values():
+            cells.append("read" if not reason else "refused" if reason in seen else f"refused: {reason}")
+            seen.add(reason)
+        lines.append(cells)
     return _HEAD + "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def _row(name: str, refused: dict[str, str]) -> list[str]:
-    """An operator's cells; a reason that an earlier type has stands once."""
-    cells, seen = [name], {""}
-    for reason in refused.values():
-        cells.append("read" if not reason else "refused" if reason in seen else f"refused: {reason}")
-        seen.add(reason)
-    return cells
 
 
 if __name__ == "__main__":

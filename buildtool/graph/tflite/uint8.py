@@ -1,7 +1,7 @@
 """Networks of uint8, the scheme before int8, as int8 networks that compute the same to the bit.
 
-Every tensor's values and zero points fall by 128. LiteRT's uint8 kernels then compute what its int8 kernels
-do, but for a few, which `AsUint8` marks. The network's inputs and outputs stay uint8: a QUANTIZE stands
+Every tensor's values and zero points fall by 128. LiteRT's uint8 kernels then compute the same as its int8
+kernels, but for a few, which `AsUint8` marks. The network's inputs and outputs stay uint8: a QUANTIZE stands
 behind each input, and one before each output.
 """
 
@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.fixedpoint import quantize_multiplier
@@ -59,7 +58,7 @@ def is_of_uint8(tensors: Sequence[Tensor], ops: Iterable[Op]) -> bool:
 
 @dataclass
 class Shifted:
-    """An int8 network in the making: `tensors` keep their numbers, new ones follow."""
+    """An int8 network under construction: `tensors` keep their numbers, new ones follow."""
 
     tensors: list[Tensor]
     ops: list[Op] = field(default_factory=list)
@@ -74,7 +73,7 @@ class Shifted:
         return len(self.tensors) - 1
 
     def convert(self, ops: Sequence[Op], inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        """Makes `ops` of uint8 tensors out of `ops`; UnsupportedError for what has no such form."""
+        """Adds the int8 forms of `ops`, which are of uint8 tensors; UnsupportedError where there is none."""
         self._given = {t: tensor for t, tensor in enumerate(self.tensors) if tensor.dtype == DType.UINT8}
         edges = self._given.keys() & {*inputs, *outputs}
         filtered = ConvAttrs | FullyConnectedAttrs  # their second operand is a filter
@@ -113,7 +112,7 @@ class Shifted:
         elif op.kind is OpKind.AVERAGE_POOL_2D:
             assert isinstance(attrs, PoolAttrs)
             if math.prod(attrs.kernel) % 2 == 0 or attrs.pad != Pad():  # an average may lie half-way
-                attrs = _as(attrs, PoolAsUint8)
+                attrs = PoolAsUint8(**vars(attrs))
         elif op.kind is OpKind.CONCATENATION:
             inputs = tuple(self._rescaled(t, outputs[0]) for t in inputs)
         self.ops.append(replace(op, inputs=inputs, outputs=outputs, attrs=attrs))
@@ -127,13 +126,13 @@ class Shifted:
             raise UnsupportedError("a uint8 filter quantised per channel", tensor=weights.name, hint=ANEW)
         centred = weights.data.astype(np.int16) - np.int16(weights.quant.zero_point)
         if centred.min() >= -SHIFT and centred.max() < SHIFT:
-            data, quant = _frozen(centred.astype(np.int8)), replace(weights.quant, zero_points=(0,))
-            made = replace(weights, dtype=DType.INT8, data=data, quant=quant)
+            quant = replace(weights.quant, zero_points=(0,))
+            made = replace(weights, dtype=DType.INT8, data=centred.astype(np.int8), quant=quant)
         elif op.kind is OpKind.TRANSPOSE_CONV:
             text = f"a uint8 filter with the zero point {weights.quant.zero_point}"
             raise UnsupportedError(text, tensor=weights.name, hint=ANEW)
         else:
-            made, attrs = _shifted(weights), _as(attrs, _WITH_ZERO_POINT[type(attrs)])
+            made, attrs = _shifted(weights), _WITH_ZERO_POINT[type(attrs)](**vars(attrs))
         if isinstance(attrs, ConvAttrs) and made.quant is not None:  # dense layers multiply so anyway
             scale = self._scale_in_floats(op, made.quant.scale)
             made = replace(made, quant=replace(made.quant, scales=(scale,)))
@@ -143,52 +142,40 @@ class Shifted:
         return (inputs[0], self._filters[key], *inputs[2:]), attrs
 
     def _scale_in_floats(self, op: Op, scale: float) -> float:
-        """The filter's scale by which the multiplier is that of LiteRT's uint8 kernels.
+        """The filter's scale that gives the multiplier of LiteRT's uint8 kernels.
 
         They multiply the scales of input and filter in float32 (GetQuantizedConvolutionMultipler), int8
-        kernels in double precision (PopulateConvolutionQuantizationParams). What comes out may differ by a
-        unit of the multiplier, which is seen where a first rounding is at its edge.
+        kernels in double precision (PopulateConvolutionQuantizationParams). The multipliers may differ by a
+        unit, which shows where a first rounding is at its edge.
         """
         source, out = (self.tensors[t].quant for t in (op.inputs[0], op.outputs[0]))
         if source is None or out is None or not source.scale:
             return scale  # the consistency check says what is wrong
         product = float(np.float32(source.scale) * np.float32(scale))
         wanted, nearest = quantize_multiplier(product / out.scale), product / source.scale
-        for found in (nearest, np.nextafter(nearest, 0), np.nextafter(nearest, np.inf)):
-            if quantize_multiplier(source.scale * float(found) / out.scale) == wanted:
-                return float(found)
-        return nearest
+        candidates = map(float, (nearest, np.nextafter(nearest, 0), np.nextafter(nearest, np.inf)))
+        fitting = (s for s in candidates if quantize_multiplier(source.scale * s / out.scale) == wanted)
+        return next(fitting, nearest)
 
     def _rescaled(self, t: int, out: int) -> int:
         """An operand of a CONCATENATION in the scale of its result."""
         source, result = self.tensors[t], self.tensors[out]
         if same_quantization(source.quant, result.quant) or source.quant is None or result.quant is None:
             return t
-        made = self.add(replace(source, name=f"{source.name}/rescaled", quant=result.quant, source=None))
-        self.ops.append(Op(OpKind.QUANTIZE, (t,), (made,), AsUint8(), -1))
-        return made
+        rescaled = self.add(replace(source, name=f"{source.name}/rescaled", quant=result.quant, source=None))
+        self.ops.append(Op(OpKind.QUANTIZE, (t,), (rescaled,), AsUint8()))
+        return rescaled
 
 
 def _quantize(source: int, target: int) -> Op:
-    return Op(OpKind.QUANTIZE, (source,), (target,), Attrs(), -1)
-
-
-def _as(attrs: Attrs, kind: type[Attrs]) -> Attrs:
-    """The same attributes in a class of `AsUint8`."""
-    return kind(**vars(attrs))
+    return Op(OpKind.QUANTIZE, (source,), (target,))
 
 
 def _shifted(tensor: Tensor) -> Tensor:
     """A uint8 tensor as int8."""
-    quant = tensor.quant
+    quant, data = tensor.quant, tensor.data
     if quant is not None:
         quant = replace(quant, zero_points=tuple(z - SHIFT for z in quant.zero_points))
-    data = (
-        None if tensor.data is None else _frozen((tensor.data.view(np.uint8) ^ np.uint8(SHIFT)).view(np.int8))
-    )
+    if data is not None:
+        data = (data.view(np.uint8) ^ np.uint8(SHIFT)).view(np.int8)
     return replace(tensor, dtype=DType.INT8, quant=quant, data=data)
-
-
-def _frozen(data: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
-    data.setflags(write=False)
-    return data

@@ -12,6 +12,7 @@ import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.geometry import attributes, dilated, same_pad, same_padding
+from buildtool.graph.ops.types import option_table
 from buildtool.graph.tflite.fileops import FileOp, Lowering, OptionValue
 from buildtool.graph.tflite.flat import Accessor
 from buildtool.graph.tflite.movement import padded
@@ -37,22 +38,19 @@ Pair = tuple[int, int]  # rows, columns
 
 
 def _window(view: OpView, options: Accessor, size: Pair, kernel: Pair) -> dict[str, Any]:
-    """Attributes of a window over `size`: stride, padding, activation and, where it has one, dilation.
-
-    Of an odd number of padded rows or columns one more lies at the bottom or on the right.
-    """
+    """Attributes of a window over `size`: stride, padding, activation and, where it has one, dilation."""
     padding, stride, dilation = options.Padding(), (int(options.StrideH()), int(options.StrideW())), (1, 1)
-    found: dict[str, Any] = {"stride": stride}
+    fields: dict[str, Any] = {"stride": stride}
     if hasattr(options, "DilationHFactor"):
         dilation = (int(options.DilationHFactor()), int(options.DilationWFactor()))
-        found["dilation"] = dilation
+        fields["dilation"] = dilation
     if padding not in (tflite.Padding.SAME, tflite.Padding.VALID):
         raise ModelError(f"padding {padding} is neither SAME nor VALID")
     if min(stride) < 1 or min(dilation) < 1 or min(kernel) < 1:
         raise ModelError(f"stride {list(stride)}, dilation {list(dilation)} or kernel {list(kernel)} below 1")
     if padding == tflite.Padding.SAME:
-        found["pad"] = same_pad(size, kernel, stride, dilation)
-    return {**found, "activation": view.activation(options)}
+        fields["pad"] = same_pad(size, kernel, stride, dilation)
+    return {**fields, "activation": view.activation(options)}
 
 
 def _layer(view: OpView, kind: OpKind, attrs: Attrs, places: tuple[int, int, int] = (0, 1, 2)) -> None:
@@ -62,10 +60,9 @@ def _layer(view: OpView, kind: OpKind, attrs: Attrs, places: tuple[int, int, int
 
 
 def _bias(view: OpView, index: int, x: int) -> int:
-    """Gives a bias such as (1, 1, 1, C) the shape (C,), and its scales the only axis that there is.
+    """Gives a bias such as (1, 1, 1, C) the shape (C,), and 64 bits where activations have 16.
 
-    Files name another axis, such as the filter's, for a bias of one dimension; LiteRT's kernels never
-    look at it. It gets 64 bits where activations have 16.
+    Its scales get the only axis: files may name another one, such as the filter's, as LiteRT never reads it.
     """
     tensors = view.network.tensors
     if index >= 0 and (data := tensors[index].data) is not None:
@@ -117,10 +114,7 @@ def transpose_conv(view: OpView) -> None:
 
 
 def fully_connected(view: OpView) -> None:
-    """FULLY_CONNECTED; filter OI. The flattening that TFLite does silently is written out as RESHAPE.
-
-    Afterwards every pixel of the input is one vector of the filter's width.
-    """
+    """FULLY_CONNECTED; filter OI. TFLite flattens silently, here a RESHAPE does, to rows of the filter."""
     options, network = view.options(tflite.FullyConnectedOptions), view.network
     if options.WeightsFormat() != tflite.FullyConnectedOptionsWeightsFormat.DEFAULT:
         view.refuse("shuffled weights", "re-export for the CPU's default weight format")
@@ -159,21 +153,20 @@ def pool(view: OpView) -> None:
     options = view.options(tflite.Pool2DOptions)
     _, h, w, _ = view.image(0)
     kernel = (int(options.FilterHeight()), int(options.FilterWidth()))
-    view.same(OpKind(view.op.name), PoolAttrs(kernel, **_window(view, options, (h, w), kernel)))
+    view.same(view.kind, PoolAttrs(kernel, **_window(view, options, (h, w), kernel)))
 
 
 def resize(view: OpView) -> None:
     """RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR."""
-    nearest = view.op.name == OpKind.RESIZE_NEAREST_NEIGHBOR
-    table = tflite.ResizeNearestNeighborOptions if nearest else tflite.ResizeBilinearOptions
-    options, size, attrs = view.op.options(table), view.ints(1), ResizeAttrs()
+    options = view.op.options(getattr(tflite, option_table(view.kind)))
+    size, attrs = view.ints(1), ResizeAttrs()
     if len(size) != 2 or size != view.output.shape[1:3]:
         raise ModelError(f"output shape {list(view.output.shape)}, the parameter says {list(size)}")
     if options is not None:
         attrs = ResizeAttrs(bool(options.AlignCorners()), bool(options.HalfPixelCenters()))
-    if not nearest and attrs.align_corners and attrs.half_pixel_centers:
+    if view.kind is OpKind.RESIZE_BILINEAR and attrs.align_corners and attrs.half_pixel_centers:
         raise ModelError("align_corners and half_pixel_centers exclude each other")
-    view.same(OpKind(view.op.name), attrs)
+    view.same(view.kind, attrs)
 
 
 # ---- into a file -------------------------------------------------------------------------------
@@ -208,7 +201,7 @@ def _options(
 
 
 def _padded_input(low: Lowering, op: Op, pad: Pad, *, least: bool = False) -> int:
-    """Puts a PAD before an operator whose padding is neither SAME nor VALID; `least`: not of zero points."""
+    """Puts a PAD before an operator whose padding is neither SAME nor VALID; `least`: of the least value."""
     source = low.graph.tensors[op.inputs[0]]
     paddings = [[0, 0], [pad.top, pad.bottom], [pad.left, pad.right], [0, 0]]
     shape = tuple(n + sum(p) for n, p in zip(source.shape, paddings, strict=True))
@@ -224,8 +217,7 @@ def write_convolution(low: Lowering, op: Op) -> FileOp:
     source, weights, out = tensors[op.inputs[0]], tensors[op.inputs[1]], tensors[op.outputs[0]]
     rows, columns = map(dilated, _rows_columns(weights), attrs.dilation)
     down, across = attrs.dilation
-    more = {"DilationHFactor": down, "DilationWFactor": across}
-    options = _options(attrs, source, out, (rows, columns), **more)
+    options = _options(attrs, source, out, (rows, columns), DilationHFactor=down, DilationWFactor=across)
     inputs = _weights(op)
     if options["Padding"] == -1:
         options["Padding"] = int(tflite.Padding.VALID)
@@ -246,8 +238,8 @@ def _zero_bias(low: Lowering, op: Op, source: Tensor, weights: Tensor) -> int:
         factor = np.float32(source.quant.scale)
         scales = tuple(float(factor * np.float32(scale)) for scale in weights.quant.scales)
         quant = Quantization(scales, (0,) * len(scales))
-    dtype = DType.INT64 if source.dtype is DType.INT16 else DType.INT32
-    return low.add(op, "bias", np.zeros(weights.shape[0], dtype.value), dtype, quant)
+    zeros = np.zeros(weights.shape[0], np.int64 if source.dtype is DType.INT16 else np.int32)
+    return low.add(op, "bias", zeros, quant)
 
 
 def write_transpose_convolution(low: Lowering, op: Op) -> FileOp:
@@ -261,9 +253,7 @@ def write_transpose_convolution(low: Lowering, op: Op) -> FileOp:
         raise UnsupportedError(text, operator=op.place)
     x, *parameters = _weights(op)
     shape = low.parameter(op, "output_shape", out.shape)
-    version = 2 if len(parameters) == 1 else 3  # 3: a bias
-    if attrs.activation is not Activation.NONE:
-        version = 4
+    version = 4 if attrs.activation is not Activation.NONE else 1 + len(parameters)  # 3: a bias
     inputs = (shape, parameters[0], x, *parameters[1:])
     return FileOp("TRANSPOSE_CONV", version, inputs, op.outputs, "TransposeConvOptions", options)
 
@@ -271,19 +261,12 @@ def write_transpose_convolution(low: Lowering, op: Op) -> FileOp:
 def write_fully_connected(low: Lowering, op: Op) -> FileOp:
     """FULLY_CONNECTED."""
     attrs, inputs = attributes(op, FullyConnectedAttrs), _weights(op)
-    options: dict[str, OptionValue] = {
-        "FusedActivationFunction": attrs.activation,
-        "KeepNumDims": attrs.keep_num_dims,
-    }
     quant = low.graph.tensors[op.inputs[1]].quant
-    version = 4
-    if attrs.keep_num_dims:
-        version = 5
-    if len(inputs) == 2:
-        version = 6
+    version = 6 if len(inputs) == 2 else 5 if attrs.keep_num_dims else 4
     if quant is not None and len(quant.scales) > 1:
         version = 12
-    return FileOp("FULLY_CONNECTED", version, inputs, op.outputs, "FullyConnectedOptions", options)
+    op, keep = replace(op, inputs=inputs), attrs.keep_num_dims
+    return low.file_op(op, version, FusedActivationFunction=attrs.activation, KeepNumDims=keep)
 
 
 def write_pool(low: Lowering, op: Op) -> FileOp:
@@ -304,8 +287,5 @@ def write_resize(low: Lowering, op: Op) -> FileOp:
     attrs = attributes(op, ResizeAttrs)
     size = low.parameter(op, "size", _rows_columns(low.graph.tensors[op.outputs[0]]))
     corners, centers = attrs.align_corners, attrs.half_pixel_centers
-    options: dict[str, OptionValue] = {"AlignCorners": corners, "HalfPixelCenters": centers}
-    nearest = op.kind is OpKind.RESIZE_NEAREST_NEIGHBOR
-    table = "ResizeNearestNeighborOptions" if nearest else "ResizeBilinearOptions"
     version = 3 if centers or corners else 2
-    return FileOp(op.kind, version, (*op.inputs, size), op.outputs, table, options)
+    return low.file_op(op, version, size, AlignCorners=corners, HalfPixelCenters=centers)

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import flatbuffers
 import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import UnsupportedError
-from buildtool.graph.ops import DEFS
+from buildtool.graph.geometry import attributes
+from buildtool.graph.ops import DEFS, STATEFUL
 from buildtool.graph.ops.types import Plain, load
-from buildtool.graph.tflite.fileops import ACTIVATIONS, TYPE_CODES, FileOp, Lowering, OptionValue
+from buildtool.graph.tflite.fileops import ACTIVATIONS, TYPE_CODES, FileOp, Lowering, OptionValue, Variable
 from buildtool.graph.tflite.schema import functions, tflite
-from buildtool.graph.tflite.variables import (
-    begin_states,
-    check_assignment,
-    end_states,
-    write_assign,
-    write_var_handle,
-)
-from buildtool.graph.types import Activation, DType, Graph, Op, OpKind, Quantization, Tensor
+from buildtool.graph.types import Activation, AxisAttrs, DType, Graph, Op, OpKind, Quantization, Tensor
 
 BUFFER_ALIGNMENT = 16  # bytes; of constants, as TFLite's own writers align them
 
@@ -31,11 +26,10 @@ _LAST_DEPRECATED_CODE = 127  # greater operator codes do not fit the old one-byt
 
 
 def write_model(graph: Graph) -> bytes:
-    """The graph as a .tflite file.
+    """The graph as a .tflite file; UnsupportedError where the format has no form for it.
 
     Tensors keep their indices; parameter tensors (axes, paddings, shapes, ...) follow them.
     Explicit padding becomes SAME or VALID where it means one of them, else a PAD operator.
-    Raises UnsupportedError for what the format cannot express.
     """
     low = _lowered(graph)
     size = sum(t.size for t in low.tensors if t.is_constant)
@@ -60,16 +54,27 @@ def write_model(graph: Graph) -> bytes:
     return bytes(builder.Output())
 
 
+# ---- operators ---------------------------------------------------------------------------------------
+
+
 def _lowered(graph: Graph) -> Lowering:
-    """All operators as the file has them; UnsupportedError for what .tflite cannot express."""
+    """All operators as the file has them; UnsupportedError where .tflite has no form.
+
+    Resource variables are read before all operators, and assigned behind them.
+    """
     low = Lowering(graph, list(graph.tensors), [])
-    begin_states(low)
+    _begin_states(low)
+    copies: dict[int, int] = {}  # output of an ASSIGN_VARIABLE -> its input
     for op in graph.ops:
-        if op.kind is OpKind.ASSIGN_VARIABLE:
-            check_assignment(low, op)
-        else:
+        if op.kind is not OpKind.ASSIGN_VARIABLE:
             low.ops.append(_file_op(low, op))
-    end_states(low)
+            continue
+        copies[op.outputs[0]] = op.inputs[0]
+        if graph.consumers().get(op.outputs[0]) or op.outputs[0] in graph.outputs:
+            raise UnsupportedError("a variable that is read after it is assigned", operator=op.place)
+    for state in graph.states:
+        if state.before in low.variables and state.after != state.before:
+            low.ops.append(_assign(low.variables[state.before].handle, copies.get(state.after, state.after)))
     return low
 
 
@@ -82,9 +87,69 @@ def _file_op(low: Lowering, op: Op) -> FileOp:
         options = {name: getattr(op.attrs, attribute) for name, attribute in written.fields.items()}
         parameters = [low.parameter(op, r, getattr(op.attrs, name)) for r, name in written.parameters.items()]
         inputs = (*op.inputs, *parameters)
-        return FileOp(op.kind, written.version, inputs, op.outputs, written.options, options)
-    made: FileOp = load("graph.tflite", written)(low, op)
-    return made
+        return FileOp(op.kind, written.version, inputs, op.outputs, written.table(op.kind), options)
+    file_op: FileOp = load("graph.tflite", written)(low, op)
+    return file_op
+
+
+def _begin_states(low: Lowering) -> None:
+    """Names and reads every resource variable; the state of SVDF and LSTM is tensors marked as variable."""
+    graph, names = low.graph, set[str]()
+    kept = {
+        op.inputs[operand]
+        for op in graph.ops
+        if op.kind is not OpKind.SHIFT
+        for operand in STATEFUL.get(op.kind, {})
+    }
+    low.variable = frozenset(kept.intersection(state.before for state in graph.states))
+    for index, state in enumerate(graph.states):
+        if state.before not in low.variable:
+            name = state.name if state.name and state.name not in names else f"state{index}"
+            names.add(name)
+            before = graph.tensors[state.before]
+            low.tensors.append(Tensor(f"{name}/handle", (), DType.INT32))
+            initial = replace(before, name=f"{name}/initial", data=state.initial, source=None)
+            low.variables[state.before] = Variable(name, initial, len(low.tensors) - 1)
+    if low.variables:
+        low.ops.append(FileOp("CALL_ONCE", 1, (), (), "CallOnceOptions", {"InitSubgraphIndex": 1}))
+    for tensor, variable in low.variables.items():
+        low.ops += [_var_handle(variable.name, variable.handle), _read(variable.handle, tensor)]
+
+
+def _var_handle(name: str, handle: int) -> FileOp:
+    return FileOp("VAR_HANDLE", 1, (), (handle,), "VarHandleOptions", {"Container": "", "SharedName": name})
+
+
+def _read(handle: int, result: int) -> FileOp:
+    return FileOp("READ_VARIABLE", 1, (handle,), (result,), "ReadVariableOptions")
+
+
+def _assign(handle: int, source: int) -> FileOp:
+    return FileOp("ASSIGN_VARIABLE", 1, (handle, source), (), "AssignVariableOptions")
+
+
+def write_read_variable(low: Lowering, op: Op) -> FileOp:
+    """READ_VARIABLE of the value before the invoke: the variable is assigned behind all operators."""
+    if op.inputs[0] not in low.variables:
+        raise UnsupportedError("a copy of a tensor that is no variable", operator=op.place)
+    return _read(low.variables[op.inputs[0]].handle, op.outputs[0])
+
+
+def write_shift(low: Lowering, op: Op) -> FileOp:
+    """SHIFT: a SLICE of the old value's end, and a CONCATENATION."""
+    axis = attributes(op, AxisAttrs).axis
+    old, new = (low.graph.tensors[t] for t in op.inputs)
+    begin = [new.shape[axis] if d == axis else 0 for d in range(len(old.shape))]
+    extent = [n - at for n, at in zip(old.shape, begin, strict=True)]
+    tail = low.tensor(op, "tail", extent, old)
+    inputs = (op.inputs[0], low.parameter(op, "begin", begin), low.parameter(op, "size", extent))
+    low.ops.append(FileOp("SLICE", 2, inputs, (tail,), "SliceOptions"))
+    return FileOp(
+        "CONCATENATION", 2, (tail, op.inputs[1]), op.outputs, "ConcatenationOptions", {"Axis": axis}
+    )
+
+
+# ---- tables ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -104,10 +169,9 @@ def _initialising(low: Lowering) -> _Part:
     """The subgraph that CALL_ONCE runs; every even tensor names a variable, the next one is its value."""
     tensors: list[Tensor] = []
     ops: list[FileOp] = []
-    for variable in low.variables.values():
+    for handle, variable in zip(itertools.count(step=2), low.variables.values(), strict=False):
         tensors += [low.tensors[variable.handle], variable.initial]
-        ops.append(write_var_handle(variable.name, len(tensors) - 2))
-        ops.append(write_assign(len(tensors) - 2, len(tensors) - 1))
+        ops += [_var_handle(variable.name, handle), _assign(handle, handle + 1)]
     return _Part("NoOp", tensors, ops, handles=frozenset(range(0, len(tensors), 2)))
 
 
@@ -188,14 +252,9 @@ def _buffers(builder: flatbuffers.Builder, tensors: Sequence[Tensor]) -> tuple[l
 
 def _quantization(builder: flatbuffers.Builder, quant: Quantization) -> int:
     scale = _vector(builder, np.asarray(quant.scales, np.float32))
-    zero_point = _vector(builder, np.asarray(quant.zero_points, np.int64))
-    return _table(
-        builder,
-        "QuantizationParameters",
-        Scale=scale,
-        ZeroPoint=zero_point,
-        QuantizedDimension=quant.axis,
-    )
+    zeros = _vector(builder, np.asarray(quant.zero_points, np.int64))
+    name = "QuantizationParameters"
+    return _table(builder, name, Scale=scale, ZeroPoint=zeros, QuantizedDimension=quant.axis)
 
 
 def _tensor(
@@ -215,13 +274,8 @@ def _tensor(
 
 
 def _operator_code(builder: flatbuffers.Builder, code: int, version: int) -> int:
-    return _table(
-        builder,
-        "OperatorCode",
-        DeprecatedBuiltinCode=min(code, _LAST_DEPRECATED_CODE),
-        Version=version,
-        BuiltinCode=code,
-    )
+    old = min(code, _LAST_DEPRECATED_CODE)
+    return _table(builder, "OperatorCode", DeprecatedBuiltinCode=old, Version=version, BuiltinCode=code)
 
 
 def _option(builder: flatbuffers.Builder, value: OptionValue) -> OptionValue:

@@ -20,16 +20,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from buildtool.graph.types import Graph
 from buildtool.plan.assemble.constants import HEAD, Constants, Way
 from buildtool.plan.assemble.overlaps import RegionOverlap, later_reads
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.receptive import accumulates
 from buildtool.plan.schedule.schedule import Run
-from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.schedule.turns import Part, brought, group_of, parts
-from buildtool.plan.types import Buffer, BufferKind, Load, Plan, Region, Scheme, changed
+from buildtool.plan.schedule.timeline import Part, Timeline, brought, group_of, parts
+from buildtool.plan.types import Buffer, BufferKind, Load, Plan, Scheme, changed
 
 FARTHEST = 64  # regions that constants begin early at most
 
@@ -51,10 +49,10 @@ def begins(regions: Sequence[Demand], farthest: int = FARTHEST) -> list[int]:
 
     The largest are taken first; each to where it makes the core wait least, and of these places the latest.
     """
-    found = list(range(len(regions)))
+    begin = list(range(len(regions)))
     room = [region.room for region in regions]
     left = [region.hides for region in regions]
-    for index in sorted(found[1:], key=lambda i: (-regions[i].load, i)):
+    for index in sorted(begin[1:], key=lambda i: (-regions[i].load, i)):
         own = regions[index]
         best, least = index, float(own.load)
         for at in range(index - 1, max(-1, index - 1 - farthest), -1):
@@ -63,12 +61,12 @@ def begins(regions: Sequence[Demand], farthest: int = FARTHEST) -> list[int]:
             waits = max(0.0, own.load - max(0.0, left[at]))
             if waits < least:
                 best, least = at, waits
-        found[index] = best
+        begin[index] = best
         if best < index:
             left[best] -= own.load
             for at in range(best, index):
                 room[at] -= own.buffers
-    return found
+    return begin
 
 
 class Trail(NamedTuple):
@@ -94,40 +92,30 @@ class Room(NamedTuple):
 def room(timeline: Timeline, index: int, overlaps: Sequence[RegionOverlap]) -> Room | None:
     """The most room that a region has, of the overlaps of its output; None where there is none."""
     run, graph = timeline.runs[index], timeline.graph
-    found = [_room(timeline, run, o) for o in overlaps if _has_trail(graph, run)]
-    return max((r for r in found if r.spare >= HEAD), key=lambda r: r.spare, default=None)
-
-
-def _has_trail(graph: Graph, run: Run) -> bool:
-    return len(run.region.groups) > 1 and not accumulates(graph, graph.ops[run.region.ops[-1]])
-
-
-def _room(timeline: Timeline, run: Run, overlap: RegionOverlap) -> Room:
-    trail = _trail(timeline, run, overlap.source, overlap.result)
-    spare = min((one.dead // HEAD * HEAD - one.made for one in trail), default=0)
-    first = trail[0].part.step if trail else 0
+    if len(run.region.groups) < 2 or accumulates(graph, graph.ops[run.region.ops[-1]]):
+        return None
     # an overlap that keeps them further apart is there for a reason that is not looked into
-    usable = overlap.distance == 0 and first > 0
-    return Room(overlap.source, overlap.result, spare // HEAD * HEAD if usable else 0, trail)
+    rooms = [_room(timeline, run, o.source, o.result) for o in overlaps if o.distance == 0]
+    return max((r for r in rooms if r.spare >= HEAD), key=lambda r: r.spare, default=None)
 
 
-def _trail(timeline: Timeline, run: Run, source: int, result: int) -> tuple[Trail, ...]:
-    graph = timeline.graph
-    at, needed = later_reads(graph, run.steps, source, run.region.ops)
-    size = graph.tensors[source].size
-    dead = np.minimum(np.append(needed, size), size)
+def _room(timeline: Timeline, run: Run, source: int, result: int) -> Room:
+    tensors = timeline.graph.tensors
+    at, needed = later_reads(timeline.graph, run.steps, source, run.region.ops)
+    dead = np.minimum(np.append(needed, tensors[source].size), tensors[source].size)
     made = parts(run, timeline, len(run.region.groups) - 1)
-    following = np.searchsorted(at, [part.step for part in made])
-    return tuple(
-        Trail(part, low, part.y1 * graph.tensors[result].row_bytes)
-        for part, low in zip(made, dead[following].tolist(), strict=True)
-    )
+    low = dead[np.searchsorted(at, [part.step for part in made])].tolist()
+    rows = zip(made, low, strict=True)
+    trail = tuple(Trail(part, end, part.y1 * tensors[result].row_bytes) for part, end in rows)
+    spare = min((one.dead // HEAD * HEAD - one.made for one in trail), default=0)
+    begins_later = bool(trail) and trail[0].part.step > 0
+    return Room(source, result, spare // HEAD * HEAD if begins_later else 0, trail)
 
 
 class Stack(NamedTuple):
     """Constants side by side on dead rows, from a part of the last group on that begins with a step.
 
-    `offset`: of the lowest byte; `full`: whether those that took turns before are there, too.
+    `offset`: of the lowest byte; `full`: whether the constants that took turns before are there, too.
     """
 
     step: int
@@ -143,14 +131,14 @@ class Site(NamedTuple):
     covers: bool
 
 
-def stacks(found: Room, size: int, full: int, site: Site) -> list[Stack]:
+def stacks(on: Room, size: int, full: int, site: Site) -> list[Stack]:
     """Stacks of `size` bytes, one after the other, and of `full` bytes from when there is room for these.
 
     Each lasts until the output gets to it. Empty where there is no room when it is needed.
     """
     made: list[Stack] = []
     is_full = size == full
-    for part, dead, output in found.trail:
+    for part, dead, output in on.trail:
         end = max(site.result + output if site.covers else 0, site.source)
         top = (site.source + dead) // HEAD * HEAD
         grows = not is_full and top - full >= end
@@ -169,29 +157,19 @@ class Place(NamedTuple):
     offset: int
 
 
-def places(found: Sequence[Stack], own: Sequence[Part], is_last: bool) -> list[Place]:
-    """Where an operator's constants lie that are the lowest ones of some stacks.
+def places(lowest: Sequence[Stack], own: Sequence[Part], is_last: bool) -> list[Place]:
+    """Where an operator's constants lie that are the lowest of some stacks.
 
-    `own`: what its group makes, `is_last`: as the last one of the region. Others find a new stack with the
-    first rows that they make after it began.
+    `own`: the parts of its group, `is_last`: whether that is the region's last group. Others find a new stack
+    with the first rows that they make after it began.
     """
-    made: dict[int, Place] = {}  # by step: of two stacks that began before the same rows, the later one
-    for stack in found:
+    by_step: dict[int, Place] = {}  # of two stacks that began before the same rows, the later one
+    for stack in lowest:
         after = (part.step for part in own if part.step > stack.step or (is_last and part.step == stack.step))
         step = next(after, None)
         if step is not None:
-            made[step] = Place(step, stack.offset)
-    return [*made.values()]
-
-
-def buffers_at(op: int, size: int, found: Sequence[Place], start: int, end: int) -> list[Buffer]:
-    """The buffers of an operator's constants at some places; `start`, `end`: the region's steps."""
-    ends = [*(start + place.step for place in found[1:]), *([end] if found else [])]
-    name = f"operator {op} constants"
-    return [
-        Buffer(BufferKind.WEIGHTS, name, (), size, start + place.step, last - 1, place.offset, op=op)
-        for place, last in zip(found, ends, strict=True)
-    ]
+            by_step[step] = Place(step, stack.offset)
+    return [*by_step.values()]
 
 
 @dataclass(frozen=True)
@@ -202,91 +180,82 @@ class Arrivals:
     constants: Mapping[int, Constants]
     model: CostModel
 
-    def brought(self, plan: Plan) -> list[Load]:
-        """Every load of a plan, each time that it is brought."""
-        return [load for _, load in brought(self.timeline, plan.loads, plan.buffers)]
+    def cost(self, plan: Plan) -> float:
+        """The cost of all loads of a plan, each time that they are brought."""
+        return sum(self.model.loading(load) for _, load in brought(self.timeline, plan.loads, plan.buffers))
 
     def by_turns(self, plan: Plan, ways: Sequence[Mapping[int, Way]]) -> Plan:
         """A placed plan with the loads of constants that take turns."""
         at = {b.op: i for i, b in enumerate(plan.buffers) if b.kind is BufferKind.WEIGHTS}
-        found = [
-            Load(op, at[op], self.constants[op].size, by_turns=True)
-            for own in ways
-            for op, way in own.items()
-            if way.by_turns
-        ]
-        return replace(plan, loads=tuple(sorted([*plan.loads, *found], key=_order)))
+        turning = [op for own in ways for op, way in own.items() if way.by_turns]
+        loads = [Load(op, at[op], self.constants[op].size, by_turns=True) for op in turning]
+        return replace(plan, loads=tuple(sorted([*plan.loads, *loads], key=_order)))
 
-    def on_dead_rows(self, plan: Plan, index: int, ways: Mapping[int, Way], room: Room) -> Plan | None:
+    def on_dead_rows(self, plan: Plan, index: int, ways: Mapping[int, Way], on: Room) -> Plan | None:
         """The plan with constants of a region on dead rows of its input; None where those that need it find
-        no room there. Those that took turns come there as well, if less is brought then.
+        no room there. Constants that took turns come there as well, if less is brought then.
         """
-        needed = [op for op, way in ways.items() if way.behind]
         region = self.timeline.regions[index]
-        others = [op for op, way in ways.items() if way.by_turns and self._wanders(region, op)]
-        made = (self._stacked(plan, index, needed, more, room) for more in (others, []))
-        found = [tried for tried in made if tried is not None]
-        return min(found, key=self._cost, default=None)
-
-    def _cost(self, plan: Plan) -> float:
-        return sum(map(self.model.loading, self.brought(plan)))
-
-    def _wanders(self, region: Region, op: int) -> bool:
-        """Whether an operator's constants can come to one place after the other."""
-        scheme = region.groups[group_of(region, op)].scheme
-        return scheme is not Scheme.BRANCHES and not self.constants[op].scattered
+        needed = [op for op, way in ways.items() if way.behind]
+        others = [
+            op
+            for op, way in ways.items()
+            if way.by_turns
+            and not self.constants[op].scattered
+            and region.groups[group_of(region, op)].scheme is not Scheme.BRANCHES
+        ]
+        tried = (self._stacked(plan, index, needed, more, on) for more in (others, []))
+        return min((made for made in tried if made is not None), key=self.cost, default=None)
 
     def _stacked(
-        self, plan: Plan, index: int, needed: Sequence[int], others: Sequence[int], room: Room
+        self, plan: Plan, index: int, needed: Sequence[int], others: Sequence[int], on: Room
     ) -> Plan | None:
         """The plan with constants on dead rows; those of `others` from when there is room."""
         ops = [*needed, *others]
         if not ops:
             return plan
         sizes = [round_up(self.constants[op].size, HEAD) for op in ops]
-        most = sum(sizes[: len(needed)])
         start, end = self.timeline.starts[index : index + 2]
-        found = stacks(room, most, sum(sizes), _site(plan.buffers, room, start, end))
+        source, result = (
+            next(b for b in plan.buffers if tensor in b.tensors and b.first < end and b.last >= start)
+            for tensor in (on.source, on.result)
+        )
+        site = Site(source.offset, result.offset, source.touches(result))
+        lowest = stacks(on, sum(sizes[: len(needed)]), sum(sizes), site)
         for op, offset in zip(ops, accumulate([0, *sizes[:-1]]), strict=True):
-            below = [Stack(s.step, s.offset + offset, s.full) for s in found if s.full or op in needed]
-            made = self._places(index, op, below)
-            if made:
-                plan = _led_on(plan, made)
+            own = [s._replace(offset=s.offset + offset) for s in lowest if s.full or op in needed]
+            buffers = self._buffers(index, op, own)
+            if buffers:
+                plan = _led_on(plan, buffers)
             elif op in needed:
                 return None
         return plan
 
-    def _places(self, index: int, op: int, found: Sequence[Stack]) -> list[Buffer]:
-        """An operator's buffers, one after the other, at the lowest bytes of some stacks."""
-        run, timeline = self.timeline.runs[index], self.timeline
-        group, (start, end) = group_of(run.region, op), timeline.starts[index : index + 2]
-        is_last = group == len(run.region.groups) - 1
-        lying = places(found, parts(run, timeline, group), is_last)
-        return buffers_at(op, self.constants[op].size, lying, start, end)
+    def _buffers(self, index: int, op: int, lowest: Sequence[Stack]) -> list[Buffer]:
+        """The buffers of an operator's constants, one after the other, at the lowest bytes of some stacks."""
+        run, (start, end) = self.timeline.runs[index], self.timeline.starts[index : index + 2]
+        group = group_of(run.region, op)
+        lying = places(lowest, parts(run, self.timeline, group), group == len(run.region.groups) - 1)
+        ends = [*(start + place.step for place in lying[1:]), end]
+        name, size = f"operator {op} constants", self.constants[op].size
+        return [
+            Buffer(BufferKind.WEIGHTS, name, (), size, start + place.step, following - 1, place.offset, op=op)
+            for place, following in zip(lying, ends, strict=False)
+        ]
 
 
-def _led_on(plan: Plan, made: Sequence[Buffer]) -> Plan:
+def _led_on(plan: Plan, more: Sequence[Buffer]) -> Plan:
     """The plan with further buffers for the constants of an operator, which begin where its turns end."""
-    op, buffers = made[0].op, list(plan.buffers)
+    op, buffers = more[0].op, list(plan.buffers)
     turns = next((load.buffer for load in plan.loads if load.op == op), None)
     if turns is not None:
-        if buffers[turns].first >= made[0].first:
+        if buffers[turns].first >= more[0].first:
             return plan
-        buffers[turns] = changed(buffers[turns], last=made[0].first - 1)
-    size = made[0].size
-    loads = [*plan.loads, *(Load(op, len(buffers) + i, size) for i in range(len(made)))]
-    return replace(plan, buffers=(*buffers, *made), loads=tuple(sorted(loads, key=_order)))
+        buffers[turns] = changed(buffers[turns], last=more[0].first - 1)
+    loads = [*plan.loads, *(Load(op, len(buffers) + i, b.size) for i, b in enumerate(more))]
+    return replace(plan, buffers=(*buffers, *more), loads=tuple(sorted(loads, key=_order)))
 
 
 def _order(load: Load) -> tuple[int, bool, int]:
     """An operator's loads in the order in which they begin."""
     return load.op, not load.by_turns, load.buffer
-
-
-def _site(buffers: Sequence[Buffer], room: Room, start: int, end: int) -> Site:
-    """Where a region's input and output lie; `start`, `end`: its steps."""
-    source, result = (
-        next(b for b in buffers if tensor in b.tensors and b.first < end and b.last >= start)
-        for tensor in (room.source, room.result)
-    )
-    return Site(source.offset, result.offset, source.touches(result))

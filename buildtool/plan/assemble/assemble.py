@@ -2,32 +2,41 @@
 
 Tensors between regions are whole. Inside a streamed region a tensor is a ring (between groups) or a
 column window (inside a group). The windows and the kernel scratch of different groups of a region are
-never in use at the same time, so they share memory (see `workspace`). Whoever asks for a plan of some
-regions, layer by layer or streamed, is answered here; so equal regions give equal plans.
+never in use at the same time, so they share memory (see `workspace`). Layer by layer or streamed, all
+plans are assembled here; so equal regions give equal plans.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from buildtool.base.modes import Image
 from buildtool.base.session import Session
+from buildtool.graph.liveness import state_of
 from buildtool.graph.macs import total_macs
 from buildtool.graph.partviews import views
 from buildtool.graph.topology import topology_digest
-from buildtool.plan.assemble.buffers import accumulators, state_buffers, tensor_buffers
-from buildtool.plan.assemble.moves import least_between
-from buildtool.plan.assemble.offsets import lay
+from buildtool.graph.types import Graph, of_graph
+from buildtool.plan.assemble.moves import Parted, least_between, place_in_parts
 from buildtool.plan.assemble.overlaps import overlaps
+from buildtool.plan.assemble.placement import Placed, look, place_quickly, searched
 from buildtool.plan.assemble.regionfacts import RegionFacts, Regions
-from buildtool.plan.assemble.workspace import Ticks, with_turns
+from buildtool.plan.assemble.workspace import Ticks, Workspace, with_turns
+from buildtool.plan.place.arena import round_up
+from buildtool.plan.schedule.receptive import accumulates
+from buildtool.plan.schedule.rings import LineBuffer, accumulator_bytes
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.types import Buffer, Overlap, Plan
+from buildtool.plan.types import Buffer, BufferKind, Move, Overlap, Plan, changed
 from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target
 
-ASSEMBLED = 2_000  # units of work a buffer: all that putting a plan together takes beside its offsets
+ASSEMBLED = 2_000  # units of work a buffer: all that assembling a plan takes beside its offsets
+MOST_PLACEMENTS = 512  # that a session keeps, of some kilobytes each
+MOST_BUFFERS = 1 << 13  # in all of them, but for the last two
 
 
 class Contents(NamedTuple):
@@ -44,10 +53,7 @@ def contents(
     apart: Collection[int] = (),
     turns: Mapping[int, int] = MappingProxyType({}),
 ) -> Contents:
-    """Buffers and overlaps of a timeline, and what is known of each of its regions.
-
-    `turns`: as in `assemble`.
-    """
+    """Each region's facts, and the buffers and overlaps of a timeline; `apart`, `turns`: as in `assemble`."""
     # 1. The timeline says when each tensor's and each operator's memory is touched first and last.
     # 2. What lies in the arena: workspaces of regions, whole tensors and rings, sums of poolings.
     facts = [regions.facts(run) for run in timeline.runs]
@@ -57,24 +63,78 @@ def contents(
             known._replace(workspace=with_turns(known.workspace, run.region, turns, alignment))
             for known, run in zip(facts, timeline.runs, strict=True)
         ]
-    inside = {window.tensor for known in facts for window in known.workspace.windows}
-    in_rings = (ring for known in facts for ring in known.rings)
-    buffers = [*tensor_buffers(timeline, inside, in_rings), *accumulators(timeline)]
+    inside = {t for known in facts for t in known.workspace.windows}
+    rings = (ring for known in facts for ring in known.rings)
+    buffers = [*tensor_buffers(timeline, inside, rings), *accumulators(timeline)]
 
     # 3. Which of these may lie on each other.
     streamed = (overlap for known in facts for overlap in known.overlaps)
     return Contents(facts, buffers, overlaps(timeline, regions.permitted, streamed, buffers, apart))
 
 
+def tensor_buffers(timeline: Timeline, windows: Collection[int], rings: Iterable[LineBuffer]) -> list[Buffer]:
+    """One buffer for each set of tensors that share their bytes: a ring inside a region, else all of it.
+
+    `windows`: tensors that lie in a region's workspace; `rings`: those of all regions. A tensor that is never
+    touched has no buffer.
+    """
+    names, elsewhere = _names(timeline.graph), state_of(timeline.graph)
+    in_rings = {ring.tensor: ring for ring in rings}
+    buffers = []
+    for shared in timeline.ranges:
+        root = shared.tensors[0]
+        if root in windows or root in elsewhere or root not in timeline.tensor_lives:
+            continue
+        life, ring = timeline.tensor_lives[root], in_rings.get(root)
+        kind, size = (BufferKind.RING, ring.size) if ring else (BufferKind.TENSOR, shared.size)
+        rows, columns = (ring.rows, ring.columns) if ring else (0, 0)
+        buffers.append(Buffer(kind, names[root], shared.tensors, size, *life, rows=rows, columns=columns))
+    return buffers
+
+
+@of_graph
+def _names(graph: Graph) -> dict[int, str]:
+    """Names of inputs and computed tensors, by place alone: a plan does not change with tensors' names."""
+    names = {t: f"input {i}" for i, t in enumerate(graph.inputs)}
+    for position, op in enumerate(graph.ops):
+        for i, t in enumerate(op.outputs):
+            names[t] = f"operator {position}" if len(op.outputs) == 1 else f"operator {position} output {i}"
+    return names
+
+
+def accumulators(timeline: Timeline) -> Iterator[Buffer]:
+    """The sums of each global pooling in a streamed region."""
+    graph = timeline.graph
+    for op in (op for region in timeline.regions if region.is_streamed for op in region.ops):
+        if accumulates(graph, graph.ops[op]):
+            size, life = accumulator_bytes(graph, op), timeline.lives[op]
+            yield Buffer(BufferKind.ACCUMULATOR, f"operator {op} sums", (), size, *life, op=op)
+
+
+def state_buffers(graph: Graph, last: int, alignment: int) -> tuple[Buffer, ...]:
+    """One buffer for each state, side by side from 0 on, there from the first step to the `last` one."""
+    buffers, base = [], 0
+    for index, state in enumerate(graph.states):
+        tensors = tuple(sorted(t for t, number in state_of(graph).items() if number == index))
+        size = graph.tensors[state.before].size
+        buffers.append(Buffer(BufferKind.STATE, f"state {index}", tensors, size, 0, last, base))
+        base += round_up(size, alignment)
+    return tuple(buffers)
+
+
+def state_bytes(graph: Graph, alignment: int) -> int:
+    """Bytes of what a network keeps between invokes: see `Plan.state_bytes`."""
+    return sum(round_up(graph.tensors[state.before].size, alignment) for state in graph.states)
+
+
 def region_bounds(timeline: Timeline, regions: Regions, apart: Collection[int] = ()) -> list[int]:
-    """Region -> bytes that the arena has at the least while it runs, wherever tensors are moved to."""
+    """Region -> lower bound of the arena while it runs, in bytes, wherever tensors are moved to."""
     if not timeline.regions:  # a network whose outputs are its inputs
         return []
     facts, buffers, permitted = contents(timeline, regions, apart)
     ticks = Ticks(timeline, [known.workspace for known in facts])
     timed = [*map(ticks.timed, buffers), *ticks.pieces()]
-    alignment = regions.target.board.alignment
-    return least_between(timed, permitted, alignment, ticks.starts) if timed else []
+    return least_between(timed, permitted, regions.target.board.alignment, ticks.starts) if timed else []
 
 
 def assemble(
@@ -90,27 +150,25 @@ def assemble(
     enough: float = 0,
     session: Session | None = None,
 ) -> Plan:
-    """The plan that runs a timeline's regions with `kernels` (one an operator, None for aliases), laid.
+    """The plan that runs a timeline's regions with `kernels` (one per operator, None for aliases).
 
-    `extra`: buffers of other use, which are placed with the rest and come last in the plan; `apart`:
-    operators whose output must not lie on their input; `turns`: by operator, bytes of constants that come
-    with every turn of its group. `enough`: an arena of so many bytes is low
-    enough: no tensor is moved between regions to lower it further (math.inf: tensors never move).
+    `extra`: further buffers, which are placed with the rest and come last in the plan; `apart`: operators
+    whose output must not lie on their input; `turns`: by operator, bytes of constants that come with every
+    turn of its group. `enough`: tensors are moved between regions only where the arena would have more bytes
+    than this (math.inf: tensors never move).
     """
     graph, alignment = timeline.graph, target.board.alignment
     regions = Regions.of(graph, kernels, target, timeline.image, in_place, session)
-
     facts, buffers, permitted = contents(timeline, regions, apart, turns)
     spaces = [known.workspace for known in facts]
-
     session = session or Session()
     session.work.spend(ASSEMBLED * (len(buffers) + len(extra)))
 
     # 4. Offsets as low as found; tensors move between regions where that makes the arena lower.
-    laid, moves = lay(timeline, buffers, extra, spaces, permitted, alignment, enough, session)
+    placed, moves = _lay(timeline, buffers, extra, spaces, permitted, alignment, enough, session)
 
     # 5. What it comes to.
-    moved = [laid.buffers[move.source].size for move in moves]
+    moved = [placed.buffers[move.source].size for move in moves]
     return Plan(
         strategy=strategy,
         topology=topology_digest(graph),
@@ -118,16 +176,24 @@ def assemble(
         image=timeline.image,
         regions=timeline.regions,
         kernels=tuple(kernel.name if kernel else "" for kernel in kernels),
-        buffers=laid.buffers,
-        overlaps=laid.overlaps,
+        buffers=placed.buffers,
+        overlaps=placed.overlaps,
         alignment=alignment,
-        arena_bytes=laid.height,
-        arena_bound_bytes=laid.bound,
+        arena_bytes=placed.height,
+        arena_bound_bytes=placed.bound,
         macs=sum(known.macs for known in facts),
         macs_layerwise=total_macs(graph),
         cost=sum((known.cost for known in facts), 0.0) + sum(map(regions.model.pricer.move, moved)),
         cost_unit=target.cost_unit,
-        accounting=_accounting(target, timeline.image, in_place),
+        accounting=(
+            _INPUTS[timeline.image],
+            "the network's outputs are in the arena until the end",
+            "reshaped tensors share their bytes",
+            _OVERLAPS[in_place],
+            "kernel scratch is in the arena during its operator",
+            f"offsets and sizes are rounded up to {alignment} bytes",
+            "stack, weights and the application's memory are not in the arena",
+        ),
         moves=moves,
         states=state_buffers(graph, timeline.last, alignment),
         second_passes=graph.second_passes,
@@ -135,24 +201,118 @@ def assemble(
     )
 
 
-def _accounting(target: Target, image: str, in_place: str) -> tuple[str, ...]:
-    """What the arena's bytes count, in words."""
-    overlaps = {
-        "rows": "an output may lie over rows of its input that are dead",
-        "elementwise": "an output may lie over its dying input element by element",
-        "none": "no output lies over its input",
-    }
-    inputs = {
-        "overwritable": "the network's inputs are in the arena; their memory is used again once read",
-        "resident": "the network's inputs are in the arena to the end",
-        "stream": "the network's input comes row by row; the rows still needed are in the arena",
-    }
-    return (
-        inputs[image],
-        "the network's outputs are in the arena until the end",
-        "reshaped tensors share their bytes",
-        overlaps[in_place],
-        "kernel scratch is in the arena during its operator",
-        f"offsets and sizes are rounded up to {target.board.alignment} bytes",
-        "stack, weights and the application's memory are not in the arena",
+# What the arena's bytes count, in words, by image mode and by `in_place`.
+_INPUTS = {
+    "overwritable": "the network's inputs are in the arena; their memory is used again once read",
+    "resident": "the network's inputs are in the arena to the end",
+    "stream": "the network's input comes row by row; the rows still needed are in the arena",
+}
+_OVERLAPS = {
+    "rows": "an output may lie over rows of its input that are dead",
+    "elementwise": "an output may lie over its dying input element by element",
+    "none": "no output lies over its input",
+}
+
+
+def _lay(
+    timeline: Timeline,
+    buffers: Sequence[Buffer],
+    extra: Sequence[Buffer],
+    spaces: Sequence[Workspace],
+    permitted: Sequence[Overlap],
+    alignment: int,
+    enough: float,
+    session: Session,
+) -> tuple[Placed, tuple[Move, ...]]:
+    """As low as found: `buffers` (in parts where they move), then windows and scratch, then `extra`.
+
+    `permitted` names positions in `buffers`; the overlaps and moves of the result positions in its buffers.
+    Inputs of a resident image, which are there all the time, lie side by side at the bottom. Nothing is lost
+    by that: what lies below such a buffer can as well lie above it. They neither move nor share a byte, so
+    the rest is placed as if they were not there.
+    """
+    ticks, known = Ticks(timeline, spaces), [*buffers, *extra]
+    timed = [*map(ticks.timed, known), *ticks.pieces()]
+    resident = timeline.graph.inputs if timeline.image == Image.RESIDENT else ()
+    ground = [i for i, b in enumerate(timed) if b.kind is BufferKind.TENSOR and b.tensors[0] in resident]
+    rest = [i for i in range(len(timed)) if i not in ground]
+    index = {i: k for k, i in enumerate(rest)}
+    among = [changed(o, input=index[o.input], output=index[o.output]) for o in permitted]
+    base = 0
+    parts = list[tuple[int, Buffer, int]]()  # position in `timed`, buffer, and the part of `above` (-1: none)
+    for i in ground:
+        parts.append((i, changed(timed[i], offset=base), -1))
+        base += round_up(timed[i].size, alignment)
+    above = _placed([timed[i] for i in rest], among, alignment, ticks.starts, enough - base, session)
+    for part, (k, b) in enumerate(zip(above.origin, above.placed.buffers, strict=True)):
+        parts.append((rest[k], changed(b, offset=base + b.offset), part))
+    parts.sort(key=lambda part: part[0])  # stable: the parts of a buffer follow each other
+    at = {part: place for place, (_, _, part) in enumerate(parts)}
+
+    first, last, places = list[Buffer](), list[Buffer](), list[int]()
+    for i, b, _ in parts:
+        if i < len(known):
+            (first if i < len(buffers) else last).append(ticks.lived(b, known[i], timed[i]))
+        else:
+            places.append(b.offset)
+    pieces = (piece for space in spaces for piece in space.pieces)
+    inside = [b for piece, low in zip(pieces, places, strict=True) for b in piece.buffers(low, timeline)]
+    overlaps = tuple(changed(o, input=at[o.input], output=at[o.output]) for o in above.placed.overlaps)
+    height, bound = base + above.placed.height, base + above.placed.bound
+    moves = tuple(Move(at[move.source], at[move.target]) for move in above.moves)
+    return Placed((*first, *inside, *last), overlaps, height, bound), moves
+
+
+class _Key(tuple[Any, ...]):
+    """A key with many buffers in it, used for several kinds: its hash is computed once."""
+
+    @cached_property
+    def _hash(self) -> int:
+        return super().__hash__()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+def _placed(
+    timed: Sequence[Buffer],
+    overlaps: Sequence[Overlap],
+    alignment: int,
+    starts: Sequence[int],
+    enough: float,
+    session: Session,
+) -> Parted:
+    """Offsets as low as found; in parts, where `enough` bytes are not met otherwise.
+
+    Where a placement in parts is as low as the lower bound of the whole, nothing lower is looked for. The
+    session keeps placements: the same few plans are asked for again and again to keep a limit.
+    """
+    key, work = _Key((tuple(timed), tuple(overlaps), alignment)), session.work
+    kept = max(2, min(MOST_PLACEMENTS, MOST_BUFFERS // max(1, len(timed))))
+    fixed = {i for i, b in enumerate(timed) if b.kind is not BufferKind.TENSOR}
+
+    def parted(below: float) -> Parted | None:
+        return session.remember(
+            "placements in parts",
+            (key, tuple(starts), below, enough),
+            lambda: place_in_parts(timed, overlaps, alignment, starts, fixed, below, enough, work),
+            kept,
+        )
+
+    seen = session.remember("looks", key, lambda: look(timed, overlaps, alignment, work), kept)
+    if enough < seen.bound and seen.impossible:
+        parts = parted(math.inf)
+        if parts is not None and parts.placed.height <= seen.bound:
+            return parts
+    quick = session.remember(
+        "placements", key, lambda: place_quickly(timed, overlaps, alignment, seen, work), kept
     )
+    if enough < quick.bound < quick.height and not seen.impossible:
+        parts = parted(quick.height)
+        if parts is not None and parts.placed.height <= quick.bound:
+            return parts
+    placed = session.remember(
+        "searched placements", key, lambda: searched(quick, overlaps, alignment, work), kept
+    )
+    whole = Parted(placed, tuple(range(len(timed))), ())
+    return whole if placed.height <= enough else parted(placed.height) or whole

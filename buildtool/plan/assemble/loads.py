@@ -13,8 +13,8 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import combinations, pairwise
+from functools import cached_property, partial
+from itertools import combinations
 from typing import NamedTuple
 
 from buildtool.base.errors import TargetError
@@ -29,8 +29,7 @@ from buildtool.plan.assemble.regionfacts import RegionFacts, Regions
 from buildtool.plan.assemble.workspace import with_turns
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.overlap import slices_in_place
-from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.schedule.turns import turns
+from buildtool.plan.schedule.timeline import Timeline, turns
 from buildtool.plan.types import Buffer, BufferKind, Load, Plan
 from buildtool.target.types import KernelVariant, Target
 
@@ -38,10 +37,14 @@ MOST_BEHIND = 8  # operators of a group whose constants are tried on dead rows
 PRICED = 1 << 16  # bytes by which the price of one is known
 PARTS = (2, 4, 8, 16)  # in which constants come that an operator would have to wait for
 ATTEMPTS = 8  # at keeping a limit, by asking for less than what came out too large
+_COUNTED = (
+    "weights are in the arena while their operator runs, and while they come",
+    "stack and the application's memory are not in the arena",
+)
 
 
 class Haste(NamedTuple):
-    """How early constants come: so many regions at most, and what is waited for in two slices at a time.
+    """How early constants come: this many regions at most, and what is waited for in two slices at a time.
 
     `share`: of the room above the least arena, what they may take.
     """
@@ -51,19 +54,9 @@ class Haste(NamedTuple):
     share: float
 
 
-# What is there for longer is harder to place.
+# Constants that are there for longer are harder to place.
 HASTE = (*(Haste(FARTHEST, True, share) for share in (1, 0.9, 0.75)), Haste(1, True, 1), Haste(1, False, 1))
 SPARE = 1.02  # times the least: with less room than this all shares of it are the same
-
-
-class RegionNeed(NamedTuple):
-    """Bytes of the arena that a region needs at the least, without any constants.
-
-    `apart`: where an operator that runs alone does not write over its input, as one in slices.
-    """
-
-    whole: int
-    apart: int
 
 
 def _lasting(ways: Mapping[int, Way]) -> int:
@@ -93,20 +86,6 @@ class Loading:
             )
 
     @cached_property
-    def needs(self) -> tuple[RegionNeed, ...]:
-        """What each region needs of the arena, without constants."""
-        alone = {region.ops[0] for region in self.timeline.regions if not region.is_streamed}
-        bounds = [self._bounds(apart) for apart in (frozenset[int](), frozenset(alone))]
-        return tuple(RegionNeed(*both) for both in zip(*bounds, strict=True))
-
-    def _bounds(self, apart: frozenset[int]) -> list[int]:
-        return region_bounds(self.timeline, self._regions, apart)
-
-    @cached_property
-    def _work(self) -> Work:
-        return self.session.work if self.session else Work()
-
-    @cached_property
     def _regions(self) -> Regions:
         graph, image = self.timeline.graph, self.timeline.image
         return Regions.of(graph, self.kernels, self.target, image, self.in_place, self.session)
@@ -116,29 +95,43 @@ class Loading:
         return tuple(map(self._regions.facts, self.timeline.runs))
 
     @cached_property
+    def _arrivals(self) -> Arrivals:
+        return Arrivals(self.timeline, self.constants, self._regions.model)
+
+    @cached_property
+    def _needs(self) -> tuple[tuple[int, int], ...]:
+        """The bytes that each region needs without constants, at least.
+
+        The second number: where an operator that runs alone does not write over its input, as one in slices.
+        """
+        alone = {region.ops[0] for region in self.timeline.regions if not region.is_streamed}
+        bounds = (region_bounds(self.timeline, self._regions, apart) for apart in (frozenset[int](), alone))
+        return tuple(zip(*bounds, strict=True))
+
+    @cached_property
     def _in_place(self) -> frozenset[int]:
         """Operators that may write over their input though they compute slices of their channels."""
         graph, alignment = self.timeline.graph, self.target.board.alignment
-        found = {op for op in self.constants if slices_in_place(graph, graph.ops[op])}
-        for overlap in self._regions.permitted:
-            if round_up(overlap.distance, alignment) % _pixel(graph, overlap.op):
-                found.discard(overlap.op)
-        return frozenset(found)
+        ops = {op for op in self.constants if slices_in_place(graph, graph.ops[op])}
+        uneven = (
+            o.op for o in self._regions.permitted if round_up(o.distance, alignment) % _pixel(graph, o.op)
+        )
+        return frozenset(ops.difference(uneven))
 
     def _total(self, index: int, ways: Mapping[int, Way]) -> int:
-        """Bytes of the arena that a region needs at the least, with its constants."""
-        need, space = self.needs[index], self._facts[index].workspace
+        """Bytes of the arena that a region needs at least, with its constants."""
+        (whole, apart), space = self._needs[index], self._facts[index].workspace
         sliced = any(way.channels and op not in self._in_place for op, way in ways.items())
-        turns = {op: way.bytes for op, way in ways.items() if way.by_turns}
+        turned = {op: way.bytes for op, way in ways.items() if way.by_turns}
         region, alignment = self.timeline.regions[index], self.target.board.alignment
-        turned = with_turns(space, region, turns, alignment).size - space.size if turns else 0
-        return (need.apart if sliced else need.whole) + turned + _lasting(ways)
+        beside = with_turns(space, region, turned, alignment).size - space.size if turned else 0
+        return (apart if sliced else whole) + beside + _lasting(ways)
 
     @cached_property
     def least(self) -> int:
-        """No arena is lower, however constants come: of each region, what it needs and the least of them."""
-        found = (self._total(i, self._ways(i, 0)) for i in range(len(self.timeline.regions)))
-        return max(found, default=0)
+        """A lower bound of the arena, however constants come: each region's need with the least of them."""
+        totals = (self._total(i, self._ways(i, 0)) for i in range(len(self.timeline.regions)))
+        return max(totals, default=0)
 
     def plan(self, limit: float, enough: float, attempts: int = ATTEMPTS) -> Plan:
         """The plan with all constants in the arena, within `limit` bytes, or the lowest that is found.
@@ -147,6 +140,7 @@ class Loading:
         chosen needs no more in any region than is asked for. Where the regions' buffers do not fit together
         within that, less is asked for, `attempts` times in all. `enough`: see `assemble`.
         """
+        work = self.session.work if self.session else Work()
         asked = goal = max(limit, self.least)
         best: Plan | None = None
         for _ in range(attempts):
@@ -156,7 +150,7 @@ class Loading:
                 made = self.placed(asked, enough, haste)
                 if best is None or made.arena_bytes < best.arena_bytes:
                     best = made
-                if made.arena_bytes <= goal or not self._work.goes_on():
+                if made.arena_bytes <= goal or not work.goes_on():
                     return best
             if asked <= 0:
                 break
@@ -166,31 +160,43 @@ class Loading:
 
     def placed(self, limit: float, enough: float, haste: Haste) -> Plan:
         """The plan whose regions need no more than `limit` bytes each, where they can."""
-        spans = [(first, end - 1) for first, end in pairwise(self.timeline.starts)]
-        ways = [self._ways(index, limit) for index in range(len(self.timeline.regions))]
+        starts, regions = self.timeline.starts, range(len(self.timeline.regions))
+        ways = [self._ways(index, limit) for index in regions]
         ways = self._beside(ways, limit) if haste.in_two else ways
-        extra, loads, sliced = self._buffers(
-            spans, ways, self._begins(ways, self._for_early(limit, haste), haste.farthest)
+        early = min(limit, self.least + haste.share * (limit - self.least))
+        begin = begins([self._demand(index, ways[index], early) for index in regions], haste.farthest)
+        extra, loads = list[Buffer](), list[Load]()
+        for index in regions:
+            first, last = starts[begin[index]], starts[index + 1] - 1
+            for op, way in ways[index].items():
+                if way.lasting:
+                    name = f"operator {op} constants"
+                    loads.append(Load(op, len(extra), self.constants[op].size, way.channels, way.slots))
+                    extra.append(Buffer(BufferKind.WEIGHTS, name, (), way.bytes, first, last, op=op))
+        assembled = partial(
+            assemble,
+            self.timeline,
+            self.target,
+            self.kernels,
+            strategy=self.strategy,
+            in_place=self.in_place,
+            extra=extra,
+            turns={op: way.bytes for own in ways for op, way in own.items() if way.by_turns},
+            enough=enough,
+            session=self.session,
         )
-        turned = {op: way.bytes for own in ways for op, way in own.items() if way.by_turns}
-        placed = self._assembled(extra, sliced - self._in_place, turned, enough)
+        sliced = {load.op for load in loads if load.channels}
+        placed = assembled(apart=sliced - self._in_place)
         mixed = self._mixed(placed, sliced)
         if mixed:
-            placed = self._assembled(extra, sliced - self._in_place | mixed, turned, enough)
+            placed = assembled(apart=sliced - self._in_place | mixed)
         base = len(placed.buffers) - len(extra)
-        loads = [replace(load, buffer=base + load.buffer) for load in loads]
-        made = self._while_running(replace(placed, loads=tuple(loads)), ways)
+        own_loads = tuple(replace(load, buffer=base + load.buffer) for load in loads)
+        made = self._while_running(replace(placed, loads=own_loads), ways)
         if made is None:
             return self.placed(limit, enough, haste)
-        return replace(
-            made,
-            cost=placed.cost + sum(map(self._regions.model.loading, self._arrivals.brought(made))),
-            accounting=(*placed.accounting[:-1], _COUNTED, _NOT_COUNTED),
-        )
-
-    @cached_property
-    def _arrivals(self) -> Arrivals:
-        return Arrivals(self.timeline, self.constants, self._regions.model)
+        cost = placed.cost + self._arrivals.cost(made)
+        return replace(made, cost=cost, accounting=(*placed.accounting[:-1], *_COUNTED))
 
     def _while_running(self, placed: Plan, ways: Sequence[Mapping[int, Way]]) -> Plan | None:
         """The plan with constants that come while regions run; None where dead rows were not where they were
@@ -209,51 +215,32 @@ class Loading:
             plan = made or plan
         return plan
 
-    def _assembled(
-        self, extra: Sequence[Buffer], apart: Set[int], turned: Mapping[int, int], enough: float
-    ) -> Plan:
-        return assemble(
-            self.timeline,
-            self.target,
-            self.kernels,
-            strategy=self.strategy,
-            in_place=self.in_place,
-            extra=extra,
-            apart=apart,
-            turns=turned,
-            enough=enough,
-            session=self.session,
-        )
-
     def _mixed(self, placed: Plan, sliced: Set[int]) -> set[int]:
         """Operators in slices whose output lies over their input, but not whole pixels below it."""
-        graph, found = self.timeline.graph, set[int]()
-        for overlap in placed.overlaps:
-            source, output = placed.buffers[overlap.input], placed.buffers[overlap.output]
-            if overlap.op in sliced and (source.offset - output.offset) % _pixel(graph, overlap.op):
-                found.add(overlap.op)
-        return found
-
-    def _room(self, index: int) -> Room | None:
-        if index not in self._rooms:
-            self._rooms[index] = room_of(self.timeline, index, self._facts[index].overlaps)
-        return self._rooms[index]
+        graph, buffers = self.timeline.graph, placed.buffers
+        return {
+            o.op
+            for o in placed.overlaps
+            if o.op in sliced and (buffers[o.input].offset - buffers[o.output].offset) % _pixel(graph, o.op)
+        }
 
     @cached_property
     def _rooms(self) -> dict[int, Room | None]:
         return {}
 
-    def _for_early(self, limit: float, haste: Haste) -> float:
-        """Bytes of the arena that constants may fill that come early."""
-        return limit if haste.share == 1 else min(limit, self.least + haste.share * (limit - self.least))
+    def _room(self, index: int) -> Room | None:
+        """The dead rows of a region that are counted on."""
+        if index not in self._rooms:
+            self._rooms[index] = room_of(self.timeline, index, self._facts[index].overlaps)
+        return self._rooms[index]
 
-    def _beside(self, found: Sequence[Mapping[int, Way]], limit: float) -> list[Mapping[int, Way]]:
+    def _beside(self, whole: Sequence[Mapping[int, Way]], limit: float) -> list[Mapping[int, Way]]:
         """The same; but what an operator that runs alone would have to wait for comes in slices, of which two
         have room: one comes while the other is used.
         """
         ways: list[Mapping[int, Way]] = []
         for index, region in enumerate(self.timeline.regions):
-            own, op = found[index], region.ops[0]
+            own, op = whole[index], region.ops[0]
             alone = not region.is_streamed and op in own and not own[op].channels
             block = self.constants[op] if alone else None
             if block is not None and block.channels >= 2 * max(block.step, block.group):
@@ -279,30 +266,33 @@ class Loading:
     def _ways(self, index: int, limit: float) -> Mapping[int, Way]:
         """Per operator of a region, how its constants come; where nothing fits, as they need least."""
         region = self.timeline.regions[index]
-        found = {op: Way(0, 1, self.constants[op].size) for op in region.ops if op in self.constants}
-        if not found or self._total(index, found) <= limit:
-            return found
+        whole = {op: Way(0, 1, self.constants[op].size) for op in region.ops if op in self.constants}
+        if not whole or self._total(index, whole) <= limit:
+            return whole
         if region.is_streamed:
-            return self._in_turns(index, found, limit) if len(region.groups) > 1 else found
+            return self._in_turns(index, whole, limit) if len(region.groups) > 1 else whole
         op = region.ops[0]
         if self.constants[op].channels > self.constants[op].step:
-            need = self.needs[index]
-            sliced = {op: self._sliced(op, need.whole if op in self._in_place else need.apart, limit)}
-            if self._total(index, sliced) < self._total(index, found):
+            need = self._needs[index][op not in self._in_place]
+            sliced = {op: self._sliced(op, limit - need)}
+            if self._total(index, sliced) < self._total(index, whole):
                 return sliced
-        return found
+        return whole
 
     def _in_turns(self, index: int, whole: Mapping[int, Way], limit: float) -> dict[int, Way]:
         """Of a streamed region: as few by turns, and on dead rows, as the limit asks for; else all."""
-        turned = {op: replace(way, by_turns=True) for op, way in whole.items()}
-        if self._total(index, turned) > limit:
-            turned = self._least(index, turned)
-        seldom = self._times(index)
-        for op in sorted(whole, key=lambda op: (-seldom[op], whole[op].bytes, op)):
-            tried = turned | {op: whole[op]}
+        ways = {op: replace(way, by_turns=True) for op, way in whole.items()}
+        if self._total(index, ways) > limit:
+            ways = self._least(index, ways)
+        run = self.timeline.runs[index]
+        counted = Counter(turn.group for turn in turns(run, len(self.timeline.graph.ops)))
+        # how often they come if all take turns
+        times = {op: counted[i] for i, group in enumerate(run.region.groups) for op in group.ops}
+        for op in sorted(whole, key=lambda op: (-times[op], whole[op].bytes, op)):
+            tried = ways | {op: whole[op]}
             if self._total(index, tried) <= limit:
-                turned = tried
-        return turned
+                ways = tried
+        return ways
 
     def _least(self, index: int, turned: dict[int, Way]) -> dict[int, Way]:
         """The same with those of the last group on dead rows that make it least; as few as that needs."""
@@ -320,18 +310,11 @@ class Loading:
                     best, merit = tried, (self._total(index, tried), size)
         return best
 
-    def _times(self, index: int) -> dict[int, int]:
-        """Operator of a streamed region -> how often its constants come, if all take turns."""
-        region = self.timeline.regions[index]
-        found = turns(self.timeline.runs[index], len(self.timeline.graph.ops))
-        counted = Counter(turn.group for turn in found)
-        return {op: counted[i] for i, group in enumerate(region.groups) for op in group.ops}
-
-    def _sliced(self, op: int, base: int, limit: float) -> Way:
+    def _sliced(self, op: int, room: float) -> Way:
         """The widest slices that fit, two of them if possible; the narrowest if nothing does."""
         block = self.constants[op]
         for slots in (2, 1):
-            fit = bisect_right(block.widths, limit - base, key=lambda n: self._slice(op, n, slots).bytes)
+            fit = bisect_right(block.widths, room, key=lambda n: self._slice(op, n, slots).bytes)
             if fit:
                 even = -(-block.channels // -(-block.channels // block.widths[fit - 1]))
                 return self._slice(op, block.least_width(even), slots)
@@ -340,56 +323,22 @@ class Loading:
     def _slice(self, op: int, channels: int, slots: int) -> Way:
         return Way(channels, slots, slots * self.constants[op].slice_bytes(channels))
 
-    def _begins(self, ways: Sequence[Mapping[int, Way]], limit: float, farthest: int) -> list[int]:
-        """Region -> the one with which its constants begin to come."""
-        regions = range(len(ways))
-        return begins([self._demand(index, ways[index], limit) for index in regions], farthest)
-
     def _demand(self, index: int, ways: Mapping[int, Way], limit: float) -> Demand:
+        board, known, pricer = self.target.board, self._facts[index], self._regions.model.pricer
+        bandwidth = board.memory(board.weights).bandwidth
+        if any(not way.lasting for way in ways.values()):  # waits for each of its turns, and all that comes
+            hidden = 0.0
+        elif board.estimate is not None and bandwidth:
+            hidden = known.macs / board.estimate.macs_per_second * bandwidth
+        else:
+            hidden = known.cost * PRICED / max(1.0, pricer.load(PRICED) - pricer.load(0))
         cut = [(self.constants[op].channels, way.channels) for op, way in ways.items() if way.channels]
-        parts = max((-(-channels // some) for channels, some in cut), default=1)
-        waits = any(not way.lasting for way in ways.values())  # for each of its turns, and all that comes
-        hides = 0.0 if waits else self._hidden(index) / parts
+        slices = max((-(-channels // some) for channels, some in cut), default=1)
         # a slice comes early as well: the buffer is there then
         load = sum(way.bytes // way.slots for way in ways.values() if way.lasting)
-        return Demand(_lasting(ways), load, limit - self._total(index, ways), hides)
-
-    def _hidden(self, index: int) -> float:
-        """Bytes of constants that come while a region computes, by the board's estimate or the costs."""
-        board, known = self.target.board, self._facts[index]
-        bandwidth = board.memory(board.weights).bandwidth
-        if board.estimate is not None and bandwidth:
-            return known.macs / board.estimate.macs_per_second * bandwidth
-        price = self._regions.model.pricer.load
-        return known.cost * PRICED / max(1.0, price(PRICED) - price(0))
-
-    def _buffers(
-        self,
-        spans: Sequence[tuple[int, int]],
-        ways: Sequence[Mapping[int, Way]],
-        begin: Sequence[int],
-    ) -> tuple[list[Buffer], list[Load], set[int]]:
-        """Buffers with their lives, the loads into them, and the operators that run in slices."""
-        extra: list[Buffer] = []
-        loads: list[Load] = []
-        sliced: set[int] = set()
-        for index, span in enumerate(spans):
-            first = spans[begin[index]][0]
-            for op, way in ways[index].items():
-                if not way.lasting:
-                    continue
-                loads.append(Load(op, len(extra), self.constants[op].size, way.channels, way.slots))
-                name = f"operator {op} constants"
-                extra.append(Buffer(BufferKind.WEIGHTS, name, (), way.bytes, first, span[1], op=op))
-                if way.channels:
-                    sliced.add(op)
-        return extra, loads, sliced
+        return Demand(_lasting(ways), load, limit - self._total(index, ways), hidden / slices)
 
 
 def _pixel(graph: Graph, op: int) -> int:
     """Bytes of a pixel of an operator's output."""
     return graph.tensors[graph.ops[op].outputs[0]].pixel_bytes
-
-
-_COUNTED = "weights are in the arena while their operator runs, and while they come"
-_NOT_COUNTED = "stack and the application's memory are not in the arena"

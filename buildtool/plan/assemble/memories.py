@@ -1,27 +1,29 @@
 """A plan over two memories: the same regions, with each buffer in the one or the other arena.
 
-What is read and written most goes where that costs least, as far as both memories hold what is in them. The
-addresses of the second arena begin where the first one ends (see `Plan.second_at`).
+The buffers that are read and written most go where that costs least, as far as both memories hold what is in
+them. The addresses of the second arena begin where the first one ends (see `Plan.second_at`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from buildtool.base.session import Session
-from buildtool.graph.types import Graph
+from buildtool.graph.macs import pixel_macs
+from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.plan.assemble.assemble import contents
 from buildtool.plan.assemble.moves import in_order
 from buildtool.plan.assemble.regionfacts import Regions
-from buildtool.plan.assemble.workspace import Piece, Ticks
+from buildtool.plan.assemble.workspace import Ticks
 from buildtool.plan.place.arena import arena_problem
 from buildtool.plan.place.bounds import bound
-from buildtool.plan.place.spread import Spread, spread
+from buildtool.plan.place.spread import spread
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.schedule.traffic import Traffic, traffic
 from buildtool.plan.types import Buffer, BufferKind, Overlap, Plan, changed
-from buildtool.target.types import Target
+from buildtool.target import catalogue
+from buildtool.target.types import KernelVariant, Target
 
 
 def over_two(
@@ -39,8 +41,8 @@ def over_two(
     """The plan's regions with their buffers in two arenas of at most these capacities (bytes).
 
     `waits`: what a byte that is read or written costs in each memory, beyond what kernels cost.
-    `caches`: bytes of data that are kept in one before each. `moving`: tensors move where they do in the
-    plan; otherwise none does. None where no placement is found.
+    `caches`: bytes of the data cache before each. `moving`: tensors move where they do in the plan;
+    otherwise none does. None where no placement is found.
     """
     alignment = target.board.alignment
     rooms = (capacities[0] // alignment * alignment, capacities[1] // alignment * alignment)
@@ -53,49 +55,45 @@ def over_two(
     spaces = [known.workspace for known in facts]
     ticks, pieces = Ticks(timeline, spaces), [piece for space in spaces for piece in space.pieces]
     if moving:
-        inside = sum(len(piece.buffers(0, timeline)) for piece in pieces)
+        inside = sum(len(piece.inside) for piece in pieces)
         parts = list(plan.buffers[: len(plan.buffers) - inside])
         permitted = _of_parts(permitted, buffers, parts, timeline)
         buffers = parts
     prices = []
     for wait, cache in zip(waits, caches, strict=True):
-        used = traffic(timeline, kernels, cache)
-        touched = [*(_touched(used, b) for b in buffers), *(_inside(used, piece) for piece in pieces)]
-        prices.append([size * wait for size in touched])
+        used = _traffic(timeline, kernels, cache)
+        touched = [[b] for b in buffers] + [list(piece.inside) for piece in pieces]
+        prices.append([wait * sum(map(used.of, together)) for together in touched])
     problem = arena_problem([*map(ticks.timed, buffers), *ticks.pieces()], permitted, alignment)
     found = spread(problem, list(zip(*prices, strict=True)), rooms)
     if found is None:
         return None
-    laid = _laid(found, buffers, pieces, timeline, alignment)
+    second_at, total = max(alignment, found.heights[0]), max(alignment, found.heights[1])
+    total += second_at
+    sides = zip(found.offsets, found.second, strict=True)
+    places = [offset + (second_at if second else 0) for offset, second in sides]
+    laid = [changed(b, offset=at) for b, at in zip(buffers, places, strict=False)]
+    for piece, at in zip(pieces, places[len(buffers) :], strict=True):
+        laid += piece.buffers(at, timeline)
     moves = in_order(plan.moves, laid) if moving else ()
     if moves is None:
         return None
     saved = () if moving else [plan.buffers[move.source].size for move in plan.moves]
-    second_at = max(alignment, found.heights[0])
-    total = second_at + max(alignment, found.heights[1])
+    overlaps = tuple(
+        o
+        for o in permitted
+        if laid[o.input].touches(laid[o.output]) and found.second[o.input] == found.second[o.output]
+    )
     return replace(
         plan,
         buffers=tuple(laid),
-        overlaps=_used(permitted, laid, found),
+        overlaps=overlaps,
         arena_bytes=total,
         arena_bound_bytes=min(total, bound(problem).bytes),
         cost=plan.cost - sum(map(regions.model.pricer.move, saved)),
         moves=moves,
         second_at=second_at,
     )
-
-
-def _laid(
-    found: Spread, buffers: Sequence[Buffer], pieces: Sequence[Piece], timeline: Timeline, alignment: int
-) -> list[Buffer]:
-    """The buffers where they lie, then what lies in the pieces."""
-    second_at = max(alignment, found.heights[0])
-    sides = zip(found.offsets, found.second, strict=True)
-    places = [offset + (second_at if second else 0) for offset, second in sides]
-    laid = [changed(b, offset=at) for b, at in zip(buffers, places, strict=False)]
-    for piece, at in zip(pieces, places[len(buffers) :], strict=True):
-        laid += piece.buffers(at, timeline)
-    return laid
 
 
 def _of_parts(
@@ -105,12 +103,11 @@ def _of_parts(
     found = []
     for o in permitted:
         life = timeline.lives[o.op]
-
-        def there(of: Buffer, first: int = life.first, last: int = life.last) -> list[int]:
-            same = (i for i, part in enumerate(parts) if part.tensors == of.tensors and part.kind == of.kind)
-            return [i for i in same if parts[i].first <= last and first <= parts[i].last]
-
-        sources, results = there(buffers[o.input]), there(buffers[o.output])
+        there = [i for i, part in enumerate(parts) if part.first <= life.last and life.first <= part.last]
+        sources, results = (
+            [i for i in there if (parts[i].tensors, parts[i].kind) == (of.tensors, of.kind)]
+            for of in (buffers[o.input], buffers[o.output])
+        )
         if len(sources) == len(results) == 1:
             found.append(changed(o, input=sources[0], output=results[0]))
     return found
@@ -124,39 +121,105 @@ def in_one(plan: Plan, memory: int, alignment: int) -> Plan:
     return replace(plan, buffers=moved, arena_bytes=plan.arena_bytes + alignment, second_at=alignment)
 
 
-def _touched(used: Traffic, buffer: Buffer) -> int:
-    """Bytes read and written of a buffer."""
-    if buffer.kind is BufferKind.ACCUMULATOR:
-        return used.sums.get(buffer.op, 0)
-    return used.tensors.get(buffer.tensors[0], 0) if buffer.tensors else used.scratch.get(buffer.op, 0)
-
-
-def _inside(used: Traffic, piece: Piece) -> int:
-    """Bytes read and written of what lies in a piece of a workspace."""
-    windows = sum(used.tensors.get(window.tensor, 0) for window, _ in piece.windows)
-    return windows + sum(used.scratch.get(op, 0) for op, _, _ in piece.scratch)
-
-
-def _used(permitted: Sequence[Overlap], laid: Sequence[Buffer], found: Spread) -> tuple[Overlap, ...]:
-    """The overlaps that the placement makes use of; the buffers they name come first in `laid`."""
-    return tuple(
-        o
-        for o in permitted
-        if laid[o.input].touches(laid[o.output]) and found.second[o.input] == found.second[o.output]
-    )
-
-
 def touched_bytes(
     plan: Plan, graph: Graph, target: Target, caches: Sequence[int] = (), session: Session | None = None
 ) -> tuple[int, ...]:
-    """Bytes that the plan's kernels bring from or write to each of its arenas, by the estimate of `traffic`.
+    """Bytes that the plan's kernels read or write in each of its arenas, an estimate (see `_traffic`).
 
-    `caches`: bytes of data that are kept before each memory; none where they are missing.
+    `caches`: bytes of the data cache before each memory; none where they are missing.
     """
     timeline, kernels = Timeline.of(graph, plan.regions, plan.image, session), target.named(plan.kernels)
-    found = []
+    touched = []
     for index in range(len(plan.arenas)):
-        used = traffic(timeline, kernels, caches[index] if caches else 0)
-        own = [b for b in plan.buffers if index == bool(plan.second_at and b.offset >= plan.second_at)]
-        found.append(sum(_touched(used, buffer) for buffer in own))
-    return tuple(found)
+        used = _traffic(timeline, kernels, caches[index] if caches else 0)
+        own = (b for b in plan.buffers if index == bool(plan.second_at and b.offset >= plan.second_at))
+        touched.append(sum(map(used.of, own)))
+    return tuple(touched)
+
+
+_MIXING = frozenset({OpKind.CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED})
+_CONVOLVING = frozenset({OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D})
+_GATHERED_BYTES = 2  # of a value in the scratch: kernels widen it for the multiplier
+_SUM_BYTES = 8  # read and written for every value that is added to a sum
+
+
+class _Traffic(NamedTuple):
+    """Bytes read and written: of tensors by their root (see alias_roots), of scratch and sums by operator."""
+
+    tensors: Mapping[int, int]
+    scratch: Mapping[int, int]
+    sums: Mapping[int, int]
+
+    def of(self, buffer: Buffer) -> int:
+        """Bytes read and written of a buffer."""
+        if buffer.kind is BufferKind.ACCUMULATOR:
+            return self.sums.get(buffer.op, 0)
+        return self.tensors.get(buffer.tensors[0], 0) if buffer.tensors else self.scratch.get(buffer.op, 0)
+
+
+def _traffic(timeline: Timeline, kernels: Sequence[KernelVariant | None], cache: int) -> _Traffic:
+    """How many bytes a plan's kernels read or write of each buffer: an estimate that ranks them by use.
+
+    Counted are an operator's accesses as kernels make them that gather windows into scratch, if they have
+    some: each tap is read once from the input and written once into the scratch, which is read once for every
+    pair of output channels and pixels; without scratch the input is read in its place. Everything else is
+    read or written once for each time that it is computed. Behind a cache of `cache` bytes what is used again
+    and again comes once: the scratch that the cache holds, and of the input each row, if it holds the rows
+    that one row of the output needs. Copies, delivered rows and loads are left out.
+    """
+    graph, roots = timeline.graph, timeline.roots
+    pixels: dict[int, int] = {}
+    for run in timeline.runs:
+        for position, activity in run.activities.items():
+            if position >= 0:
+                pixels[position] = pixels.get(position, 0) + activity.pixels
+    tensors, scratch, sums = dict[int, int](), dict[int, int](), dict[int, int]()
+    for position, count in pixels.items():
+        op, kernel = graph.ops[position].as_seen, kernels[position]
+        columns = timeline.columns.get(position)
+        size = catalogue.scratch_bytes(kernel, graph, op, columns) if kernel else 0
+        read, inner = _reads(graph, op, count, bool(size))
+        if cache:
+            read = min(read, _fetched(graph, op, count, cache))
+            inner = size if size <= cache else inner
+        scratch[position] = inner
+        sums[position] = 0 if cache else _SUM_BYTES * read // max(1, len(op.inputs))
+        activations = [t for t in op.inputs if t in roots]
+        for t in activations:
+            share = read if op.kind in _MIXING else read * graph.tensors[t].size // _sizes(graph, activations)
+            tensors[roots[t]] = tensors.get(roots[t], 0) + share
+        for t in op.outputs:
+            if t in roots:
+                written = _part(graph, op, graph.tensors[t].size, count)
+                tensors[roots[t]] = tensors.get(roots[t], 0) + written
+    return _Traffic(tensors, scratch, sums)
+
+
+def _sizes(graph: Graph, tensors: Sequence[int]) -> int:
+    return max(1, sum(graph.tensors[t].size for t in tensors))
+
+
+def _part(graph: Graph, op: Op, size: int, pixels: int) -> int:
+    """Of `size` bytes for the whole output those of some pixels; more than all where some are made again."""
+    _, rows, columns, _ = graph.tensors[op.outputs[0]].nhwc
+    return size * pixels // max(1, rows * columns)
+
+
+def _reads(graph: Graph, op: Op, pixels: int, widened: bool) -> tuple[int, int]:
+    """Bytes that are read of the operands, and those read and written of the scratch."""
+    macs = pixel_macs(graph, op, pixels)
+    if not macs:
+        return _part(graph, op, _sizes(graph, [t for t in op.inputs if t >= 0]), pixels), 0
+    channels = graph.tensors[op.outputs[0]].nhwc[3] if op.kind in _MIXING else 1
+    taps = macs // max(1, channels)
+    paired = macs // 2 if op.kind in _MIXING else macs  # a pair of pixels has each tap once for two channels
+    return (taps, _GATHERED_BYTES * (taps + paired)) if widened else (max(taps, paired), 0)
+
+
+def _fetched(graph: Graph, op: Op, pixels: int, cache: int) -> int:
+    """Bytes of the operands that come from behind a cache: each row once, or for every row that needs it."""
+    activations = [t for t in op.inputs if not graph.tensors[t].is_constant]
+    whole = _part(graph, op, _sizes(graph, activations), pixels)
+    window = getattr(op.attrs, "kernel", None)
+    height = graph.tensors[op.inputs[1]].shape[1] if op.kind in _CONVOLVING else window[0] if window else 1
+    return whole if height * graph.tensors[op.inputs[0]].row_bytes <= cache else whole * height

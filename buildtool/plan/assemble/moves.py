@@ -1,9 +1,9 @@
 """Placing where tensors may move: between two regions a whole tensor can be copied to another place.
 
 A region's output that lies over its dying input lies lower than that; so in a chain of regions every
-tensor lies lower than the one before, and the first ones high, where they are in the way. A copy ends
-the chain, and costs a few instructions a word. With one before every region, each region could be
-placed by itself; as few are made as that height needs.
+tensor lies lower than the one before, and the first ones lie high, in the way. A copy ends the chain and
+costs a few instructions a word. With one before every region, each region could be placed by itself; as
+few are made as that height needs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate, chain, pairwise
 
 from buildtool.base.errors import UnsupportedError
@@ -26,11 +25,13 @@ from buildtool.plan.types import Buffer, Move, Overlap, changed
 
 QUICK_NODES = 500  # of the exact search for how far a stretch goes without a move
 PROBE_NODES = 8_000  # of the same where it is about to end
-TAIL = 6  # regions at the end of a stretch, which are looked at before all of it
+TAIL = 6  # regions at the end of a stretch that are searched before all of it
 TAIL_NODES = 5_000  # of the exact search for these
 EARLIER_CUTS = 3  # that are tried, where less would have to be moved than at the last one
 MOST_FAILED = 8  # wishes in a row that were not met: no other one is tried after that
-MOST_TOGETHER = 512  # buffers of a stretch of several regions: what is longer is placed piece by piece
+MOST_TOGETHER = 512  # buffers of a stretch of several regions: longer ones are placed piece by piece
+
+Offsets = dict[int, int]  # buffer's position -> offset
 
 
 @dataclass(frozen=True)
@@ -46,38 +47,30 @@ class Parted:
     moves: tuple[Move, ...]
 
     def moved_bytes(self) -> int:
-        """What all moves copy together."""
+        """The bytes that all moves copy together."""
         return sum(self.placed.buffers[move.source].size for move in self.moves)
 
 
 @dataclass(frozen=True)
 class _Stretch:
-    """The part of a problem between two cuts: buffers (by position, ascending) and overlaps that are in it.
+    """The part of a problem between the cuts `start` and `stop` (positions in the problem's times).
 
-    `problem`: the same in the arena's terms, lives cut off at the cuts.
+    `buffers`: by position, ascending; `options`: the overlaps in it; `problem`: the same in the arena's
+    terms, lives cut off at the cuts.
     """
 
+    start: int
+    stop: int
     buffers: tuple[int, ...]
     options: tuple[Overlap, ...]
     problem: arena.Problem
 
-    def offsets(self, solution: arena.Solution) -> dict[int, int]:
-        """Position -> offset."""
-        return dict(zip(self.buffers, solution.offsets, strict=True))
-
-
-@dataclass(frozen=True)
-class _Placed:
-    """A stretch from cut `start` to cut `stop` (positions in the problem's times) with its offsets."""
-
-    start: int
-    stop: int
-    stretch: _Stretch
-    offsets: dict[int, int]
-
 
 class _Problem:
-    """Buffers and overlaps, in stretches between the cuts at which nothing but tensors is alive."""
+    """Buffers and overlaps, in stretches between the cuts at which nothing but tensors is alive.
+
+    `alive`: bytes of the buffers alive on both sides of each cut.
+    """
 
     def __init__(
         self,
@@ -95,60 +88,44 @@ class _Problem:
         for i in fixed:
             barred[buffers[i].first + 1] += 1
             barred[buffers[i].last + 1] -= 1
-        alive = list(accumulate(barred))
-        self.times = [0, *(c for c in cuts if 0 < c < end and not alive[c]), end]
+        across = list(accumulate(barred))
+        self.times = [0, *(c for c in cuts if 0 < c < end and not across[c]), end]
+        self.stretches = len(self.times) - 1
         self._items = arena_problem(buffers, (), alignment).items
         self._buffers = _Spans(self.times, [(b.first, b.last) for b in buffers])
-        self._alive = [
-            sum(buffers[i].size for i in held)
-            for held in (self._buffers.across(k) for k in range(len(self.times)))
-        ]
+        self.alive = [sum(buffers[i].size for i in held) for held in self._buffers.held]
         pairs = ((buffers[o.input], buffers[o.output]) for o in options)
         self._options = _Spans(self.times, [(max(a.first, b.first), min(a.last, b.last)) for a, b in pairs])
 
     @property
     def is_cut_short(self) -> bool:
-        """Whether nothing was left of the work for a search that was wanted."""
+        """Whether a search was left out because the budget of work had ended."""
         return self.work.denied > self._denied
 
-    @property
-    def stretches(self) -> int:
-        """How many stretches there are between neighbouring cuts."""
-        return len(self.times) - 1
-
-    def alive(self, cut: int) -> int:
-        """Bytes of what is alive on both sides of a cut."""
-        return self._alive[cut]
-
+    @remembered
     def stretch(self, start: int, stop: int) -> _Stretch:
-        """From the cut `start` to the cut `stop` (positions in `times`)."""
-        if stop == start + 1:
-            return self.singles[start]
-        return self._made(start, stop)
-
-    @cached_property
-    def singles(self) -> list[_Stretch]:
-        """The stretches between neighbouring cuts."""
-        return [self._made(i, i + 1) for i in range(self.stretches)]
-
-    def _made(self, start: int, stop: int) -> _Stretch:
+        """From the cut `start` to the cut `stop`."""
         first, end = self.times[start], self.times[stop]
         inside = self._buffers.between(start, stop)
         options = tuple(self.options[k] for k in self._options.between(start, stop))
         index = {position: i for i, position in enumerate(inside)}
         items = []
-        for i in inside:
-            item = self._items[i]
-            if item.lower < first or item.upper > end:
-                item = arena.Item(max(first, item.lower), min(end, item.upper), item.size, item.alignment)
-            items.append(item)
+        for item in (self._items[i] for i in inside):
+            lower, upper = max(first, item.lower), min(end, item.upper)
+            is_whole = (lower, upper) == (item.lower, item.upper)
+            items.append(item if is_whole else item._replace(lower=lower, upper=upper))
         permissions = (arena.Permission(index[o.output], index[o.input], o.distance) for o in options)
-        return _Stretch(tuple(inside), options, arena.Problem(tuple(items), tuple(permissions)))
+        problem = arena.Problem(tuple(items), tuple(permissions))
+        return _Stretch(start, stop, tuple(inside), options, problem)
+
+    def singles(self) -> list[_Stretch]:
+        """The stretches between neighbouring cuts."""
+        return [self.stretch(i, i + 1) for i in range(self.stretches)]
 
     @remembered
-    def single(self, number: int, height: int) -> dict[int, int] | None:
+    def single(self, number: int, height: int) -> Offsets | None:
         """Offsets within `height` from a cut to the next; None where none were found."""
-        return _pinned(self, self.singles[number], height, {})
+        return _pinned(self, self.stretch(number, number + 1), height, {})
 
     def placed(self, stretch: _Stretch) -> arena.Solution:
         """A stretch by itself, as low as found."""
@@ -158,39 +135,37 @@ class _Problem:
             for position, item in zip(stretch.buffers, stretch.problem.items, strict=True)
         ]
         options = [changed(o, input=index[o.input], output=index[o.output]) for o in stretch.options]
-        found = place(buffers, options, self.alignment, self.work)
-        return arena.Solution(tuple(b.offset for b in found.buffers), found.height)
+        lowest = place(buffers, options, self.alignment, self.work)
+        return arena.Solution(tuple(b.offset for b in lowest.buffers), lowest.height)
 
 
 class _Spans:
-    """Which of some spans of time (both ends inside; none if the last is before the first) meet a stretch."""
+    """Which spans of time (both ends inside; empty if the last is before the first) meet a stretch.
+
+    `held`: for each cut, the spans that go across it.
+    """
 
     def __init__(self, times: Sequence[int], spans: Sequence[tuple[int, int]]) -> None:
         self._begun: list[list[int]] = [[] for _ in times]  # by the stretch in which they begin
-        self._held: list[list[int]] = [[] for _ in times]  # by the cut that they go across
+        self.held: list[list[int]] = [[] for _ in times]
         for k, (first, last) in enumerate(spans):
-            if first > last:
-                continue
-            begun = bisect_right(times, first) - 1
-            self._begun[begun].append(k)
-            for cut in range(begun + 1, bisect_right(times, last)):
-                self._held[cut].append(k)
-
-    def across(self, cut: int) -> list[int]:
-        """Those that go across a cut."""
-        return self._held[cut]
+            if first <= last:
+                begun = bisect_right(times, first) - 1
+                self._begun[begun].append(k)
+                for cut in range(begun + 1, bisect_right(times, last)):
+                    self.held[cut].append(k)
 
     def between(self, start: int, stop: int) -> list[int]:
-        """Those alive between two cuts, ascending."""
-        return sorted(chain(self._held[start], *self._begun[start:stop]))
+        """The spans alive between two cuts, ascending."""
+        return sorted(chain(self.held[start], *self._begun[start:stop]))
 
 
 def least_between(
     buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, cuts: Sequence[int]
 ) -> list[int]:
-    """For each two neighbouring cuts: no placement of what is alive between them is lower, moves or not."""
+    """For each two neighbouring cuts a lower bound of placements of what is alive there, moves or not."""
     problem = _Problem(buffers, options, alignment, cuts, ())
-    return [bound(single.problem).bytes for single in problem.singles]
+    return [bound(single.problem).bytes for single in problem.singles()]
 
 
 def place_in_parts(
@@ -206,13 +181,13 @@ def place_in_parts(
     """A placement with moves at some of the `cuts` (times), if one is lower than `below` bytes.
 
     `fixed`: positions of buffers that cannot move. The lowest that is found, or one within `enough` bytes:
-    the more bytes there are, the fewer tensors have to be moved. None where nothing is left of `work`.
+    the more bytes there are, the fewer tensors have to be moved. None where the budget of `work` has ended.
     """
     work = work or Work()
     if not buffers or not work.goes_on():
         return None
     problem = _Problem(buffers, options, alignment, cuts, fixed, work)
-    singles = problem.singles
+    singles = problem.singles()
     least = 0
     for size, single in sorted(((sum(s.problem.sizes), s) for s in singles), key=lambda pair: -pair[0]):
         if size <= least:
@@ -220,182 +195,151 @@ def place_in_parts(
         least = max(least, bound(single.problem).bytes)
     if len(singles) < 2 or least >= below:
         return None
-    high = [i for i, single in enumerate(singles) if not _fits(problem, i, single, least)]
-    height = max([least, *(problem.placed(singles[i]).height for i in high)])
+    high = [s for s in singles if sum(s.problem.sizes) > least and problem.single(s.start, least) is None]
+    height = max([least, *(problem.placed(single).height for single in high)])
     if height >= below or problem.is_cut_short:
         return None
     free = int(min(enough, below - 1)) // alignment * alignment
-    heights = dict.fromkeys((height, max(height, free)))
-    found = [_within(problem, h, least) for h in heights]
-    return min((parted for parted in found if parted), key=Parted.moved_bytes, default=None)
+    tried = [_within(problem, h, least) for h in dict.fromkeys((height, max(height, free)))]
+    return min((parted for parted in tried if parted), key=Parted.moved_bytes, default=None)
 
 
 def _within(problem: _Problem, height: int, least: int) -> Parted | None:
     """A placement within `height` bytes, in as few stretches as are found."""
-    found = list(_stretches(problem, height))
+    longest = list(_longest(problem, height))
     if problem.is_cut_short:
         return None  # stretches that nobody looked for are no reason to move tensors
-    made = (_joined(problem, way, height, least) for way in (found, _cheaper(problem, found, height)) if way)
-    return min((parted for parted in made if parted), key=Parted.moved_bytes, default=None)
+    ways = (longest, _cheaper(problem, longest, height))
+    tried = (_joined(problem, way, height, least) for way in ways if way)
+    return min((parted for parted in tried if parted), key=Parted.moved_bytes, default=None)
 
 
-def _joined(problem: _Problem, found: Sequence[_Placed], height: int, least: int) -> Parted | None:
-    """The parts of stretches that follow each other; as few bytes move between them as are found."""
-    offsets = [found[0].offsets]
-    for before, after in pairwise(found):
-        held = set(before.stretch.buffers)
-        wished = {i: offsets[-1][i] for i in after.stretch.buffers if i in held}
-        offsets.append(_offsets(problem, after.stretch, after.offsets, height, wished))
-    return _parted(problem, [placed.stretch for placed in found], offsets, height, least)
+def _longest(problem: _Problem, height: int) -> Iterator[tuple[_Stretch, Offsets]]:
+    """From the first cut on, each stretch as long as it can be placed within `height`, with its offsets.
 
-
-def _cheaper(problem: _Problem, found: Sequence[_Placed], height: int) -> list[_Placed]:
-    """As many stretches, that begin where fewer bytes are alive than where the ones before have to end.
-
-    Empty where there are none. From the last one on: what is before an earlier cut was placed already.
+    The length is found by steps that double as long as they succeed, and then are halved: the effort
+    depends on the stretch's own length. Short searches come first; where they end, long ones go on.
     """
-    changed, made, stop = False, list[_Placed](), found[-1].stop
-    for before, after in reversed(list(pairwise(found))):
-        latest, alive = before.stop, problem.alive(before.stop)
-        starts = [s for s in range(before.start + 1, latest) if problem.alive(s) < alive]
-        offsets, start, stretch = None, latest, after.stretch
-        for start in sorted(starts, key=lambda s: (problem.alive(s), -s))[:EARLIER_CUTS]:
-            stretch = problem.stretch(start, stop)
-            offsets = _tried(problem, start, stop, stretch, height, QUICK_NODES)
-            if offsets is not None:
-                break
-        if offsets is None:
-            start, stretch = latest, problem.stretch(latest, stop)
-            kept = set(stretch.buffers)
-            offsets = {i: at for i, at in after.offsets.items() if i in kept}
-        else:
-            changed = True
-        made.append(_Placed(start, stop, stretch, offsets))
-        stop = start
-    first = found[0]
-    kept_first = problem.stretch(first.start, stop)
-    inside = set(kept_first.buffers)
-    made.append(
-        _Placed(first.start, stop, kept_first, {i: at for i, at in first.offsets.items() if i in inside})
-    )
-    return made[::-1] if changed else []
-
-
-def _stretches(problem: _Problem, height: int) -> Iterator[_Placed]:
-    """From the first cut on, each as long as it can be placed within `height`, with its offsets.
-
-    How long that is, is found by steps that double as long as they succeed, and then are halved: the
-    effort depends on the stretch's own length. Short searches come first; where they end it, long ones
-    go on from there.
-    """
-    start, count = 0, problem.stretches
-    while start < count:
+    start = 0
+    while start < problem.stretches:
         best = problem.stretch(start, start + 1)
         offsets = problem.single(start, height)
         if offsets is None:
-            offsets = best.offsets(problem.placed(best))
+            offsets = dict(zip(best.buffers, problem.placed(best).offsets, strict=True))
         low = start + 1
         for nodes in (QUICK_NODES, PROBE_NODES):
-            high, step = count + 1, 1  # what ends at `low` can be placed, at `high` it cannot
+            high, step = problem.stretches + 1, 1  # what ends at `low` can be placed, at `high` it cannot
             while high - low > 1:
-                stop = min(low + step, (low + high) // 2 if high <= count else count)
-                stretch = problem.stretch(start, stop)
-                found = _tried(problem, start, stop, stretch, height, nodes)
-                if found is None:
-                    high = stop
+                middle = (low + high) // 2 if high <= problem.stretches else problem.stretches
+                stretch = problem.stretch(start, min(low + step, middle))
+                tried = _tried(problem, stretch, height, nodes)
+                if tried is None:
+                    high = stretch.stop
                 else:
-                    low, best, offsets, step = stop, stretch, found, 2 * step
-        yield _Placed(start, low, best, offsets)
+                    low, best, offsets, step = stretch.stop, stretch, tried, 2 * step
+        yield best, offsets
         start = low
 
 
-def _tried(
-    problem: _Problem, start: int, stop: int, stretch: _Stretch, height: int, nodes: int
-) -> dict[int, int] | None:
-    """Offsets of a stretch, of `start` to `stop`, within `height`.
+def _cheaper(
+    problem: _Problem, longest: Sequence[tuple[_Stretch, Offsets]], height: int
+) -> list[tuple[_Stretch, Offsets]]:
+    """As many stretches, which begin where fewer bytes are alive than where the longest ones end.
+
+    Empty where there are none. From the last one on: what is before an earlier cut was placed already.
+    """
+    is_cheaper, stretches, stop = False, list[tuple[_Stretch, Offsets]](), longest[-1][0].stop
+    for (before, _), (after, offsets) in reversed(list(pairwise(longest))):
+        alive = problem.alive
+        fewer = [s for s in range(before.start + 1, after.start) if alive[s] < alive[after.start]]
+        for start in sorted(fewer, key=lambda s: (problem.alive[s], -s))[:EARLIER_CUTS]:
+            stretch = problem.stretch(start, stop)
+            tried = _tried(problem, stretch, height, QUICK_NODES)
+            if tried is not None:
+                is_cheaper = True
+                break
+        else:
+            stretch = problem.stretch(after.start, stop)
+            tried = {i: offsets[i] for i in stretch.buffers}
+        stretches.append((stretch, tried))
+        stop = stretch.start
+    first = problem.stretch(0, stop)
+    stretches.append((first, {i: longest[0][1][i] for i in first.buffers}))
+    return stretches[::-1] if is_cheaper else []
+
+
+def _tried(problem: _Problem, stretch: _Stretch, height: int, nodes: int) -> Offsets | None:
+    """Offsets of a stretch within `height`.
 
     A long search for all of it comes after one for its end, which is small, and shows soonest that
     nothing fits.
     """
     if len(stretch.buffers) > MOST_TOGETHER:
         return None
-    if nodes == PROBE_NODES and stop - start > TAIL:
-        tail = problem.stretch(stop - TAIL, stop)
+    if nodes == PROBE_NODES and stretch.stop - stretch.start > TAIL:
+        tail = problem.stretch(stretch.stop - TAIL, stretch.stop)
         if _pinned(problem, tail, height, {}, TAIL_NODES) is None:
             return None
     return _pinned(problem, stretch, height, {}, nodes)
 
 
-def _offsets(
-    problem: _Problem, stretch: _Stretch, offsets: dict[int, int], height: int, wished: dict[int, int]
-) -> dict[int, int]:
-    """Position -> offset in a stretch; as many as can be of the largest buffers lie where it is wished.
+def _offsets(problem: _Problem, stretch: _Stretch, offsets: Offsets, height: int, wished: Offsets) -> Offsets:
+    """The offsets of a stretch, with as many as possible of the largest buffers where it is wished.
 
     Where some in a row cannot, the smaller ones behind them lie where they came to lie.
     """
-    pins: dict[int, int] = {}
+    pins: Offsets = {}
     failed = 0
     for i in sorted(wished, key=lambda i: (-problem.buffers[i].size, i)):
-        tried = pins | {i: wished[i]}
-        if all(offsets[k] == at for k, at in tried.items()):
-            pins = tried
-            continue
-        if failed == MOST_FAILED:
-            continue
-        found = _pinned(problem, stretch, height, tried)
-        failed += 1
-        if found is not None:
-            offsets, pins, failed = found, tried, 0
+        wanted = pins | {i: wished[i]}
+        if all(offsets[k] == at for k, at in wanted.items()):
+            pins = wanted
+        elif failed < MOST_FAILED:
+            tried = _pinned(problem, stretch, height, wanted)
+            failed += 1
+            if tried is not None:
+                offsets, pins, failed = tried, wanted, 0
     return offsets
 
 
-def _fits(problem: _Problem, number: int, single: _Stretch, height: int) -> bool:
-    """Whether the stretch from a cut to the next was found to fit within `height` bytes."""
-    return sum(single.problem.sizes) <= height or problem.single(number, height) is not None
-
-
 def _pinned(
-    whole: _Problem, stretch: _Stretch, height: int, pins: dict[int, int], nodes: int = PROBE_NODES
-) -> dict[int, int] | None:
-    """Offsets within `height` with some of them given; None where none were found."""
+    whole: _Problem, stretch: _Stretch, height: int, pins: Offsets, nodes: int = PROBE_NODES
+) -> Offsets | None:
+    """Offsets within `height`, some of them given; None where none were found."""
     if not whole.work.goes_on():
         return None
     problem = stretch.problem
     if pins:
-        items = [
-            item._replace(offset=pins[i]) if i in pins else item
-            for i, item in zip(stretch.buffers, problem.items, strict=True)
-        ]
-        problem = arena.Problem(tuple(items), problem.permissions)
+        items = zip(stretch.buffers, problem.items, strict=True)
+        pinned = (item._replace(offset=pins[i]) if i in pins else item for i, item in items)
+        problem = arena.Problem(tuple(pinned), problem.permissions)
     try:
         solution = decide(problem, height, nodes, work=whole.work).solution
     except UnsupportedError:
         return None
-    return None if solution is None else stretch.offsets(solution)
+    return None if solution is None else dict(zip(stretch.buffers, solution.offsets, strict=True))
 
 
-def _parted(
-    problem: _Problem,
-    stretches: Sequence[_Stretch],
-    offsets: Sequence[dict[int, int]],
-    height: int,
-    least: int,
+def _joined(
+    problem: _Problem, stretches: Sequence[tuple[_Stretch, Offsets]], height: int, least: int
 ) -> Parted | None:
-    """The parts of all stretches, as high as they are; None where no order of the moves keeps every byte."""
-    parts: list[Buffer] = []
-    origin: list[int] = []
-    current: dict[int, int] = {}  # position -> its latest part
+    """The parts of stretches that follow each other; as few bytes move between them as are found.
+
+    None where no order of the moves keeps every byte.
+    """
+    parts, origin, overlaps = list[Buffer](), list[int](), list[Overlap]()
+    current: dict[int, int] = {}  # buffer's position -> its latest part
     moves: list[Move] = []
-    overlaps: list[Overlap] = []
-    for stretch, at in zip(stretches, offsets, strict=True):
+    for stretch, offsets in stretches:
+        wished = {i: parts[current[i]].offset for i in stretch.buffers if i in current}
+        at = _offsets(problem, stretch, offsets, height, wished)
         moved: list[Move] = []
         for i, item in zip(stretch.buffers, stretch.problem.items, strict=True):
-            known = current.get(i)
+            first, last, known = item.lower, item.upper - 1, current.get(i)
             if known is not None and parts[known].offset == at[i]:
-                parts[known] = changed(parts[known], last=item.upper - 1)
+                parts[known] = changed(parts[known], last=last)
                 continue
             current[i] = len(parts)
-            first, last = item.lower, item.upper - 1
             parts.append(changed(problem.buffers[i], first=first, last=last, offset=at[i]))
             origin.append(i)
             if known is not None:
@@ -407,20 +351,16 @@ def _parted(
         named = (changed(o, input=current[o.input], output=current[o.output]) for o in stretch.options)
         overlaps += [o for o in named if parts[o.input].touches(parts[o.output])]
     order = sorted(range(len(parts)), key=lambda part: (origin[part], parts[part].first))
-    top = max(part.offset + part.size for part in parts)
-    at_last = {part: i for i, part in enumerate(order)}
-    return Parted(
-        Placed(
-            height=min(height, arena.round_up(top, problem.alignment)),
-            bound=least,
-            buffers=tuple(parts[part] for part in order),
-            overlaps=tuple(
-                changed(o, input=at_last[o.input], output=at_last[o.output]) for o in dict.fromkeys(overlaps)
-            ),
-        ),
-        tuple(origin[part] for part in order),
-        tuple(Move(at_last[move.source], at_last[move.target]) for move in moves),
+    to = {part: i for i, part in enumerate(order)}
+    top = arena.round_up(max(part.offset + part.size for part in parts), problem.alignment)
+    placed = Placed(
+        tuple(parts[part] for part in order),
+        tuple(changed(o, input=to[o.input], output=to[o.output]) for o in dict.fromkeys(overlaps)),
+        min(height, top),
+        least,
     )
+    last_moves = tuple(Move(to[move.source], to[move.target]) for move in moves)
+    return Parted(placed, tuple(origin[part] for part in order), last_moves)
 
 
 def in_order(moves: Iterable[Move], parts: Sequence[Buffer]) -> tuple[Move, ...] | None:

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.graph.fusions import Fusion, fusions
+from buildtool.graph.fusions import fusions
 from buildtool.graph.liveness import alias_roots
-from buildtool.graph.types import Graph, Op
+from buildtool.graph.types import Graph
 from buildtool.plan.schedule.overlap import distance
 from buildtool.plan.schedule.receptive import accumulates, axes, row_inputs, streams
 from buildtool.plan.schedule.schedule import Run, Steps
@@ -48,11 +48,9 @@ def overlaps(
     """
     whole = {b.tensors[0]: i for i, b in enumerate(buffers) if b.kind is BufferKind.TENSOR}
     alone = {region.ops[0] for region in timeline.regions if not region.is_streamed}
-    ranges = timeline.ranges
+    roots = [shared.tensors[0] for shared in timeline.ranges]
     by_contract = (
-        RegionOverlap(o.op, ranges[o.input].tensors[0], ranges[o.output].tensors[0], o.distance)
-        for o in permitted
-        if o.op in alone
+        RegionOverlap(o.op, roots[o.input], roots[o.output], o.distance) for o in permitted if o.op in alone
     )
     return [
         Overlap(o.op, whole[o.source], whole[o.result], o.distance)
@@ -70,34 +68,26 @@ def of_region(
 ) -> Iterator[RegionOverlap]:
     """Overlaps of a streamed region's output.
 
-    `last_reads`: of roots that die, the operator where they do; `kept`: tensors of the region that are
+    `last_reads`: root that dies -> the operator where it does; `kept`: tensors of the region that are
     never whole.
     """
     roots, ops = alias_roots(graph), run.region.ops
     fusion = next((one for one in fusions(graph) if (one.first, one.last) == (ops[0], ops[-1])), None)
-    if fusion is not None:
-        yield from _of_fusion(graph, run, fusion)
-        return
-    result = roots[graph.ops[ops[-1]].outputs[0]]
-    read = {roots[t] for p in ops for t in graph.ops[p].inputs if t in roots}
-    dying = [t for t in sorted(read - {result}) if t not in kept and last_reads.get(t, -1) in ops]
-    steps = run.steps if dying else np.empty((0, 5), np.int32)
-    for t in dying:
-        known = (
-            region_distance(graph, steps, t, result, ops),
-            _distance_of_rows(graph, run.region, kernels, t),
-        )
-        apart = min((d for d in known if d is not None), default=None)
-        if apart is not None and apart < graph.tensors[result].size:
-            yield RegionOverlap(ops[-1], t, result, apart)
-
-
-def _of_fusion(graph: Graph, run: Run, fusion: Fusion) -> Iterator[RegionOverlap]:
-    """Each slice may take the place of the branch's end that has its shape."""
-    for number, (part, result) in enumerate(zip(fusion.parts, fusion.results, strict=True), 1):
-        apart = region_distance(graph, run.steps, part, result, run.region.ops)
-        if apart is not None and apart < graph.tensors[result].size:
-            yield RegionOverlap(fusion.first + number, part, result, apart)
+    if fusion is not None:  # each slice may take the place of the branch's end that has its shape
+        ends = zip(fusion.parts, fusion.results, strict=True)
+        pairs = [(op, part, result) for op, (part, result) in enumerate(ends, fusion.first + 1)]
+    else:
+        result = roots[graph.ops[ops[-1]].outputs[0]]
+        read = {roots[t] for p in ops for t in graph.ops[p].inputs if t in roots} - {result}
+        dying = (t for t in sorted(read) if t not in kept and last_reads.get(t, -1) in ops)
+        pairs = [(ops[-1], t, result) for t in dying]
+    steps = run.steps if pairs else np.empty((0, 5), np.int32)
+    for op, source, result in pairs:
+        apart = region_distance(graph, steps, source, result, ops)
+        by_rows = _distance_of_rows(graph, run.region, kernels, source)
+        least = min((d for d in (apart, by_rows) if d is not None), default=None)
+        if least is not None and least < graph.tensors[result].size:
+            yield RegionOverlap(op, source, result, least)
 
 
 def _distance_of_rows(
@@ -107,8 +97,8 @@ def _distance_of_rows(
 
     It may be less than what the steps say, since within a call of several rows the kernel goes row by row.
     """
-    group, kernel = region.groups[0], kernels[region.ops[0]]
-    if len(region.ops) > 1 or group.hand_off or kernel is None:
+    kernel = kernels[region.ops[0]]
+    if len(region.ops) > 1 or region.groups[0].hand_off or kernel is None:
         return None
     op, roots = graph.ops[region.ops[0]], alias_roots(graph)
     operands = [t for t in op.inputs if roots.get(t) == source]
@@ -141,22 +131,16 @@ def later_reads(graph: Graph, steps: Steps, source: int, ops: Sequence[int]) -> 
     at, first = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for position in ops:
         op = graph.ops[position]
-        for t in op.inputs:
-            if roots.get(t) == source:
-                mine = np.flatnonzero(steps[:, 0] == position)
-                at.append(mine)
-                first.append(first_bytes(graph, op, t, steps[mine, 1]))
+        for t in (t for t in op.inputs if roots.get(t) == source):
+            mine = np.flatnonzero(steps[:, 0] == position)
+            row = steps[mine, 1].astype(
+                np.int64
+            )  # the first row that the step makes, then the first it reads
+            if not accumulates(graph, op):
+                by_row = streams(graph, op) and t in row_inputs(graph, op)
+                row = np.maximum(0, axes(graph, op)[0].lows(row)) if by_row else np.zeros_like(row)
+            at.append(mine)
+            first.append(row * graph.tensors[t].row_bytes)
     reads = np.concatenate(at)
     order = np.argsort(reads, kind="stable")
     return reads[order], np.minimum.accumulate(np.concatenate(first)[order][::-1])[::-1]
-
-
-def first_bytes(graph: Graph, op: Op, tensor: int, y0: npt.NDArray[np.int32]) -> Ints:
-    """Where in `tensor` the steps of an operator that begin with rows `y0` begin to read."""
-    row = graph.tensors[tensor].row_bytes
-    if accumulates(graph, op):
-        return y0.astype(np.int64) * row
-    if not streams(graph, op) or tensor not in row_inputs(graph, op):
-        return np.zeros(len(y0), np.int64)
-    axis = axes(graph, op)[0]
-    return np.maximum(0, axis.lows(y0.astype(np.int64))) * row

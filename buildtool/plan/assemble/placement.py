@@ -15,7 +15,7 @@ from buildtool.plan.place.solver import Status, decide, improve
 from buildtool.plan.types import Buffer, Overlap, changed
 
 QUICK_NODES = 2_000  # of the exact search for offsets that meet the bound
-LEAST_NODES = 100  # of the same where nothing is left of the request's work
+LEAST_NODES = 100  # of the same where the request's budget of work has ended
 SEARCH_NODES = 20_000  # of the exact search for lower offsets, where greedy orders leave a gap
 
 
@@ -23,8 +23,8 @@ SEARCH_NODES = 20_000  # of the exact search for lower offsets, where greedy ord
 class Placed:
     """Buffers with their offsets, and the overlaps they use.
 
-    `height`: the end of the highest, rounded up to the alignment; `bound`: what no placement of
-    these buffers with any of the overlaps offered can be lower than.
+    `height`: the end of the highest, rounded up to the alignment; `bound`: a lower bound of all placements of
+    these buffers with any of the overlaps offered.
     """
 
     buffers: tuple[Buffer, ...]
@@ -33,55 +33,76 @@ class Placed:
     bound: int
 
 
-def place(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, work: Work) -> Placed:
-    """Offsets as low as found, with as few of the overlaps as that needs."""
-    seen = look(buffers, options, alignment, work)
-    return searched(place_quickly(buffers, options, alignment, seen, work), options, alignment, work)
-
-
 @dataclass(frozen=True)
 class Look:
-    """What a short exact search at the bound has found: a placement there, or that there is none."""
+    """The result of a short exact search at the bound: a placement there, or that there is none."""
 
     placed: Placed | None
     bound: int
     impossible: bool
 
 
+def place(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, work: Work) -> Placed:
+    """Offsets as low as found, with as few of the overlaps as that needs."""
+    seen = look(buffers, options, alignment, work)
+    return searched(place_quickly(buffers, options, alignment, seen, work), options, alignment, work)
+
+
 def look(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, work: Work) -> Look:
     """Looks for a placement at the bound, without any overlap where none is needed for that."""
     problem = arena_problem(buffers, options, alignment)
     least = bound(problem).bytes
-    needed = _needed(buffers, options, alignment, least)
     status = Status.UNKNOWN
-    for offered in dict.fromkeys((needed, tuple(options))):
-        whole = len(offered) == len(options)
-        some = problem if whole else arena_problem(buffers, offered, alignment)
-        met, status = _within(some, least, work)
-        if met is not None:
-            return Look(_placed(buffers, offered, met, least), least, False)
+    for offered in dict.fromkeys((_needed(buffers, options, alignment, least), tuple(options))):
+        tried = arena_problem(buffers, offered, alignment) if len(offered) < len(options) else problem
+        status = Status.UNKNOWN
+        try:
+            result = decide(tried, least, QUICK_NODES if work.goes_on() else LEAST_NODES, work=work)
+        except UnsupportedError:
+            continue
+        if result.solution is not None:
+            return Look(_placed(buffers, offered, result.solution, least), least, False)
+        status = result.status
     return Look(None, least, status is Status.INFEASIBLE)
 
 
 def place_quickly(
     buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, seen: Look, work: Work
 ) -> Placed:
-    """The same as `place` without a long search, where the bound is not met.
+    """The placement at the bound that was `seen`, else the best by greedy orders.
 
-    Where it is not met by what a short search has `seen`, greedy orders find a placement. One without any
-    overlap counts too, so that offering them never costs a byte.
+    These also try without any overlap, so that offering them never costs a byte.
     """
-    return seen.placed or _by_greedy_orders(buffers, options, alignment, seen.bound, work)
+    if seen.placed:
+        return seen.placed
+    best: tuple[tuple[Overlap, ...], arena.Solution] | None = None
+    every, elementwise = tuple(options), tuple(o for o in options if not o.distance)
+    for offered in dict.fromkeys(((), elementwise, every) if work.goes_on() else (every,)):
+        solution = greedy.solve(arena_problem(buffers, offered, alignment), work=work)
+        if best is None or solution.height < best[1].height:
+            best = offered, solution
+        if best[1].height <= seen.bound:
+            break
+    assert best is not None
+    offered, solution = best
+    needed = _needed(buffers, offered, alignment, solution.height)
+    if len(needed) < len(offered) and work.goes_on():
+        frugal = greedy.solve(arena_problem(buffers, needed, alignment), work=work)
+        if frugal.height <= solution.height:
+            offered, solution = needed, frugal
+    return _placed(buffers, offered, solution, seen.bound)
 
 
-def _within(problem: arena.Problem, capacity: int, work: Work) -> tuple[arena.Solution | None, Status]:
-    """A placement within a capacity, if a short search finds one, and what is proven."""
-    try:
-        nodes = QUICK_NODES if work.goes_on() else LEAST_NODES
-        result = decide(problem, capacity, nodes, work=work)
-    except UnsupportedError:
-        return None, Status.UNKNOWN
-    return result.solution, result.status
+def searched(placed: Placed, options: Sequence[Overlap], alignment: int, work: Work) -> Placed:
+    """The same, or a lower placement that the exact search finds with any of the overlaps."""
+    if placed.height <= placed.bound:
+        return placed
+    problem = arena_problem(placed.buffers, options, alignment)
+    start = arena.Solution(tuple(b.offset for b in placed.buffers), placed.height)
+    lowest = improve(problem, start, SEARCH_NODES, work)
+    if lowest.height >= placed.height:
+        return placed
+    return _placed(placed.buffers, options, lowest, placed.bound)
 
 
 def _placed(
@@ -92,46 +113,11 @@ def _placed(
     return Placed(placed, used, solution.height, least)
 
 
-def _by_greedy_orders(
-    buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, least: int, work: Work
-) -> Placed:
-    best: tuple[int, tuple[Overlap, ...], arena.Solution] | None = None
-    elementwise = tuple(o for o in options if not o.distance)
-    every = tuple(options)
-    for offered in dict.fromkeys(((), elementwise, every) if work.goes_on() else (every,)):
-        solution = greedy.solve(arena_problem(buffers, offered, alignment), work=work)
-        if best is None or solution.height < best[0]:
-            best = (solution.height, offered, solution)
-        if best[0] <= least:
-            break
-    assert best is not None
-    height, offered, solution = best
-    needed = _needed(buffers, offered, alignment, height)
-    if len(needed) < len(offered) and work.goes_on():
-        frugal = greedy.solve(arena_problem(buffers, needed, alignment), work=work)
-        if frugal.height <= height:
-            offered, solution = needed, frugal
-    return _placed(buffers, offered, solution, least)
-
-
-def searched(placed: Placed, options: Sequence[Overlap], alignment: int, work: Work) -> Placed:
-    """The same, or what the exact search finds to be lower, with any of the overlaps."""
-    if placed.height <= placed.bound:
-        return placed
-    problem = arena_problem(placed.buffers, options, alignment)
-    start = arena.Solution(tuple(b.offset for b in placed.buffers), placed.height)
-    found = improve(problem, start, SEARCH_NODES, work)
-    if found.height >= placed.height:
-        return placed
-    return _placed(placed.buffers, options, found, placed.bound)
-
-
 def _needed(
     buffers: Sequence[Buffer], offered: Sequence[Overlap], alignment: int, height: int
 ) -> tuple[Overlap, ...]:
-    """Those of the overlaps without which the bytes live in their step would exceed `height`."""
-    end = max((b.last for b in buffers), default=0) + 1
-    change = [0] * (end + 1)
+    """The overlaps without which the bytes live in their step would exceed `height`."""
+    change = [0] * (max((b.last for b in buffers), default=0) + 2)
     for b in buffers:
         change[b.first] += arena.round_up(b.size, alignment)
         change[b.last + 1] -= arena.round_up(b.size, alignment)

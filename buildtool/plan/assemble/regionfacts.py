@@ -1,4 +1,4 @@
-"""What is known of a region by itself, whatever runs before and after it, found out once.
+"""What is known of a region by itself, whatever runs before and after it, computed once.
 
 The points of a front share most of their regions, and so do the plans that a limit is tried with.
 """
@@ -46,10 +46,13 @@ def known_costs(
     target: Target,
     model: CostModel | None = None,
 ) -> CostModel:
-    """What a session knows of the costs of a graph's operators; if that is nothing, `model` or a new one."""
-    names = tuple(kernel.name if kernel else "" for kernel in kernels)
-    key = (topology_digest(graph), planning_digest(target), names)
+    """What a session knows of the costs of a graph's operators; without any, `model` or a new one."""
+    key = (topology_digest(graph), planning_digest(target), _names(kernels))
     return session.remember("costs", key, lambda: model or CostModel(graph, kernels, target.costs))
+
+
+def _names(kernels: Sequence[KernelVariant | None]) -> tuple[str, ...]:
+    return tuple(kernel.name if kernel else "" for kernel in kernels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +64,7 @@ class Regions:
     target: Target
     image: str
     in_place: str
-    costs: CostModel | None = None  # of the same operators, where there is one
+    model: CostModel
 
     @staticmethod
     def of(
@@ -74,19 +77,13 @@ class Regions:
     ) -> Regions:
         """The same; a session has those of every graph with equal topology and numbers of tensors."""
         if session is None:
-            return Regions(graph, kernels, target, image, in_place)
+            return Regions(graph, kernels, target, image, in_place, CostModel(graph, kernels, target.costs))
         numbers = (graph.inputs, graph.outputs, tuple((op.inputs, op.outputs) for op in graph.ops))
-        names = tuple(kernel.name if kernel else "" for kernel in kernels)
-        key = (topology_digest(graph), numbers, planning_digest(target), names, image, in_place)
+        key = (topology_digest(graph), numbers, planning_digest(target), _names(kernels), image, in_place)
         model = known_costs(session, graph, kernels, target)
         return session.remember(
             "regions", key, lambda: Regions(graph, kernels, target, image, in_place, model)
         )
-
-    @cached_property
-    def model(self) -> CostModel:
-        """The costs of the graph's operators."""
-        return self.costs or CostModel(self.graph, self.kernels, self.target.costs)
 
     @cached_property
     def permitted(self) -> tuple[Overlap, ...]:
@@ -95,13 +92,13 @@ class Regions:
         return permitted(self.graph, live_ranges(self.graph), self.kernels, self.in_place, resident)
 
     @cached_property
-    def last_reads(self) -> Mapping[int, int]:
+    def _last_reads(self) -> Mapping[int, int]:
         """Root (see alias_roots) -> the operator that reads its bytes last; without what lives to the end."""
         roots = alias_roots(self.graph)
-        kept = {roots[t] for t in (*self.graph.outputs, *state_of(self.graph)) if t in roots}
-        kept |= set(self.graph.inputs) if self.image == Image.RESIDENT else set()
-        read = {roots[t]: p for p, op in enumerate(self.graph.ops) for t in op.inputs if t in roots}
-        return {t: p for t, p in read.items() if t not in kept}
+        lasting = {roots[t] for t in (*self.graph.outputs, *state_of(self.graph)) if t in roots}
+        lasting |= set(self.graph.inputs) if self.image == Image.RESIDENT else set()
+        reads = {roots[t]: p for p, op in enumerate(self.graph.ops) for t in op.inputs if t in roots}
+        return {t: p for t, p in reads.items() if t not in lasting}
 
     @cached_property
     def _known(self) -> Recent[Region, RegionFacts]:
@@ -109,23 +106,18 @@ class Regions:
 
     def facts(self, run: Run) -> RegionFacts:
         """What is known of a run's region."""
-        found = self._known.get(run.region)
-        if found is None:
-            found = self._facts(run)
-            self._known.put(run.region, found)
-        return found
-
-    def _facts(self, run: Run) -> RegionFacts:
-        graph, alignment = self.graph, self.target.board.alignment
+        known = self._known.get(run.region)
+        if known is not None:
+            return known
+        graph, region, alignment = self.graph, run.region, self.target.board.alignment
         columns = {op: activity.columns for op, activity in run.activities.items()}
-        space = workspace(graph, run.region, self.kernels, alignment, self.in_place, columns)
+        space = workspace(graph, region, self.kernels, alignment, self.in_place, columns)
         in_rings = tuple(rings(graph, run))
-        kept = {line_buffer.tensor for line_buffer in (*space.windows, *in_rings)}
-        by_rows = self.in_place == InPlace.ROWS and run.region.is_streamed
-        return RegionFacts(
-            space,
-            in_rings,
-            executed_macs(graph, run),
-            self.model.region(run.region, self.image),
-            tuple(of_region(graph, run, self.kernels, self.last_reads, kept)) if by_rows else (),
-        )
+        kept = {*space.windows, *(ring.tensor for ring in in_rings)}
+        overlaps: tuple[RegionOverlap, ...] = ()
+        if self.in_place == InPlace.ROWS and region.is_streamed:
+            overlaps = tuple(of_region(graph, run, self.kernels, self._last_reads, kept))
+        cost = self.model.region(region, self.image)
+        known = RegionFacts(space, in_rings, executed_macs(graph, run), cost, overlaps)
+        self._known.put(region, known)
+        return known

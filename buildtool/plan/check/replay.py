@@ -32,8 +32,7 @@ from buildtool.plan.check.loads import refuse_mixed
 from buildtool.plan.check.operators import CONSTANTS, Area, Operator, operators
 from buildtool.plan.check.reads import Read, alias_groups, sums_up
 from buildtool.plan.schedule.schedule import Steps
-from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.schedule.turns import brought
+from buildtool.plan.schedule.timeline import Timeline, brought
 from buildtool.plan.types import SOURCE, Buffer, Load, Move, Plan, Region, changed
 from buildtool.target.types import Contract, KernelVariant
 

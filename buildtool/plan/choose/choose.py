@@ -20,28 +20,23 @@ from buildtool.plan.choose.fronts import Point, least_cost, point_of, points, se
 from buildtool.plan.choose.kept import Choice
 from buildtool.plan.choose.limits import within_cost
 from buildtool.plan.choose.planners import ATTEMPTS, factor_of, plan_of
-from buildtool.plan.choose.prepare import own_firmware
-from buildtool.plan.choose.problem import Prepared
+from buildtool.plan.choose.problem import Prepared, own_firmware
 from buildtool.plan.summary.fit import available_bytes, excess_bytes, holds
 from buildtool.plan.types import Plan
 from buildtool.target.types import Target
 
 # ---- the variants of a network ------------------------------------------------------------------------
 
-Lighter = Callable[[Prepared, Graph, Plan], Graph | None]
-
 
 @dataclass(frozen=True)
 class Variant:
-    """A kind of graphs that a network may run as.
+    """Graphs that a network may run as, each with its index as in `Choice`.
 
-    `graphs`: those there are, each with its index as in `Choice`. `forms`: of the problem of one of them,
-    what is planned. `may_pay`: whether any of them may be better than the best plan so far, if there is one;
-    `pays`: whether the problem of one of them may have such a plan. Both are bounds that cost less than
-    planning. `part`: of the work that is left, how much each graph may take that has others behind it.
-
-    `lighter`: what is tried in the place of a form whose plan needs more memory than the best plan of the
-    variants before; without it plans count whatever they need.
+    `forms`: what is planned of the problem of one graph. `may_pay`, `pays`: bounds, cheaper than planning,
+    for whether any of the graphs, or the graph of a problem, may have a better plan than the best so far.
+    `part`: how much of the work that is left a graph may take while others wait. `lighter`: what is tried
+    instead of a form whose plan needs more memory than the best plan of the variants before; None: plans of
+    any size count.
     """
 
     graphs: Callable[[Prepared], Iterable[tuple[int, Graph]]]
@@ -49,16 +44,14 @@ class Variant:
     may_pay: Callable[[Prepared, Plan | None], bool] = lambda prepared, best: True
     pays: Callable[[Prepared, Plan | None], bool] = lambda alone, best: True
     part: float = 1.0
-    lighter: Lighter | None = None
+    lighter: Callable[[Prepared, Graph, Plan], Graph | None] | None = None
 
 
 def _passes_may_pay(prepared: Prepared, best: Plan | None) -> bool:
-    """Whether second passes may make a better plan: before the search that finds them."""
+    """Whether second passes may make a better plan, told without the search that finds them."""
     if not prepared.varied or not problem.may_have_passes(prepared):
         return False
-    if best is None or not holds(prepared.target.board, best):
-        return True
-    if prepared.options.objective == Objective.RAM:
+    if best is None or not holds(prepared.target.board, best) or prepared.options.objective == Objective.RAM:
         return True
     return all(best.cost > least_cost(prepared.of(graph)) for graph in prepared.graphs)
 
@@ -68,8 +61,8 @@ def _pass_pays(alone: Prepared, best: Plan | None) -> bool:
     if best is None or not holds(alone.target.board, best):
         return True
     if alone.options.objective == Objective.RAM:
-        found = searched(alone)
-        return any(found.may_fit(i, best.arena_bytes - 1) for i in range(len(found.points)))
+        front = searched(alone)
+        return any(front.may_fit(i, best.arena_bytes - 1) for i in range(len(front.points)))
     return problem.least_cost_with_passes(alone) < best.cost
 
 
@@ -95,15 +88,14 @@ def chosen(prepared: Prepared) -> Placed:
     """The plan that the options ask for. PlanError where there is none within their limits.
 
     It may be larger than the board's memory where a strategy makes one plan only: `analyze` says by how
-    much, and every other request ends in `refuse_unless_fits`. Order `best` plans the given order as well,
-    and takes the other one only where it is better.
+    much, and every other request ends in `refuse_unless_fits`.
     """
-    found = choice(prepared)
-    return prepared.graph_for(found.index, found.plan), found.plan
+    best = choice(prepared)
+    return prepared.graph_for(best.index, best.plan), best.plan
 
 
 def choice(prepared: Prepared) -> Choice:
-    """As `chosen`, with the factor by which the plan may miss the best; what is known is not made again."""
+    """As `chosen`, with the factor by which the plan may miss the best; kept for the next time."""
     return kept.choice(prepared, lambda: _within_budget(prepared))
 
 
@@ -123,83 +115,72 @@ def front(prepared: Prepared, ram: int | None) -> tuple[tuple[Point, ...], bool]
     Beside them, whether a budget of work ended before all were placed.
     """
     with prepared.session.budget(PLANNING) as work:
-        found = list(points(prepared, ram))
+        placed = list(points(prepared, ram))
     ended = work.ended
     options = replace(prepared.options, ram=ram, objective=Objective.RAM)
     with contextlib.suppress(PlanError):
-        made = choice(replace(prepared, options=options, bounded=False))
-        found.append(point_of(made.plan, prepared.graph_for(made.index, made.plan), prepared))
-        ended = ended or made.ended
-    return undominated(found), ended
+        least = choice(replace(prepared, options=options, bounded=False))
+        placed.append(point_of(least.plan, prepared.graph_for(least.index, least.plan), prepared))
+        ended = ended or least.ended
+    return undominated(placed), ended
 
 
 def _that_fits(prepared: Prepared) -> Choice:
     """The best plan that fits together with its own firmware.
 
-    Where code lies in the arena's memory, how much a plan has shows once it is there: it is made for what the
-    least code leaves, then for what the code of that plan does, until it fits. Where nothing fits beside a
-    bound of code and variables, the plan with the least memory is taken if it fits beside as little as these
-    may turn out to be: linking decides.
+    Where code lies in the arena's memory, the room beside it is known once a plan is there: the plan is made
+    beside the least code, then beside the code of that plan, until it fits. Where nothing fits beside an
+    upper bound of code and variables, the plan with the least memory is taken if it fits beside as little as
+    these may turn out to be: linking decides.
     """
-    if not prepared.bounded or not prepared.target.board.firmware:
-        return replace(_chosen(prepared), firmware=prepared.target.board.firmware)
-    if not prepared.is_beside_code:
-        return _beside_variables(prepared)
+    target = prepared.target
+    if not prepared.bounded or not target.board.firmware:
+        return replace(_chosen(prepared), firmware=target.board.firmware)
     try:
-        return _smaller_until_it_fits(prepared)
+        if prepared.is_beside_code:
+            return _smaller_until_it_fits(prepared)
+        return replace(_chosen(prepared), firmware=target.board.firmware)
     except PlanError:
+        if not prepared.is_beside_code:
+            firmware = prepared.beside(prepared.graphs[0], target, least=True)
+            beside = target.with_firmware(firmware)
+            if available_bytes(beside.board, prepared.state_bytes) <= prepared.available:
+                raise
+            return replace(_chosen(replace(prepared, target=beside)), firmware=firmware)
         options = replace(prepared.options, objective=Objective.RAM)
-        found = _with_own_firmware(_chosen(replace(prepared, options=options, bounded=False)), prepared)
-        if excess_bytes(prepared.target.with_firmware(found.firmware).board, found.plan):
+        smallest = _chosen(replace(prepared, options=options, bounded=False))
+        graph = prepared.graph_for(smallest.index, smallest.plan)
+        firmware = own_firmware(prepared.beside, graph, smallest.plan, target, prepared.session)
+        if excess_bytes(target.with_firmware(firmware).board, smallest.plan):
             raise
-        return found
-
-
-def _beside_variables(prepared: Prepared) -> Choice:
-    """The best plan where the firmware beside the arena is the same for every plan."""
-    most = prepared.target.board.firmware
-    try:
-        return replace(_chosen(prepared), firmware=most)
-    except PlanError:
-        least = prepared.beside(prepared.graphs[0], prepared.target, least=True)
-        beside = prepared.target.with_firmware(least)
-        if available_bytes(beside.board, prepared.state_bytes) <= prepared.available:
-            raise
-        return replace(_chosen(replace(prepared, target=beside)), firmware=least)
+        return replace(smallest, firmware=firmware)
 
 
 def _smaller_until_it_fits(prepared: Prepared) -> Choice:
-    found = _chosen(prepared)
+    best = _chosen(prepared)
     for _ in range(ATTEMPTS):
-        graph = prepared.graph_for(found.index, found.plan)
-        own = prepared.beside(graph, prepared.target, found.plan, prepared.session)
-        found = replace(found, firmware=own)
-        beside = prepared.target.with_firmware(own)
-        if not excess_bytes(beside.board, found.plan):
+        graph = prepared.graph_for(best.index, best.plan)
+        best = replace(best, firmware=prepared.beside(graph, prepared.target, best.plan, prepared.session))
+        beside = prepared.target.with_firmware(best.firmware)
+        if not excess_bytes(beside.board, best.plan):
             break
         smaller = _chosen(replace(prepared, target=beside))
-        if smaller.plan.arena_bytes >= found.plan.arena_bytes:
+        if smaller.plan.arena_bytes >= best.plan.arena_bytes:
             break  # a strategy that makes one plan
-        found = smaller
-    return found
-
-
-def _with_own_firmware(found: Choice, prepared: Prepared) -> Choice:
-    graph = prepared.graph_for(found.index, found.plan)
-    own = own_firmware(prepared.beside, graph, found.plan, prepared.target, prepared.session)
-    return replace(found, firmware=own)
+        best = smaller
+    return best
 
 
 def _within_budget(prepared: Prepared) -> Choice:
-    """The choice that one budget of work allows, and whether that has ended before all was tried."""
+    """The choice that one budget of work allows, and whether the budget ended before all was tried."""
     with prepared.session.budget(PLANNING) as work:
         try:
-            found = _that_fits(prepared)
+            best = _that_fits(prepared)
         except PlanError as error:
             if work.ended:
                 error.text += " (the budget for placing plans ended first: this is not proven least)"
             raise
-        return replace(found, ended=work.ended)
+        return replace(best, ended=work.ended)
 
 
 def _chosen(prepared: Prepared) -> Choice:
@@ -221,8 +202,8 @@ def _chosen(prepared: Prepared) -> Choice:
     if not made:
         of_orders = [error for variant, error in refused if variant.lighter is None]
         nearer = (error for variant, error in refused if variant.lighter is not None)
-        raise min((of_orders[-1], *nearer), key=_suggested).at(path=prepared.path)
-    return min(made, key=lambda found: _merit(found.plan, prepared))
+        raise min((of_orders[-1], *nearer), key=_suggested_bytes).at(path=prepared.path)
+    return min(made, key=lambda one: _merit(one.plan, prepared))
 
 
 def _plans_of(
@@ -232,7 +213,10 @@ def _plans_of(
     before: Plan | None,
     refused: list[tuple[Variant, PlanError]],
 ) -> Iterator[Choice]:
-    """The plans of one graph of a variant that count beside the best plan of those `before`."""
+    """The plans of one graph of a variant, one a form; `before`: the best plan of the variants before."""
+    board = alone.target.board
+    # where plans have to be light: no more memory than a plan that fits, or any that fits
+    most = before.arena_bytes if before is not None and holds(board, before) else math.inf
     for form in variant.forms(alone):
         trying: Graph | None = form
         while trying is not None:
@@ -242,45 +226,15 @@ def _plans_of(
             except PlanError as error:
                 refused.append((variant, error))
                 break
-            if variant.lighter is None or _needs_no_more(plan, before, alone):
+            is_light = plan.arena_bytes <= most and (before is not None or holds(board, plan))
+            if variant.lighter is None or is_light:
                 yield Choice(index, plan, factor_of(one))
                 break
             trying = variant.lighter(alone, trying, plan)
 
 
-def _needs_no_more(plan: Plan, before: Plan | None, alone: Prepared) -> bool:
-    """Whether a plan needs no more memory than another that fits the board; without one, whether it fits."""
-    board = alone.target.board
-    if before is None:
-        return holds(board, plan)
-    return not holds(board, before) or plan.arena_bytes <= before.arena_bytes
-
-
 def _best(made: Sequence[Choice], prepared: Prepared) -> Plan | None:
-    return min((found.plan for found in made), key=lambda plan: _merit(plan, prepared), default=None)
-
-
-def _suggested(error: PlanError) -> float:
-    """The bytes that an error says would do."""
-    found = (value for hint in error.hints for option, value in hint.settings if option == "ram")
-    return min((value for value in found if isinstance(value, int)), default=math.inf)
-
-
-def nearest(prepared: Prepared) -> Placed:
-    """The plan that the options ask for; where none keeps the limit on memory, the one that needs least."""
-    try:
-        return chosen(prepared)
-    except PlanError as error:
-        try:
-            return least(prepared)
-        except PlanError:
-            raise error from None
-
-
-def least(prepared: Prepared) -> Placed:
-    """The plan with the least memory, whether the board has it or not."""
-    free = replace(prepared.options, ram=None, objective=Objective.RAM)
-    return chosen(replace(prepared, options=free, bounded=False))
+    return min((one.plan for one in made), key=lambda plan: _merit(plan, prepared), default=None)
 
 
 def _merit(plan: Plan, prepared: Prepared) -> tuple[float, ...]:
@@ -291,6 +245,26 @@ def _merit(plan: Plan, prepared: Prepared) -> tuple[float, ...]:
     return (over, plan.cost, plan.arena_bytes)
 
 
+def _suggested_bytes(error: PlanError) -> float:
+    """The least arena that an error's hints ask for; infinite where they name none."""
+    values = (value for hint in error.hints for option, value in hint.settings if option == "ram")
+    return min((value for value in values if isinstance(value, int)), default=math.inf)
+
+
+def nearest(prepared: Prepared) -> Placed:
+    """The plan that the options ask for; where none keeps the limit on memory, the smallest, which the board
+    may not have room for.
+    """
+    try:
+        return chosen(prepared)
+    except PlanError as error:
+        free = replace(prepared.options, ram=None, objective=Objective.RAM)
+        try:
+            return chosen(replace(prepared, options=free, bounded=False))
+        except PlanError:
+            raise error from None
+
+
 def make_plan(
     graph: Graph,
     target: Target,
@@ -299,9 +273,9 @@ def make_plan(
     *,
     every_kind: bool = False,
 ) -> Plan:
-    """The plan of a graph that is at hand, its operators in the order that they have.
+    """The plan of a graph, its operators in the order that they have.
 
-    `every_kind`: with those second passes and views that the options ask for, whichever the graph has.
+    `every_kind`: second passes and views are chosen as the options ask, whichever the graph has.
     """
     alone = without_views(without_second_passes(graph)) if every_kind else graph
     limited = within_cost(options, target)

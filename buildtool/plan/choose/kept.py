@@ -1,7 +1,7 @@
 """What of planning is kept beyond a process, and under which keys: choices, refusals, fronts' figures.
 
 A key holds all that the value depends on, and no more: names, weights and quantisation of the network, the
-board's name and its toolchain have no part in it, so that a network that was trained again, or a board with
+board's name and its toolchain are not in it, so that a network that was trained again, or a board with
 another compiler, finds what is there. A refusal names operators, so the names are in its key.
 
 Every plan that comes from bytes passes `Plan.check` before it is used.
@@ -36,9 +36,10 @@ MOST_CHECKED = 4096  # plans whose digests a session knows to be legal
 
 @dataclass(frozen=True)
 class Choice:
-    """The plan that was chosen: for the graph with this `index` in `Prepared.every_graph`, with its views.
+    """The plan that was chosen, for the graph with this `index` in `Prepared.every_graph` and the plan's
+    views.
 
-    `factor`: see `planners.factor_of`; `firmware`: what that of the plan takes beside its arena. `ended`:
+    `factor`: see `planners.factor_of`; `firmware`: what the plan's firmware takes beside the arena. `ended`:
     whether the budget of work ended before all plans were placed that may be better.
     """
 
@@ -50,24 +51,24 @@ class Choice:
 
 
 def choice(prepared: Prepared, make: Callable[[], Choice]) -> Choice:
-    """The choice that is kept, or that `make` makes; PlanError, kept as well, where it raises that."""
-    session, known = prepared.session, parts(prepared)
-    level = Level("plans", _packed_if_it_fits(prepared), lambda data: _checked(data, prepared))
-    found = session.kept(level, known)
-    if found is not None:
-        return found
-    named = {**known, "names": names_digest(prepared.graphs[0]), "board": prepared.target.board.name}
+    """The choice that is kept, or that `make` makes. Its PlanError is kept and raised again as well."""
+    session, key = prepared.session, parts(prepared)
+    level = Level("plans", lambda made: _packed(made, prepared), lambda data: _checked(data, prepared))
+    known = session.kept(level, key)
+    if known is not None:
+        return known
+    named = {**key, "names": _names_digest(prepared.graphs[0]), "board": prepared.target.board.name}
     told = session.kept(_REFUSALS, named, _MOST_REFUSALS)
     if told is not None:
         raise from_data(told).at(path=prepared.path)
     try:
-        found = make()
+        made = make()
     except PlanError as error:
         path = "" if error.path == prepared.path else error.path
         session.hold(_REFUSALS, named, {**to_data(error), "path": path}, _MOST_REFUSALS)
         raise
-    session.hold(level, known, found)
-    return found
+    session.hold(level, key, made)
+    return made
 
 
 def parts(prepared: Prepared) -> dict[str, Any]:
@@ -98,14 +99,11 @@ def checked(plan: Plan, graph: Graph, prepared: Prepared) -> None:
     prepared.session.remember("checked", key, lambda: check(plan, graph, prepared.target), MOST_CHECKED)
 
 
-def names_digest(graph: Graph) -> str:
+def _names_digest(graph: Graph) -> str:
     """Of all that a message may call a network's operators and tensors."""
-    digest = hashlib.sha256()
-    for tensor in graph.tensors:
-        digest.update(tensor.name.encode(errors="surrogateescape") + b"\0")
-    for op in graph.ops:
-        digest.update(op.place.encode(errors="surrogateescape") + b"\0")
-    return digest.hexdigest()
+    names = (*(tensor.name for tensor in graph.tensors), *(op.place for op in graph.ops))
+    data = b"".join(name.encode(errors="surrogateescape") + b"\0" for name in names)
+    return hashlib.sha256(data).hexdigest()
 
 
 # ---- payloads ----------------------------------------------------------------------------------------
@@ -115,19 +113,15 @@ def _taken(firmware: tuple[Taken, ...]) -> list[list[str | int]]:
     return [[one.memory, one.what, one.bytes] for one in firmware]
 
 
-def _packed_if_it_fits(prepared: Prepared) -> Callable[[Choice], bytes]:
-    """A plan that is too large for the board is not checked, and so not kept beyond the session."""
+def _packed(made: Choice, prepared: Prepared) -> bytes:
+    """Empty for a plan that is too large for the board: it is not checked, so the session alone keeps it."""
+    from buildtool.plan.codec import to_bytes
 
-    def packed(found: Choice) -> bytes:
-        from buildtool.plan.codec import to_bytes
-
-        if not holds(prepared.target.with_firmware(found.firmware).board, found.plan):
-            return b""
-        parts = [found.index, found.factor, found.ended, to_bytes(found.plan), _taken(found.firmware)]
-        data: bytes = msgpack.packb(parts)
-        return data
-
-    return packed
+    if not holds(prepared.target.with_firmware(made.firmware).board, made.plan):
+        return b""
+    return bytes(
+        msgpack.packb([made.index, made.factor, made.ended, to_bytes(made.plan), _taken(made.firmware)])
+    )
 
 
 def _checked(data: bytes, prepared: Prepared) -> Choice:
@@ -137,9 +131,8 @@ def _checked(data: bytes, prepared: Prepared) -> Choice:
     index, factor, ended, plan_bytes, taken = msgpack.unpackb(data)
     if type(index) is not int or index < 0:
         raise ValueError("no such order of operators")
-    if not isinstance(factor, float) or not factor >= 1.0 or not isinstance(ended, bool):
-        raise ValueError("not a choice")
-    if not isinstance(plan_bytes, bytes):
+    is_factor = isinstance(factor, float) and factor >= 1.0
+    if not is_factor or not isinstance(ended, bool) or not isinstance(plan_bytes, bytes):
         raise ValueError("not a choice")
     plan = from_bytes(plan_bytes)
     checked(plan, prepared.graph_for(index, plan), prepared)
@@ -152,15 +145,12 @@ def _checked(data: bytes, prepared: Prepared) -> Choice:
 
 
 def _refusal(data: bytes) -> Mapping[str, Any]:
-    found = msgpack.unpackb(data, unicode_errors="surrogateescape")
-    if not isinstance(found, dict) or found.get("code") != PlanError.code:
+    told = msgpack.unpackb(data, unicode_errors="surrogateescape")
+    if not isinstance(told, dict) or told.get("code") != PlanError.code:
         raise ValueError("not a refusal")
-    return found
+    return told
 
 
-def _packed_refusal(told: Mapping[str, Any]) -> bytes:
-    data: bytes = msgpack.packb(told, unicode_errors="surrogateescape")
-    return data
-
-
-_REFUSALS: Level[Mapping[str, Any]] = Level("refusals", _packed_refusal, _refusal)
+_REFUSALS: Level[Mapping[str, Any]] = Level(
+    "refusals", lambda told: bytes(msgpack.packb(told, unicode_errors="surrogateescape")), _refusal
+)

@@ -14,11 +14,10 @@ from buildtool.base.errors import BuildtoolError, Hint, PlanError, suggest
 from buildtool.base.modes import Image, Objective
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.choose.limits import Limits
-from buildtool.plan.search.columns import Columns
 from buildtool.plan.search.front import Front, front
 from buildtool.plan.search.paths import Search, Way, over_bound
 from buildtool.plan.search.priced import SCALE, priced
-from buildtool.plan.search.regions import INFINITE
+from buildtool.plan.search.regions import INFINITE, Columns
 from buildtool.plan.summary.fit import available_bytes, check_state_fits
 from buildtool.plan.summary.summary import binding
 from buildtool.plan.types import Group, Plan, Region

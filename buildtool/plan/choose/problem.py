@@ -1,78 +1,66 @@
 """What is planned: a network's graphs, in the orders and the forms that it may run as, a target, and options.
 
-Besides the form that it has, a network may have views of channels (see `graph.partviews`) or second passes
-(see `graph.secondpass`): it is one more graph of the problem then, as it is in another order of operators.
+A network may also run with views of channels (see `graph.partviews`) or second passes (see
+`graph.secondpass`). Each such form is one more graph of the problem, as each order of its operators is.
 
-A view keeps all of the wider tensor alive until its last reader has run, so that it may need more memory
-than a copy; so does a tensor that its parts are written into, which is there from the first part on. So the
-network without views is always planned, too. Where parts are written in place, it runs operator by operator.
+A view keeps all of the wider tensor alive until its last reader has run, so it may need more memory than a
+copy. So may a tensor that its parts are written into, which lives from the first part on. So the network
+without views is always planned, too. Where parts are written in place, it runs operator by operator.
 
 Which choices of second passes may pay is found once, for all limits of memory.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import msgpack
 
-from buildtool.base.modes import Image, Order, Strategy
+from buildtool.base.errors import UsageError, suggest
+from buildtool.base.modes import Image, InPlace, Objective, Order, Strategy
 from buildtool.base.session import Level, Session
+from buildtool.graph.fusions import with_sliced_fusions
 from buildtool.graph.partviews import views, with_views, written_in_place
 from buildtool.graph.secondpass import with_second_passes, without_second_passes
+from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph, OpKind, SecondPass
 from buildtool.options.values import PlanOptions
-from buildtool.plan.choose.limits import F_SLACK, Limits
+from buildtool.plan.choose.limits import F_SLACK, Limits, within_cost
 from buildtool.plan.schedule.gates import may_have_gates
 from buildtool.plan.schedule.viewing import possible_views
-from buildtool.plan.summary.fit import available_bytes
+from buildtool.plan.summary.fit import available_bytes, excess_bytes
 from buildtool.target.catalogue import select_all
 from buildtool.target.choice import loads
 from buildtool.target.hardware import Taken
 from buildtool.target.types import Target
 
 if TYPE_CHECKING:
+    from buildtool.graph import order as graph_order
     from buildtool.plan.search.front import Settings
     from buildtool.plan.search.passsearch import Passes
     from buildtool.plan.types import Plan
 
-
-class Beside(Protocol):
-    """What firmware takes of a board's memories beside the arena and what the network keeps."""
-
-    def __call__(
-        self,
-        graph: Graph,
-        target: Target,
-        plan: Plan | None = None,
-        session: Session | None = None,
-        *,
-        least: bool = False,
-    ) -> tuple[Taken, ...]:
-        """Where code lies in the arena's memory it is that of `plan`, and without one what every plan has at
-        the least. `least`: of what is known as a bound, the least that it may turn out to be.
-        """
-
-
-def _nothing(*_: object, **__: object) -> tuple[Taken, ...]:
-    return ()
+# What firmware takes of a board's memories beside the arena and the network's state, called with (graph,
+# target, plan=None, session=None, *, least=False). Where code lies in the arena's memory it is that of
+# `plan`; without a plan it is the least that every plan has. `least`: the least that a bound may turn out to
+# be.
+Beside = Callable[..., tuple[Taken, ...]]
 
 
 @dataclass(frozen=True)
 class Prepared:
     """One planning problem.
 
-    `path` is for messages. `graphs`: the network's operators in the given order, and in better ones where
-    such are found. `options` have a limit of milliseconds as one on the cost, too. `bounded`:
-    whether the board's memory is a limit. `order_status`: of the
-    best order, see `graph.order.Order`; None where that was not asked for. `varied`: whether plans of the
-    network's other forms count, with views and with second passes. `sliced`: whether the last graph is one
-    more form of the first, its fusions in slices (see `graph.fusions`): for strategy `best` alone. `beside`:
-    what a plan's firmware takes of the board's memories. `missed`: as `Front.missed`, of all fronts that are
-    searched for this problem.
+    `path` is for messages. `graphs`: the network in the given order of operators, and in better ones.
+    `options` have a limit of milliseconds as one on the cost, too. `bounded`: whether the board's memory is a
+    limit. `order_status`: see `graph.order.Order`; None where no best order was asked for. `varied`: whether
+    plans with views and with second passes count. `sliced`: whether the last graph is the first with its
+    fusions in slices (see `graph.fusions`), which strategy `best` alone plans. `beside`: what firmware takes
+    of the board's memories. `missed`: as `Front.missed`, of all fronts that are searched for this problem.
     """
 
     path: str
@@ -84,7 +72,7 @@ class Prepared:
     order_status: str | None = None
     varied: bool = True
     sliced: bool = False
-    beside: Beside = field(default=_nothing, compare=False)
+    beside: Beside = field(default=lambda *_, **__: (), compare=False)
     missed: dict[int, float] = field(default_factory=dict, compare=False)
 
     @property
@@ -142,7 +130,7 @@ class Prepared:
     @property
     def state_bytes(self) -> int:
         """Bytes that the network keeps between invokes."""
-        from buildtool.plan.assemble.buffers import state_bytes
+        from buildtool.plan.assemble.assemble import state_bytes
 
         return state_bytes(self.graph, self.target.board.alignment)
 
@@ -179,64 +167,156 @@ def _loaded(alone: Prepared) -> tuple[tuple[int, int], ...]:
     if not loads(board):
         return ()
     blocks = constants(graph, select_all(alone.target, graph))
-    found = []
-    for position in range(len(graph.ops)):
-        block = blocks.get(position)
-        whole, least = (block.size, block.least_bytes()) if block else (0, 0)
-        found.append((round_up(whole, board.alignment), round_up(least, board.alignment)))
-    return tuple(found)
+    found = (blocks.get(position) for position in range(len(graph.ops)))
+    sizes = ((block.size, block.least_bytes()) if block else (0, 0) for block in found)
+    return tuple(
+        (round_up(whole, board.alignment), round_up(least, board.alignment)) for whole, least in sizes
+    )
+
+
+def prepare_problem(
+    graph: Graph, target: Target, options: PlanOptions, session: Session, beside: Beside, *, path: str
+) -> Prepared:
+    """The planning problem of a network, rewritten for planning; UsageError for an option without effect."""
+    refuse_idle(target, options)
+    options = within_cost(options, target)
+    target = target.with_firmware(beside(graph, target))
+    graphs, status = _orders(graph, options, session)
+    if options.strategy == Strategy.BEST and options.in_place == InPlace.ROWS and not loads(target.board):
+        sliced = with_sliced_fusions(graph)
+    else:
+        sliced = graph
+    return Prepared(
+        path,
+        graphs if sliced is graph else (*graphs, sliced),
+        target,
+        options,
+        session=session,
+        order_status=status,
+        sliced=sliced is not graph,
+        beside=beside,
+    )
+
+
+def own_firmware(
+    beside: Beside, graph: Graph, plan: Plan, target: Target, session: Session
+) -> tuple[Taken, ...]:
+    """What the firmware of a plan takes: the least that it may turn out to be where the plan fits beside no
+    more than that. Then linking decides.
+    """
+    most = beside(graph, target, plan, session)
+    if not excess_bytes(target.with_firmware(most).board, plan):
+        return most
+    least = beside(graph, target, plan, session, least=True)
+    return most if excess_bytes(target.with_firmware(least).board, plan) else least
+
+
+def refuse_idle(target: Target, options: PlanOptions) -> None:
+    """UsageError for an objective where there is nothing to choose.
+
+    The strategies that follow other systems make one plan: of two orders of the operators the better one is
+    taken, and where weights are loaded, the objective says how many buffers they get. Layer by layer, tensors
+    are moved between operators where the least memory is asked for.
+    """
+    chooses = options.strategy in (Strategy.BEST, Strategy.LAYERWISE) or options.order == Order.BEST
+    if options.objective != Objective.COST and not chooses and not loads(target.board):
+        raise UsageError(
+            f"it has no effect with strategy {options.strategy}, which makes one plan",
+            option="objective",
+            hint=[suggest(objective=None), suggest(strategy="best")],
+        )
+
+
+# ---- orders of the operators ---------------------------------------------------------------------------
+
+
+def _orders(graph: Graph, options: PlanOptions, session: Session) -> tuple[tuple[Graph, ...], str | None]:
+    """A network in its own order and in others that may be better; what is proven of the best order.
+
+    Where the operators' relations alone tell that no order has less alive than the given one, nothing is
+    searched. The strategies that follow other systems take another order only where that is asked for.
+    """
+    follows = options.strategy not in (Strategy.BEST, Strategy.LAYERWISE)
+    if options.order == Order.GIVEN or (follows and options.order != Order.BEST):
+        return (graph,), None
+    from buildtool.graph.order import BUDGET, SHORT_BUDGET, in_order
+
+    is_long = options.order == Order.BEST
+    budget = BUDGET if is_long else SHORT_BUDGET
+    whole = _best_order(graph, budget, session)
+    of_chains = _best_order(graph, budget, session, of_chains=True)
+    graphs = [graph, in_order(graph, of_chains)]
+    if is_long or whole.peak < of_chains.peak:  # else one more plan is hardly worth its time
+        graphs.insert(1, in_order(graph, whole))
+    distinct: dict[str, Graph] = {}
+    for one in graphs:
+        distinct.setdefault(topology_digest(one), one)
+    return tuple(distinct.values()), whole.status if is_long else None
+
+
+def _best_order(graph: Graph, budget: int, session: Session, *, of_chains: bool = False) -> graph_order.Order:
+    """The order with the least peak of live bytes; it depends on the topology alone.
+
+    `of_chains`: one in which chains of operators stay together (see `graph.order`).
+    """
+    from buildtool.graph.flow import flow_of
+    from buildtool.graph.order import Order, is_order, least_peak_of_chains, least_peak_order
+
+    def unpacked(data: bytes) -> Order:
+        order, status, *numbers = msgpack.unpackb(data)
+        found = Order(tuple(order), status, *numbers)
+        if status not in ("optimal", "feasible") or not is_order(graph, found):
+            raise ValueError("not an order of these operators")
+        return found
+
+    level = Level("orders", lambda found: bytes(msgpack.packb(list(vars(found).values()))), unpacked)
+    parts = {"topology": topology_digest(graph), "budget": budget, **({"of": "chains"} if of_chains else {})}
+    search = least_peak_of_chains if of_chains else least_peak_order
+    session.tell("looking for the best order of operators")
+    return session.keep(level, parts, lambda: search(flow_of(graph), budget=budget))
 
 
 # ---- views ---------------------------------------------------------------------------------------------
 
 
 def viewed(alone: Prepared) -> tuple[Graph, ...]:
-    """A network with all the views that its kernels can read; with those that they can write, too, and alone.
+    """A network with all views that its kernels can read; with those to be written, too; with these alone.
 
-    Nothing where there are none, or the options ask for a strategy without them.
+    Empty where there are none, or the strategy has none.
     """
-    graph, image = alone.graph, alone.options.image
+    graph, streams = alone.graph, alone.options.image == Image.STREAM
     if alone.options.strategy not in (Strategy.BEST, Strategy.LAYERWISE):
         return ()
     kernels = select_all(alone.target, graph)
-    slices = _readable(graph, possible_views(graph, kernels), image)
-    joined = tuple(
-        position
-        for position in possible_views(graph, kernels, joined=True)
-        if graph.ops[position].kind is OpKind.CONCATENATION
-    )
+    slices = possible_views(graph, kernels)
+    cut = with_views(graph, slices)
+    if streams and len(cut.consumers().get(cut.inputs[0], ())) > 1:
+        # a streamed image keeps one reader: its rows come once
+        slices = tuple(position for position in slices if cut.ops[position].inputs[0] != cut.inputs[0])
     choices = [slices]
-    if joined and image != Image.STREAM:
+    writable = possible_views(graph, kernels, joined=True)
+    joined = tuple(one for one in writable if graph.ops[one].kind is OpKind.CONCATENATION)
+    if joined and not streams:
         choices += [tuple(sorted((*slices, *joined))), joined]
-    return tuple(with_views(graph, found) for found in dict.fromkeys(choices) if found)
-
-
-def _readable(graph: Graph, slices: tuple[int, ...], image: str) -> tuple[int, ...]:
-    """Of slices that may be views those that leave a streamed image one reader: its rows come once."""
-    made = with_views(graph, slices)
-    if image != Image.STREAM or len(made.consumers().get(made.inputs[0], ())) < 2:
-        return slices
-    return tuple(position for position in slices if made.ops[position].inputs[0] != made.inputs[0])
+    return tuple(with_views(graph, choice) for choice in dict.fromkeys(choices) if choice)
 
 
 def with_fewer_views(alone: Prepared, made: Graph, plan: Plan) -> Graph | None:
     """The network with fewer of the views of `made`, whose plan needs too much; None where that cannot help.
 
-    Those concatenations are copied whose outputs are there, for parts to come, when most bytes are.
+    A concatenation is copied if its output already waits for parts when most bytes are live.
     """
     from buildtool.plan.summary.summary import binding
 
     step, inside = binding(plan, made, alone.session).step, written_in_place(made)
     alive = {t for buffer in plan.buffers if buffer.first <= step <= buffer.last for t in buffer.tensors}
-    copied = {
-        position
-        for position in views(made)
-        if made.ops[position].kind is OpKind.JOINED
-        and made.ops[position].outputs[0] in alive
-        and made.ops[position].outputs[0] not in inside
-    }
-    kept = tuple(position for position in views(made) if position not in copied)
-    return with_views(alone.graph, kept) if copied and kept else None
+
+    def is_copied(position: int) -> bool:
+        op = made.ops[position]
+        return op.kind is OpKind.JOINED and op.outputs[0] in alive and op.outputs[0] not in inside
+
+    kept = tuple(position for position in views(made) if not is_copied(position))
+    return with_views(alone.graph, kept) if kept and len(kept) < len(views(made)) else None
 
 
 # ---- second passes -------------------------------------------------------------------------------------
@@ -248,11 +328,11 @@ def may_have_passes(prepared: Prepared) -> bool:
 
 
 def with_passes(alone: Prepared) -> tuple[Graph, ...]:
-    """A network with each choice of second passes that may pay; the one of least memory comes last."""
+    """A network with each choice of second passes that may pay; the choice of least memory comes last."""
     if not may_have_passes(alone):
         return ()
-    found = alone.session.keep(_LEVEL, _parts(alone), lambda: _found(alone))
-    return tuple(with_second_passes(alone.graph, passes) for passes in found)
+    choices = alone.session.keep(_LEVEL, _parts(alone), lambda: _choices(alone))
+    return tuple(with_second_passes(alone.graph, passes) for passes in choices)
 
 
 def least_cost_with_passes(twice: Prepared) -> float:
@@ -271,27 +351,25 @@ def least_cost_with_passes(twice: Prepared) -> float:
     )
 
 
-def _found(alone: Prepared) -> tuple[Passes, ...]:
-    from buildtool.base.errors import UsageError
+def _choices(alone: Prepared) -> tuple[Passes, ...]:
     from buildtool.plan.search.passsearch import worthwhile
-
-    def own(one: Graph) -> Settings:
-        return settings(alone.of(one))
 
     session = alone.session
     session.tell("looking for second passes that pay")
-    found: list[Passes] = []
+    choices: dict[Passes, None] = {}
     try:
         for by_cost in (False, True):
-            found += worthwhile(alone.graph, alone.target, own, session, by_cost=by_cost)
+            of = worthwhile(
+                alone.graph, alone.target, lambda one: settings(alone.of(one)), session, by_cost=by_cost
+            )
+            choices.update(dict.fromkeys(of))
     except UsageError:  # an image that cannot be streamed: whoever plans without passes says so
         return ()
-    return tuple(sorted(dict.fromkeys(found), key=len))
+    return tuple(sorted(choices, key=len))
 
 
 def _parts(alone: Prepared) -> dict[str, str | int | float | None]:
-    """What the choices depend on."""
-    from buildtool.graph.topology import topology_digest
+    """What the choices of second passes depend on."""
     from buildtool.target.digest import planning_digest
 
     options = alone.options
@@ -306,14 +384,14 @@ def _parts(alone: Prepared) -> dict[str, str | int | float | None]:
     }
 
 
-def _packed(found: tuple[Passes, ...]) -> bytes:
-    data: bytes = msgpack.packb([[[one.first, one.last, one.reader] for one in passes] for passes in found])
+def _packed(choices: tuple[Passes, ...]) -> bytes:
+    data: bytes = msgpack.packb([[[one.first, one.last, one.reader] for one in passes] for passes in choices])
     return b"passes" + data
 
 
 def _unpacked(data: bytes) -> tuple[Passes, ...]:
-    found = msgpack.unpackb(data.removeprefix(b"passes"))
-    return tuple(tuple(SecondPass(*map(int, one)) for one in passes) for passes in found)
+    choices = msgpack.unpackb(data.removeprefix(b"passes"))
+    return tuple(tuple(SecondPass(*map(int, one)) for one in passes) for passes in choices)
 
 
 _LEVEL: Level[tuple[Passes, ...]] = Level("passes", _packed, _unpacked)

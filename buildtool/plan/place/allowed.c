@@ -1,5 +1,5 @@
 /*
- * Where items can lie at all, by what else has to fit beside them: allowed.py says why.
+ * Where items can lie at all, by what else has to fit beside them: search.py says why.
  *
  * A set of offsets is a row of 64-bit words, bit k for the offset of k units; bits above the
  * capacity mean nothing and are never set in what is found. No global state, no allocation: the

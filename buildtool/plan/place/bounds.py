@@ -7,8 +7,9 @@ on each other has to climb.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from buildtool.plan.place.arena import Item, Permission, Problem, round_up
 
@@ -31,7 +32,13 @@ def bound(problem: Problem) -> Bound:
 
 
 def _bound(problem: Problem) -> Bound:
-    times, live = _live_sums(problem)
+    change: dict[int, int] = {}
+    for item, size in zip(problem.items, problem.sizes, strict=True):
+        if item.lower < item.upper:
+            change[item.lower] = change.get(item.lower, 0) + size
+            change[item.upper] = change.get(item.upper, 0) - size
+    times = sorted(change)  # at which a life begins or ends
+    live = list(accumulate(change[time] for time in times))  # bytes, from then on
     largest = max(problem.sizes, default=0)  # of items that are never live too: they lie somewhere
     if not times:
         return Bound(largest, 0, 0)
@@ -50,11 +57,8 @@ def _bound(problem: Problem) -> Bound:
             live[index] -= _saving(problem, _alive(problem, permissions, times[index]))
     ends = [i.offset + s for i, s in zip(problem.items, problem.sizes, strict=True) if i.offset is not None]
     most = max(live)
-    return Bound(
-        max(_chains(problem, by_output, dict(zip(times, live, strict=True)), most), *ends, largest),
-        times[live.index(most)],
-        most,
-    )
+    climbed = _chains(problem, by_output, dict(zip(times, live, strict=True)), most)
+    return Bound(max(climbed, *ends, largest), times[live.index(most)], most)
 
 
 def _saving(problem: Problem, permissions: Sequence[Permission]) -> int:
@@ -70,32 +74,14 @@ def _saving(problem: Problem, permissions: Sequence[Permission]) -> int:
         return 0
     sizes, granule = problem.sizes, problem.granule
     own = sizes[permissions[0].output]
-    if len(permissions) == 1:
-        (only,) = permissions
-        return min(sizes[only.input], max(0, own - max(0, round_up(only.distance, granule))))
     beyond = [max(0, own - max(0, round_up(p.distance, granule))) for p in permissions]
     each = (min(sizes[p.input], b) for p, b in zip(permissions, beyond, strict=True))
     return min(sum(each), max(beyond))
 
 
 def _alive(problem: Problem, permissions: Sequence[Permission], time: int) -> list[Permission]:
-    """Those of the permissions whose input is live."""
+    """The permissions whose input is live."""
     return [p for p in permissions if problem.items[p.input].lower <= time < problem.items[p.input].upper]
-
-
-def _live_sums(problem: Problem) -> tuple[list[int], list[int]]:
-    """The times at which a life begins or ends, ascending, and the bytes live from then on."""
-    change: dict[int, int] = {}
-    for item, size in zip(problem.items, problem.sizes, strict=True):
-        if item.lower < item.upper:
-            change[item.lower] = change.get(item.lower, 0) + size
-            change[item.upper] = change.get(item.upper, 0) - size
-    times = sorted(change)
-    sums, live = [], 0
-    for time in times:
-        live += change[time]
-        sums.append(live)
-    return times, sums
 
 
 @dataclass(frozen=True)
@@ -132,24 +118,16 @@ def _chains(problem: Problem, by_output: dict[int, list[Permission]], live: dict
         for index, (item, size) in enumerate(zip(problem.items, problem.sizes, strict=True))
         if index not in linked and item.upper - item.lower > 1
     ]
-    beside = _live_at({link.time for link in links.values()}, loose)
+    beside, active = dict[int, list[_Sized]](), list[_Sized]()  # time of a link -> the loose items live then
+    waiting = sorted(loose, key=lambda sized: sized[0].lower, reverse=True)
+    for time in sorted({link.time for link in links.values()}):
+        while waiting and waiting[-1][0].lower <= time:
+            active.append(waiting.pop())
+        active = beside[time] = [sized for sized in active if time < sized[0].upper]
     reach = _reaches(problem, links)
     for start in links:
         best = _climb(problem, start, links, beside, reach, best)
     return best
-
-
-def _live_at(times: Iterable[int], items: Sequence[_Sized]) -> dict[int, list[_Sized]]:
-    """Those of the items that are live, for each of the times."""
-    waiting = sorted(items, key=lambda sized: sized[0].lower, reverse=True)
-    active: list[_Sized] = []
-    found = {}
-    for time in sorted(times):
-        while waiting and waiting[-1][0].lower <= time:
-            active.append(waiting.pop())
-        active = [sized for sized in active if time < sized[0].upper]
-        found[time] = active
-    return found
 
 
 def _reaches(problem: Problem, links: Mapping[int, _Link]) -> dict[int, int]:
@@ -173,7 +151,7 @@ def _reaches(problem: Problem, links: Mapping[int, _Link]) -> dict[int, int]:
 
 
 def _link(problem: Problem, permissions: Sequence[Permission], live: dict[int, int]) -> _Link | None:
-    """The permission of one output that saves most; None if that is nothing."""
+    """The permission of one output that saves most; None if none saves anything."""
     output = problem.items[permissions[0].output]
     best: _Link | None = None
     most = 0

@@ -7,11 +7,10 @@ empty. A solution is the same table with all offsets.
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from buildtool.base.errors import ModelError
@@ -59,8 +58,13 @@ def read_problem(data: bytes, *, path: str = "") -> Table:
                 raise ModelError(f"the table has more than {MOST_ITEMS} buffers")
             names.append(values["id"])
             seen.add(values["id"])
-            with _column(row, columns, data, rows.line_num):
+            try:
                 items.append(_item(values))
+            except _ValueError as error:
+                before = row[: columns.index(error.name)]
+                has_quotes = b'"' in data.splitlines()[rows.line_num - 1]
+                column = 0 if has_quotes else len(",".join([*before, ""])) + 1
+                raise ModelError(error.text, column=column) from None
     except csv.Error as error:
         raise ModelError(f"it is not a table: {error}", path=path, line=rows.line_num) from None
     except ModelError as error:
@@ -69,23 +73,11 @@ def read_problem(data: bytes, *, path: str = "") -> Table:
 
 
 class _ValueError(ModelError):
-    """A value is wrong; `column` names the table's column that it is in."""
+    """A value is wrong; `name`: the table's column that it is in."""
 
     def __init__(self, text: str, column: str) -> None:
         super().__init__(text)
         self.name = column
-
-
-@contextlib.contextmanager
-def _column(row: Sequence[str], columns: Sequence[str], data: bytes, line: int) -> Iterator[None]:
-    """Adds to an error about a value where in its line the value stands, if nothing is in quotes there."""
-    try:
-        yield
-    except _ValueError as error:
-        text = data.splitlines()[line - 1].decode("utf-8-sig")
-        before = row[: columns.index(error.name)]
-        column = len(",".join([*before, ""])) + 1 if '"' not in text else 0
-        raise ModelError(error.text, line=line, column=column) from None
 
 
 def _columns(row: Sequence[str]) -> list[str]:

@@ -34,34 +34,28 @@ FITS = (False, True)  # the lowest gap; the tightest, the top of the arena only 
 
 
 @dataclass(frozen=True)
-class Links:
-    """Item i's neighbours in time are at start[i] to start[i + 1] of `neighbour`, in the order of births.
+class Task:
+    """Placements to try: in every `order` (a row each), by every fit, every way up; then variations.
 
-    One at offset o forbids item i the offsets between o - below and o + above; `below` and `above` have
-    a row for each way up.
+    Arrays are by item; `pinned`: where the item has to lie, or -1. Item i's neighbours in time are at
+    start[i] to start[i + 1] of `neighbour`, in the order of births. One at offset o forbids item i the
+    offsets between o - below and o + above; `below` and `above` have a row for each way up. A height of
+    `least` ends the trials.
     """
 
+    size: Ints
+    alignment: Ints
+    pinned: Ints
     start: Ints
     neighbour: Ints
     below: Ints
     above: Ints
-
-
-@dataclass(frozen=True)
-class Task:
-    """Placements to try: in every order (a row each), by every fit, every way up; then variations.
-
-    Arrays are by item; `pinned`: where the item has to lie, or -1. A height of `least` ends the trials.
-    """
-
-    sizes: Ints
-    alignments: Ints
-    pinned: Ints
-    links: Links
-    ways: int
-    orders: Ints
+    order: Ints
     least: int
     variations: int
+
+
+_ARRAYS = ("size", "alignment", "pinned", "start", "neighbour", "below", "above", "order")
 
 
 class _Problem(ctypes.Structure):
@@ -69,8 +63,7 @@ class _Problem(ctypes.Structure):
 
     _fields_ = (
         *((name, ctypes.c_int64) for name in ("items", "links", "ways", "orders")),
-        *((name, ctypes.c_void_p) for name in ("size", "alignment", "pinned")),
-        *((name, ctypes.c_void_p) for name in ("start", "neighbour", "below", "above", "order")),
+        *((name, ctypes.c_void_p) for name in _ARRAYS),
         *((name, ctypes.c_int64) for name in ("least", "variations")),
     )
 
@@ -91,24 +84,18 @@ _C = load(
 
 def best(task: Task) -> Found:
     """The lowest placement found."""
-    links = task.links
-    arrays = {
-        **{"size": task.sizes, "alignment": task.alignments, "pinned": task.pinned},
-        **{"start": links.start, "neighbour": links.neighbour},
-        **{"below": links.below, "above": links.above, "order": task.orders},
-    }
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    arrays = {name: np.ascontiguousarray(getattr(task, name)) for name in _ARRAYS}
     problem = _Problem(
-        items=len(task.sizes),
-        links=len(links.neighbour),
-        ways=task.ways,
-        orders=len(task.orders),
+        items=len(task.size),
+        links=len(task.neighbour),
+        ways=len(task.below),
+        orders=len(task.order),
         least=task.least,
         variations=task.variations,
         **{name: array.ctypes.data for name, array in arrays.items()},
     )
     memory = np.empty(_C.greedy_memory(ctypes.byref(problem)), np.int64)
-    offsets, way = np.empty(len(task.sizes), np.int64), ctypes.c_int64(0)
+    offsets, way = np.empty(len(task.size), np.int64), ctypes.c_int64(0)
     height = _C.greedy_run(ctypes.byref(problem), memory.ctypes.data, offsets.ctypes.data, ctypes.byref(way))
     return offsets.tolist(), height, way.value
 
@@ -123,36 +110,35 @@ def solve(
     """The lowest placement found; stops as soon as it is within `enough` bytes (None: the problem's bound).
 
     Items with fixed offsets that contradict each other are not noticed here: arena.validate says so.
-    `work`: what it counts to; where nothing is left of it, there are no variations. UnsupportedError where
-    the items add up to MOST_BYTES.
+    `work`: the budget that it counts to; where that has ended, there are no variations. UnsupportedError
+    where the items add up to MOST_BYTES.
     """
-    if not problem.items:
+    items = problem.items
+    if not items:
         return Solution((), 0)
-    top = max(item.alignment + (item.offset or 0) for item in problem.items) * len(problem.items)
+    top = max(item.alignment + (item.offset or 0) for item in items) * len(items)
     if sum(problem.sizes) + top >= MOST_BYTES:
         raise UnsupportedError(f"buffers and offsets add up to {MOST_BYTES:,} bytes or more")
     ways = [problem]
-    if all(i.offset is None and i.alignment == problem.granule for i in problem.items):
+    if all(i.offset is None and i.alignment == problem.granule for i in items):
         ways.append(_upside_down(problem))
-    links = _links(ways)
-    tries = min(variations, PLACEMENTS // len(problem.items), MOST_LINKS // max(1, len(links.neighbour)))
+    start, neighbour, below, above = _links(ways)
+    tries = min(variations, PLACEMENTS // len(items), MOST_LINKS // max(1, len(neighbour)))
     task = Task(
-        sizes=_ints(problem.sizes),
-        alignments=_ints([item.alignment for item in problem.items]),
-        pinned=_ints([-1 if item.offset is None else item.offset for item in problem.items]),
-        links=links,
-        ways=len(ways),
-        orders=np.array(list(_orders(problem)), np.int64),
+        _ints(problem.sizes),
+        _ints([item.alignment for item in items]),
+        _ints([-1 if item.offset is None else item.offset for item in items]),
+        *(start, neighbour, below, above),
+        order=np.array(list(_orders(problem)), np.int64),
         least=bound(problem).bytes if enough is None else enough,
         variations=tries if work is None or work.goes_on() else 0,
     )
     offsets, height, way = best(task)
     if work is not None:
         tried = task.variations if height > task.least else 0
-        work.spend((len(task.orders) * len(FITS) * task.ways + tried) * len(links.neighbour) // LINKS)
+        work.spend((len(task.order) * len(FITS) * len(ways) + tried) * len(neighbour) // LINKS)
     if way:
-        turned = zip(offsets, problem.sizes, strict=True)
-        offsets = [height - offset - size for offset, size in turned]
+        offsets = [height - offset - size for offset, size in zip(offsets, problem.sizes, strict=True)]
     return Solution(tuple(offsets), height)
 
 
@@ -165,20 +151,16 @@ def _upside_down(problem: Problem) -> Problem:
 
     offset(in) >= offset(out) + d becomes offset'(out) >= offset'(in) + d + size(in) - size(out).
     """
-    sizes = problem.sizes
-    permissions = tuple(
-        Permission(
-            output=p.input,
-            input=p.output,
-            distance=round_up(p.distance, problem.granule) + sizes[p.input] - sizes[p.output],
-        )
+    sizes, granule = problem.sizes, problem.granule
+    permissions = (
+        Permission(p.input, p.output, round_up(p.distance, granule) + sizes[p.input] - sizes[p.output])
         for p in problem.permissions
     )
-    return replace(problem, permissions=permissions)
+    return replace(problem, permissions=tuple(permissions))
 
 
-def _links(ways: Sequence[Problem]) -> Links:
-    """Who is live together, and what they forbid each other; the ways differ in permissions alone."""
+def _links(ways: Sequence[Problem]) -> tuple[Ints, Ints, Ints, Ints]:
+    """Task's `start`, `neighbour`, `below` and `above`; the ways differ in permissions alone."""
     problem = ways[0]
     sizes = _ints(problem.sizes)
     lower, upper = _ints([i.lower for i in problem.items]), _ints([i.upper for i in problem.items])
@@ -197,13 +179,10 @@ def _links(ways: Sequence[Problem]) -> Links:
     above = np.tile(sizes[neighbour], (len(ways), 1))
     for way, turned in enumerate(ways):
         for p in turned.permissions:
-            for link in np.flatnonzero(neighbour[start[p.output] : start[p.output + 1]] == p.input):
-                at = start[p.output] + link
-                below[way, at] = min(below[way, at], p.distance)
-            for link in np.flatnonzero(neighbour[start[p.input] : start[p.input + 1]] == p.output):
-                at = start[p.input] + link
-                above[way, at] = min(above[way, at], p.distance)
-    return Links(start.astype(np.int64), neighbour.astype(np.int64), below, above)
+            for apart, item, its in ((below, p.output, p.input), (above, p.input, p.output)):
+                at = start[item] + np.flatnonzero(neighbour[start[item] : start[item + 1]] == its)
+                apart[way, at] = np.minimum(apart[way, at], p.distance)
+    return start.astype(np.int64), neighbour.astype(np.int64), below, above
 
 
 def _orders(problem: Problem) -> Iterator[Ints]:
@@ -231,14 +210,10 @@ def _orders(problem: Problem) -> Iterator[Ints]:
 def _crowds(lower: Ints, upper: Ints, sizes: Ints) -> Ints:
     """For every item, the largest live sum during its life."""
     times = np.unique(lower)
-    live = _begun(lower, sizes, times) - _begun(upper, sizes, times)
+    live = np.zeros(len(times), np.int64)
+    for moments, sign in ((lower, 1), (upper, -1)):
+        order = np.argsort(moments, kind="stable")
+        sums = np.concatenate(([0], np.cumsum(sizes[order])))
+        live += sign * sums[np.searchsorted(moments[order], times, side="right")]
     spans = zip(np.searchsorted(times, lower).tolist(), np.searchsorted(times, upper).tolist(), strict=True)
     return _ints([live[first:last].max(initial=0) for first, last in spans])
-
-
-def _begun(times: Ints, sizes: Ints, until: Ints) -> Ints:
-    """The sizes that have come by some moments, if each comes at its time."""
-    order = np.argsort(times, kind="stable")
-    sums = np.concatenate(([0], np.cumsum(sizes[order])))
-    found: Ints = sums[np.searchsorted(times[order], until, side="right")]
-    return found

@@ -1,5 +1,5 @@
 /*
- * Arena problems as the search wants them, and the first of the orders of orders.py.
+ * Arena problems as the search wants them, and the first of the orders of solver.py.
  *
  * No global state, no allocation: the caller provides all memory, which is divided as `arrays`
  * says.

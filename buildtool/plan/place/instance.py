@@ -46,7 +46,7 @@ class Instance:
     the sections both are live in, how many units they can share, and their distance. `capped`: some
     permissions are not used in full (negative distances count as 0; of items that may lie at one offset
     because each is the next one's output in a circle, not all will), so that finding no placement
-    proves nothing. `order`: the items in the first order of `orders.runs`, where that is known.
+    proves nothing. `order`: the items in the first order of `solver.runs`, where that is known.
     """
 
     unit: int

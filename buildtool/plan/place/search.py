@@ -14,7 +14,8 @@ built like that, one in which no item could move to a lower place with the other
   be the lowest of its section waits for one that can be.
 - Items that share no time any more are searched apart; if one part fails, its siblings do not matter.
 - A run may order parts anew as they fall apart: by the most that waits in one of an item's sections.
-- Where it is known which offsets an item can have at all (see `allowed`), its level is the next of these.
+- Where it is known which offsets an item can have at all (see `allowed_offsets`), its level is the next
+  of these.
 - The levels, and who has been passed over, say all about what can still be done. States that failed
   are remembered, by 128 bits of hash, for later branches and runs.
 
@@ -30,10 +31,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from buildtool.base.compiled import load
-from buildtool.plan.place.allowed import Sets
 from buildtool.plan.place.instance import ARRAYS, Instance
+
+Sets = npt.NDArray[np.uint64]  # [item, word]: bit k of word w stands for the offset of 64 * w + k units
+
+MOST_UNITS = 1 << 13  # of capacity: the sets are as long
+MOST_MEMBERS = 512  # items with sets of offsets
+WORD = 64  # bits
+_ARRAYS = (
+    *("first", "last", "size", "alignment", "pinned", "share_output", "share_input"),
+    *("share_first", "share_last", "share_units", "share_distance"),
+)
+
+
+class _Sets(ctypes.Structure):
+    """allowed_problem."""
+
+    _fields_ = (
+        *((name, ctypes.c_int32) for name in ("items", "sections", "shares", "capacity")),
+        *((name, ctypes.c_void_p) for name in (*_ARRAYS, "slack", "paired", "sets", "found")),
+    )
 
 
 class _Problem(ctypes.Structure):
@@ -44,13 +64,20 @@ class _Problem(ctypes.Structure):
             (name, ctypes.c_int32)
             for name in ("items", "sections", "links", "shares", "capacity", "table_bits")
         ),
-        *((name, ctypes.c_void_p) for name in ARRAYS),
-        ("table", ctypes.c_void_p),
-        ("allowed", ctypes.c_void_p),
+        *((name, ctypes.c_void_p) for name in (*ARRAYS, "table", "allowed")),
         ("words", ctypes.c_int32),
     )
 
 
+_ALLOWED = load(
+    __file__,
+    "allowed",
+    1,
+    {
+        "allowed_scratch": (ctypes.c_size_t, ctypes.POINTER(_Sets)),
+        "allowed_find": (ctypes.c_int32, ctypes.POINTER(_Sets)),
+    },
+)
 _C = load(
     __file__,
     "search",
@@ -63,6 +90,39 @@ _C = load(
         ),
     },
 )
+
+
+def is_small(instance: Instance, capacity: int) -> bool:
+    """Whether a problem is small enough for sets of offsets."""
+    return capacity <= MOST_UNITS and len(instance.items) <= MOST_MEMBERS
+
+
+def allowed_offsets(instance: Instance, capacity: int) -> Sets | None:
+    """The offsets that are left to each item at a capacity (in units); None where nothing fits.
+
+    In a section that is nearly full nothing can be left free but its slack, the capacity less what lies in
+    it. So below an item lies a subset of the others, and as much waste as the slack at most: its offset is
+    one of their subset sums, or above it by the slack at most. An output and an input that cannot lie side by
+    side there overlap, as far as that needs, and what is known of one holds for the other. Along a chain of
+    regions, each of whose outputs lies over its input, this shows soon what a search by branches shows late:
+    that no offsets go together. The sets hold for every placement, so nothing is lost by a search that keeps
+    to them. They are found in C (allowed.c); tests/oracles/allowed_twin.py is the same in Python.
+    """
+    count = len(instance.items)
+    offsets = np.empty((count, capacity // WORD + 1), np.uint64)
+    slack, paired = np.empty(instance.sections, np.int64), np.empty(count, np.int32)
+    arrays = {name: np.ascontiguousarray(getattr(instance, name)) for name in _ARRAYS}
+    arrays |= {"slack": slack, "paired": paired, "found": offsets}
+    problem = _Sets(
+        items=count,
+        sections=instance.sections,
+        shares=len(instance.share_output),
+        capacity=capacity,
+        **{name: array.ctypes.data for name, array in arrays.items()},
+    )
+    sets = np.empty(_ALLOWED.allowed_scratch(ctypes.byref(problem)), np.uint64)
+    problem.sets = sets.ctypes.data
+    return offsets if _ALLOWED.allowed_find(ctypes.byref(problem)) else None
 
 
 class Verdict(enum.IntEnum):
@@ -83,7 +143,7 @@ class Outcome:
 
 
 class Search:
-    """Runs on one instance at one capacity (in units); what is known to fail is kept from run to run.
+    """Runs on one instance at one capacity (in units); states that fail are kept from run to run.
 
     `allowed`: the offsets to keep to, where they are known.
     """
@@ -115,16 +175,11 @@ class Search:
         `crowded`: what falls apart is ordered anew by the most that waits in an item's sections, and
         `order` decides between equals.
         """
-        order_array = np.array(order, dtype=np.int32)
+        items = np.array(order, dtype=np.int32)
         offsets = np.zeros(self._count, dtype=np.int32)
         nodes = ctypes.c_int64(0)
         verdict = _C.search_run(
-            ctypes.byref(self._problem),
-            order_array.ctypes.data,
-            crowded,
-            limit,
-            self._memory.ctypes.data,
-            offsets.ctypes.data,
-            ctypes.byref(nodes),
+            *(ctypes.byref(self._problem), items.ctypes.data, crowded, limit),
+            *(self._memory.ctypes.data, offsets.ctypes.data, ctypes.byref(nodes)),
         )
         return Outcome(Verdict(verdict), tuple(offsets.tolist()), nodes.value)

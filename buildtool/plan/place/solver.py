@@ -2,33 +2,43 @@
 
 Effort is counted in nodes, never in time: the same problem and budget give the same answer
 everywhere. Offsets found are checked before anything is done with them.
+
+A depth-first search that starts wrongly stays wrong for long, so it is restarted with other orders of the
+items and growing limits: a few good orders, and noise. The noise comes from a linear congruential generator,
+with the multiplier and the increment of Knuth's MMIX.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
 import msgpack
+import numpy as np
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.base.session import Level, Session
 from buildtool.base.work import Work
 from buildtool.plan.place import arena, greedy
-from buildtool.plan.place.allowed import allowed_offsets, is_small
 from buildtool.plan.place.arena import Problem, Solution
 from buildtool.plan.place.bounds import bound
-from buildtool.plan.place.instance import MOST_UNITS, compile_problem
-from buildtool.plan.place.orders import FIRST_LIMIT, runs
-from buildtool.plan.place.search import Search, Verdict
+from buildtool.plan.place.instance import MOST_UNITS, Instance, compile_problem
+from buildtool.plan.place.search import Search, Verdict, allowed_offsets, is_small
 
 LEAST_TABLE_BITS, MOST_TABLE_BITS = 10, 20  # of the table of states known to fail: 16 KiB to 16 MiB
 SETTING_UP = 1000  # units of work an item that any search takes besides its nodes: what its CPU is worth
 LOOK = 100  # nodes before it is found out which offsets are left to the items
 _SCHEMA = 1  # of what a session keeps
 SHARE = 4  # of the budget that is left, 1 / SHARE is spent on one height
+FIRST_LIMIT = 1000  # nodes of the runs of the first round; doubles from round to round
+NOISY = 4  # runs with noise in a round
+CROWDED_LIMIT = 4 * FIRST_LIMIT  # of the first round with crowded runs: for what is hard for the others
+SEED = 0x9E3779B97F4A7C15
+_MULTIPLIER, _INCREMENT, _MODULUS = 6364136223846793005, 1442695040888963407, 1 << 64
+_LOW_BITS = 33  # of the generator's state, which repeat soon
+LEAST_WEIGHT, WEIGHTS = 768, 512  # an area counts from 3/4 to 5/4 of itself, in 1024ths
 
 
 class Status(enum.Enum):
@@ -151,10 +161,10 @@ def minimise(problem: Problem, start: Solution, budget: int) -> Result:
         highest = -(-best.height // unit) - 1
         if doubtful > highest:
             break
-        last = target == highest
-        verdict, found = solver.search(target * unit, solver.left if last else _slice(solver.left))
-        if found is not None:
-            best = found
+        share = max(min(solver.left, FIRST_LIMIT), solver.left // SHARE)
+        verdict, lower = solver.search(target * unit, solver.left if target == highest else share)
+        if lower is not None:
+            best = lower
         else:
             doubtful = target + 1
             proven = doubtful if verdict is Verdict.IMPOSSIBLE else proven
@@ -164,15 +174,11 @@ def minimise(problem: Problem, start: Solution, budget: int) -> Result:
     return Result(status, best, least, solver.nodes)
 
 
-def _slice(left: int) -> int:
-    return max(min(left, FIRST_LIMIT), left // SHARE)
-
-
 def improve(problem: Problem, solution: Solution, budget: int, work: Work | None = None) -> Solution:
     """A placement that is not higher than `solution`: lower if one was found within `budget` nodes.
 
-    What the search does not take (too many items) comes back as it is, and so does all where nothing is left
-    of `work`.
+    The solution comes back as it is where the search does not take the problem (too many items), or where the
+    budget of `work` has ended.
     """
     if work is not None and not work.goes_on():
         return solution
@@ -180,26 +186,28 @@ def improve(problem: Problem, solution: Solution, budget: int, work: Work | None
         result = minimise(problem, solution, budget)
     except UnsupportedError:
         return solution
-    found = result.solution
     if work is not None:
         work.spend((SETTING_UP + result.nodes) * len(problem.items))
-    return solution if found is None or found.height >= solution.height else found
+    lowest = result.solution
+    return solution if lowest is None or lowest.height >= solution.height else lowest
 
 
 def solved(problem: Problem, capacity: int | None, budget: int, session: Session | None = None) -> Result:
     """The lowest placement that `solve` finds; with a capacity in bytes, what `decide` finds."""
-    if capacity is None:
-        return _kept(problem, "solve", budget, None, session, lambda: solve(problem, budget))
-    return _kept(problem, "solve", budget, capacity, session, lambda: decide(problem, capacity, budget))
+
+    def make() -> Result:
+        return solve(problem, budget) if capacity is None else decide(problem, capacity, budget)
+
+    return _kept(problem, "solve", budget, capacity, session, make)
 
 
 def improved(problem: Problem, budget: int, session: Session | None = None) -> Solution:
     """The lowest placement by greedy orders, lowered by an exact search."""
 
-    def made() -> Result:
+    def make() -> Result:
         return Result(Status.FEASIBLE, improve(problem, greedy.solve(problem), budget), 0, 0)
 
-    solution = _kept(problem, "improve", budget, None, session, made).solution
+    solution = _kept(problem, "improve", budget, None, session, make).solution
     assert solution is not None
     return solution
 
@@ -212,13 +220,13 @@ def _kept(
     session: Session | None,
     make: Callable[[], Result],
 ) -> Result:
-    """What a session has by the problem itself, or makes."""
+    """The result that a session has of the problem, or a new one."""
     if session is None:
         return make()
     parts = {
         "schema": _SCHEMA,
-        "items": [[i.lower, i.upper, i.size, i.alignment, i.offset] for i in problem.items],
-        "permissions": [[p.output, p.input, p.distance] for p in problem.permissions],
+        "items": [list(item) for item in problem.items],
+        "permissions": [list(permission) for permission in problem.permissions],
         "how": how,
         "budget": budget,
         "capacity": capacity,
@@ -244,3 +252,71 @@ def _unpacked(data: bytes, problem: Problem) -> Result:
     if type(bound) is not int or type(nodes) is not int or (solution and bound > solution.height):
         raise ValueError("not a result")
     return Result(Status(status), solution, bound, nodes)
+
+
+def following(state: int) -> int:
+    """The generator's state after this one."""
+    return (state * _MULTIPLIER + _INCREMENT) % _MODULUS
+
+
+def choice(state: int, choices: int) -> int:
+    """One of 0, 1, ... `choices` - 1."""
+    return (state >> _LOW_BITS) % choices
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of the search: the order of items, how many nodes it may visit, and `crowded` (see Search)."""
+
+    order: tuple[int, ...]
+    limit: int
+    crowded: bool = False
+
+
+def runs(problem: Problem, instance: Instance) -> Iterator[Run]:
+    """Runs without end, the more promising ones first."""
+    if instance.order:
+        yield Run(instance.order, FIRST_LIMIT)
+    live = np.zeros(instance.sections, np.int64)
+    spans = [slice(*span) for span in zip(instance.first.tolist(), instance.last.tolist(), strict=True)]
+    sizes = instance.size.tolist()
+    for span, size in zip(spans, sizes, strict=True):
+        live[span] += size
+    crowd = [int(live[span].max()) for span in spans]  # of every item: the most that is live during its life
+    length = [problem.items[i].upper - problem.items[i].lower for i in instance.items]
+    area = [size * time for size, time in zip(sizes, length, strict=True)]
+    fixed = ((area, crowd, length), (crowd, length, area), (crowd, area, length), (length, area, crowd))
+    crowded = ((length, area, crowd), (area, length, crowd))
+    state, limit = SEED, FIRST_LIMIT
+    while True:
+        for measures in fixed[1:] if instance.order and limit == FIRST_LIMIT else fixed:
+            yield Run(_order(list(zip(*measures, strict=True)), instance), limit)
+        for _ in range(NOISY):
+            keys = []
+            for i in range(len(sizes)):
+                state = following(state)
+                weight = LEAST_WEIGHT + choice(state, WEIGHTS)
+                keys.append((area[i] * weight, crowd[i], length[i]))
+            yield Run(_order(keys, instance), limit)
+        for measures in crowded if limit >= CROWDED_LIMIT else ():
+            yield Run(_order(list(zip(*measures, strict=True)), instance), limit, crowded=True)
+        limit *= 2
+
+
+def _order(keys: Sequence[tuple[int, int, int]], instance: Instance) -> tuple[int, ...]:
+    """Items by descending key; ties, and twins among each other, by position."""
+    try:
+        first, second, third = -np.array(keys, np.int64).reshape(-1, 3).T
+        order: list[int] = np.lexsort((third, second, first)).tolist()
+    except OverflowError:  # lives of arena problems may be of any length
+        order = sorted(range(len(keys)), key=lambda i: (*(-k for k in keys[i]), i))
+    twin = instance.twin.tolist()
+    if max(twin, default=-1) < 0:
+        return tuple(order)
+    families: dict[int, list[int]] = {}
+    head: list[int] = []  # of every item, the first of its twins
+    for i, previous in enumerate(twin):
+        head.append(i if previous < 0 else head[previous])
+        families.setdefault(head[i], []).append(i)
+    waiting = {first: iter(members) for first, members in families.items()}
+    return tuple(next(waiting[head[i]]) for i in order)

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 import numpy as np
-import numpy.typing as npt
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.plan.place import arena, greedy
@@ -28,7 +27,6 @@ DECIDE_NODES = 2_000  # of the exact search for one placement
 _TIGHTER = (1.0, 0.97, 0.94, 0.9, 0.85)
 
 Prices = Sequence[tuple[int, int]]  # of each item, in the first memory and in the second
-Profile = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -50,47 +48,17 @@ def spread(
     problem: arena.Problem, prices: Prices, capacities: tuple[int, int], nodes: int = NODES
 ) -> Spread | None:
     """The cheapest placement within both capacities (bytes), or the best that was found; None for none."""
-    best: Spread | None = None
-    for order in _orders(problem, prices):
-        found = _one_by_one(problem, prices, capacities, order)
-        if found is not None and (best is None or found.price < best.price):
-            best = found
+    search = _Search(problem, prices, capacities)
+    worth, sizes = [abs(first - second) for first, second in prices], problem.sizes
+    # first what the choice of the memory is worth most for, by itself, per byte, and by size
+    per_byte = [w / max(1, size) for w, size in zip(worth, sizes, strict=True)]
+    for key in (worth, per_byte, sizes):
+        search.one_by_one(sorted(range(len(prices)), key=lambda i: (-key[i], i)))
     for share in _TIGHTER:
-        search = _Search(problem, prices, capacities, share, nodes, best)
-        best, is_complete = search.run()
+        is_complete = search.run(share, nodes, PLACEMENTS if share == 1.0 else 1)
         if share == 1.0 and is_complete:
-            return best and replace(best, is_proven=True)
-    return best
-
-
-def _orders(problem: arena.Problem, prices: Prices) -> list[list[int]]:
-    """Orders of the items: by what the choice of the memory is worth, by that per byte, and by size."""
-
-    def worth(i: int) -> int:
-        return abs(prices[i][0] - prices[i][1])
-
-    items, sizes = range(len(prices)), problem.sizes
-    keys = (worth, lambda i: worth(i) / max(1, sizes[i]), lambda i: sizes[i])
-    return [sorted(items, key=lambda i: (-key(i), i)) for key in keys]
-
-
-def _one_by_one(
-    problem: arena.Problem, prices: Prices, capacities: tuple[int, int], order: Sequence[int]
-) -> Spread | None:
-    """Each item in the cheaper memory if it fits there with what is there already, else in the other."""
-    inside: tuple[list[int], list[int]] = ([], [])
-    placed = [arena.Solution((), 0), arena.Solution((), 0)]
-    for item in order:
-        first, second = prices[item]
-        for memory in (0, 1) if first <= second else (1, 0):
-            tried = sorted([*inside[memory], item])
-            found = greedy.solve(part(problem, tried), enough=capacities[memory])
-            if found.height <= capacities[memory]:
-                inside[memory][:], placed[memory] = tried, found
-                break
-        else:
-            return None
-    return _joined(problem, prices, inside, placed)
+            return search.best and replace(search.best, is_proven=True)
+    return search.best
 
 
 def part(problem: arena.Problem, inside: Sequence[int]) -> arena.Problem:
@@ -104,36 +72,12 @@ def part(problem: arena.Problem, inside: Sequence[int]) -> arena.Problem:
     return arena.Problem(tuple(problem.items[i] for i in inside), kept)
 
 
-def _joined(
-    problem: arena.Problem,
-    prices: Prices,
-    inside: Sequence[Sequence[int]],
-    placed: Sequence[arena.Solution],
-) -> Spread:
-    """The placements of both memories as one."""
-    second, offsets = [False] * len(problem.items), [0] * len(problem.items)
-    for memory in (0, 1):
-        for item, offset in zip(inside[memory], placed[memory].offsets, strict=True):
-            second[item], offsets[item] = bool(memory), offset
-    price = sum(prices[item][memory] for item, memory in enumerate(second))
-    return Spread(tuple(second), tuple(offsets), (placed[0].height, placed[1].height), price, False)
-
-
 class _Search:
     """Depth first, with the capacities that are aimed at as a bound on what is live at once."""
 
-    def __init__(
-        self,
-        problem: arena.Problem,
-        prices: Prices,
-        capacities: tuple[int, int],
-        share: float,
-        nodes: int,
-        best: Spread | None,
-    ) -> None:
-        self.problem, self.prices, self.capacities, self.best = problem, prices, capacities, best
-        self.aims = tuple(int(capacity * share) for capacity in capacities)
-        self.nodes, self.placements, self.is_complete = nodes, PLACEMENTS if share == 1.0 else 1, True
+    def __init__(self, problem: arena.Problem, prices: Prices, capacities: tuple[int, int]) -> None:
+        self.problem, self.prices, self.capacities = problem, prices, capacities
+        self.best: Spread | None = None
         count = len(problem.items)
         self.order = sorted(range(count), key=lambda i: (-abs(prices[i][0] - prices[i][1]), i))
         least = [min(prices[i]) for i in self.order]
@@ -149,10 +93,43 @@ class _Search:
             self.partners[permission.input].append(permission.output)
         self.chosen: list[int] = [-1] * count
 
-    def run(self) -> tuple[Spread | None, bool]:
-        """The best choice, and whether every other one was looked at."""
+    def one_by_one(self, order: Sequence[int]) -> None:
+        """Each item in the cheaper memory if it fits there with what is there already, else in the other."""
+        inside: list[list[int]] = [[], []]
+        placed = [arena.Solution((), 0), arena.Solution((), 0)]
+        for item in order:
+            for memory in self._cheaper_first(item):
+                tried = sorted([*inside[memory], item])
+                solution = greedy.solve(part(self.problem, tried), enough=self.capacities[memory])
+                if solution.height <= self.capacities[memory]:
+                    inside[memory], placed[memory] = tried, solution
+                    break
+            else:
+                return
+        self._take(inside, placed)
+
+    def _cheaper_first(self, item: int) -> tuple[int, int]:
+        """Both memories, the cheaper one of an item first."""
+        first, second = self.prices[item]
+        return (0, 1) if first <= second else (1, 0)
+
+    def _take(self, inside: Sequence[Sequence[int]], placed: Sequence[arena.Solution]) -> None:
+        """Takes the placements of both memories where they are cheaper than the best so far."""
+        second, offsets = [False] * len(self.chosen), [0] * len(self.chosen)
+        for memory in (0, 1):
+            for item, offset in zip(inside[memory], placed[memory].offsets, strict=True):
+                second[item], offsets[item] = bool(memory), offset
+        price = sum(self.prices[item][memory] for item, memory in enumerate(second))
+        if self.best is None or price < self.best.price:
+            heights = (placed[0].height, placed[1].height)
+            self.best = Spread(tuple(second), tuple(offsets), heights, price, False)
+
+    def run(self, share: float, nodes: int, placements: int) -> bool:
+        """Searches, with a share of the capacities as aim; whether every choice was looked at."""
+        self.aims = tuple(int(capacity * share) for capacity in self.capacities)
+        self.nodes, self.placements, self.is_complete = nodes, placements, True
         self._decide(0, 0)
-        return self.best, self.is_complete
+        return self.is_complete
 
     def _decide(self, depth: int, price: int) -> None:
         if self.best is not None and price + self.rest[depth] >= self.best.price:
@@ -161,8 +138,7 @@ class _Search:
             self._place()
             return
         item = self.order[depth]
-        first, second = self.prices[item]
-        for memory in (0, 1) if first <= second else (1, 0):
+        for memory in self._cheaper_first(item):
             if self.nodes <= 0 or self.placements <= 0:
                 self.is_complete = False
                 return
@@ -188,30 +164,23 @@ class _Search:
         self.chosen[item] = memory if sign > 0 else -1
 
     def _place(self) -> None:
-        """Takes the choice where both memories hold what is in them."""
+        """Takes the choice where both memories hold what is in them; a limit may end the search for that."""
         self.placements -= 1
         inside = [[i for i, chosen in enumerate(self.chosen) if chosen == memory] for memory in (0, 1)]
         placed = list[arena.Solution]()
         for memory in (0, 1):
-            found = self._placed(inside[memory], self.capacities[memory])
-            if found is None:
+            alone = part(self.problem, inside[memory])
+            solution: arena.Solution | None = greedy.solve(alone)
+            if solution is not None and solution.height > self.capacities[memory]:
+                try:
+                    result = decide(alone, self.capacities[memory], DECIDE_NODES)
+                except UnsupportedError:
+                    self.is_complete = False
+                    return
+                if result.solution is None and result.status is not Status.INFEASIBLE:
+                    self.is_complete = False
+                solution = result.solution
+            if solution is None:
                 return
-            placed.append(found)
-        self.best = _joined(self.problem, self.prices, inside, placed)
-
-    def _placed(self, inside: Sequence[int], capacity: int) -> arena.Solution | None:
-        """These items alone in a memory; None where no placement is found, which may be for a limit."""
-        if not inside:
-            return arena.Solution((), 0)
-        alone = part(self.problem, inside)
-        quick = greedy.solve(alone)
-        if quick.height <= capacity:
-            return quick
-        try:
-            result = decide(alone, capacity, DECIDE_NODES)
-        except UnsupportedError:
-            self.is_complete = False
-            return None
-        if result.solution is None and result.status is not Status.INFEASIBLE:
-            self.is_complete = False
-        return result.solution
+            placed.append(solution)
+        self._take(inside, placed)

@@ -128,7 +128,7 @@ def table(first: Numbers, end: Numbers) -> AxisTable:
 
 
 def tabled(axis: Axis, elements: int, size: int) -> AxisTable:
-    """An axis of so many output elements, over `size` input elements, as a table."""
+    """An axis of `elements` output elements, over `size` input elements, as a table."""
     if isinstance(axis, AxisTable):
         return axis
     q = np.arange(elements, dtype=np.int64)

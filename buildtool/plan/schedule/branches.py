@@ -11,7 +11,7 @@ nothing is computed twice.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from buildtool.base.errors import PlanError
@@ -32,12 +32,6 @@ class Read:
     axis: Axis
     height: int
 
-    def ready(self, made: int, height: int) -> int:
-        """Of `height` rows, those that can be made of the first `made` rows of this; may be below 0."""
-        if made >= self.height:
-            return height
-        return self.axis.ready(made)
-
 
 @dataclass(frozen=True)
 class Lane:
@@ -50,7 +44,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class Branches:
-    """A group of Scheme.BRANCHES: a lane an operator, in the graph's order.
+    """A group of Scheme.BRANCHES: one lane per operator, in the graph's order.
 
     `pace`: rows of its input (`height` in all) that it asks for at a time; `step`: rows of its output
     that it makes in one go. `exits`: the lanes before the last one that no lane reads; they make as many
@@ -107,8 +101,8 @@ class Progress:
         for index, lane in enumerate(self.branches.lanes):
             end = self._wanted[index]
             for read in lane.reads:
-                made = self.goal if read.lane == INPUT else self.made[read.lane]
-                end = min(end, read.ready(made, lane.height))
+                there = self.goal if read.lane == INPUT else self.made[read.lane]
+                end = min(end, read.axis.ready(there) if there < read.height else lane.height)
             if end > self.made[index]:
                 start, self.made[index] = self.made[index], end
                 yield index, start, end
@@ -120,14 +114,13 @@ def exits(graph: Graph, ops: Sequence[int]) -> tuple[int, ...]:
     They have as many rows as the last one, and something outside of the group reads them.
     """
     *before, last = ops
-    height, readers, inside = rows(graph, graph.ops[last]), graph.consumers(), frozenset(ops)
-    return tuple(
-        position
-        for position in before
-        if (outside := readers.get(graph.ops[position].outputs[0], ()))
-        and inside.isdisjoint(outside)
-        and rows(graph, graph.ops[position]) == height
-    )
+    height, readers = rows(graph, graph.ops[last]), graph.consumers()
+    ends = []
+    for position in before:
+        outside = readers.get(graph.ops[position].outputs[0], ())
+        if outside and set(ops).isdisjoint(outside) and rows(graph, graph.ops[position]) == height:
+            ends.append(position)
+    return tuple(ends)
 
 
 def branches(graph: Graph, group: Group, tensor: int) -> Branches:
@@ -141,25 +134,24 @@ def branches(graph: Graph, group: Group, tensor: int) -> Branches:
     for position in group.ops:
         op = graph.ops[position]
         axis = axes(graph, op)[0]
-        reads = tuple(
+        reads = (
             Read(made.get(t, INPUT), t, axis, graph.tensors[t].nhwc[1])
             for t in row_inputs(graph, op)
             if t in made or t == tensor
         )
-        lanes.append(Lane(position, rows(graph, op), reads))
+        lanes.append(Lane(position, rows(graph, op), tuple(reads)))
     height = graph.tensors[tensor].nhwc[1]
     ending = frozenset(group.ops.index(position) for position in exits(graph, group.ops))
-    pace = _stride(graph, lanes, height, ending) * group.rows_per_step
-    return Branches(tuple(lanes), height, pace, group.rows_per_step, ending)
-
-
-def _stride(graph: Graph, lanes: list[Lane], input_height: int, ending: Collection[int]) -> int:
-    """Rows of the input that one row of the output goes down, the same along every path.
-
-    Where an operator's rows follow a table, paths are alike if they have as many rows; it is then the mean.
-    """
     if any(isinstance(read.axis, AxisTable) for lane in lanes for read in lane.reads):
-        return max(1, -(-input_height // lanes[-1].height))
+        # where rows follow a table, paths are alike if they have as many rows; this is then the mean
+        stride = max(1, -(-height // lanes[-1].height))
+    else:
+        stride = _stride(graph, lanes, ending)
+    return Branches(tuple(lanes), height, stride * group.rows_per_step, group.rows_per_step, ending)
+
+
+def _stride(graph: Graph, lanes: list[Lane], ending: frozenset[int]) -> int:
+    """Rows of the input that one row of the output goes down, the same along every path."""
     strides: dict[int, int] = dict.fromkeys((*ending, len(lanes) - 1), 1)
     for index in range(len(lanes) - 1, -1, -1):
         place = graph.ops[lanes[index].position].place

@@ -1,29 +1,163 @@
-"""What a plan costs: every call that it makes, by the target's formula for the call's own window.
+"""What a plan costs: how often a region calls its kernels on which windows, and what each call costs.
+
+All steps of a group make windows of the same columns, hand-off by hand-off; so what an operator of it
+computes is every one of some ranges of rows with every one of some ranges of columns, and no step is looked
+at. The target's formula prices each call's own window: of a group's calls only those that differ in cost,
+times how often they occur.
 
 The same function serves the search for plans, the plan, and its summary by region, so that they agree to
-the last sixteenth (see `target.costs`): of a group's calls only those are priced that differ in what they
-cost, times how often they occur.
+the last sixteenth (see `target.costs`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from itertools import chain, repeat
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from buildtool.base.distinct import distinct
+from buildtool.base.modes import Image
 from buildtool.graph.types import Graph
-from buildtool.plan.schedule.calls import Calls, Numbers, Ranges, region_calls
-from buildtool.plan.schedule.receptive import accumulates
-from buildtool.plan.types import Load, Region
+from buildtool.plan.schedule.axis import Axis
+from buildtool.plan.schedule.branches import Branches, Progress, branches
+from buildtool.plan.schedule.inner import fed_by, known, needs
+from buildtool.plan.schedule.receptive import accumulates, columns, rows
+from buildtool.plan.schedule.rings import windows
+from buildtool.plan.schedule.schedule import column_ends, first_column, row_ranges
+from buildtool.plan.types import Group, Load, Region, Scheme
 from buildtool.target.costs import Part, Pricer, Rings, along, geometry, part, whole
 from buildtool.target.types import Costs, KernelVariant
 from buildtool.target.variables import Geometry
 
 FEW = 256  # ranges that are faster counted one by one
+Numbers = npt.NDArray[np.int64]
 Parts = tuple[tuple[Part, int], ...]  # each with how often it occurs
+
+
+class Ranges(NamedTuple):
+    """Half-open ranges along one axis, the n-th from low[n] to high[n]; some may be empty."""
+
+    low: Numbers
+    high: Numbers
+
+    def read(self, axis: Axis, size: int) -> Ranges:
+        """What has to be there of an input of `size` for each of the ranges."""
+        return Ranges(np.maximum(0, axis.lows(self.low)), np.minimum(size, axis.highs(self.high)))
+
+    @property
+    def length(self) -> int:
+        """The sum of the ranges' lengths."""
+        return int((self.high - self.low).sum())
+
+    def without_empty(self) -> Ranges:
+        """The ranges that are not empty."""
+        kept = self.low < self.high
+        return self if kept.all() else Ranges(self.low[kept], self.high[kept])
+
+
+class Calls(NamedTuple):
+    """The calls of an operator: every range of rows with every range of columns, none of them empty.
+
+    `rings`: the columns that are kept of what it reads and writes.
+    """
+
+    rows: Ranges
+    columns: Ranges
+    rings: Rings = Rings()
+
+    @property
+    def times(self) -> int:
+        """The number of kernel calls."""
+        return len(self.rows.low) * len(self.columns.low)
+
+    @property
+    def pixels(self) -> int:
+        """The number of pixels that all calls make, repetitions included."""
+        return self.rows.length * self.columns.length
+
+
+class RegionCalls(NamedTuple):
+    """The calls of each of a region's operators, and the rows of the image that it waits for."""
+
+    operators: Mapping[int, Calls]
+    delivered: int
+
+
+def in_steps(made: int, step: int) -> Ranges:
+    """The ranges of `step` rows at a time that make `made` rows."""
+    low = np.arange(0, made, step)
+    return Ranges(low, np.minimum(low + step, made))
+
+
+def gained(ends: Numbers) -> Ranges:
+    """The columns that each hand-off adds; `ends`: where an operator has to have come by then."""
+    done = np.maximum.accumulate(np.maximum(ends, 0))
+    return Ranges(np.concatenate((np.zeros(1, np.int64), done[:-1])), done)
+
+
+def _all_of(size: int) -> Ranges:
+    return Ranges(np.array([0]), np.array([size]))
+
+
+def _group_calls(graph: Graph, group: Group, made: int) -> dict[int, Calls]:
+    """Operator -> its calls, of a group that makes the first `made` rows of its output."""
+    width, step = columns(graph, graph.ops[group.ops[-1]]), in_steps(made, group.rows_per_step)
+    hand_off = group.hand_off or width
+    low, high = row_ranges(group, graph, step.low, step.high)
+    ends = column_ends(group, graph, np.arange(first_column(group, graph), width, hand_off) + hand_off)
+    held = {k.tensor: k.columns for k in windows(graph, group)} if group.hand_off else {}
+    calls = {}
+    for place, position in enumerate(group.ops):
+        op = graph.ops[position]
+        kept = Rings(max((held.get(t, 0) for t in op.inputs), default=0), held.get(op.outputs[0], 0))
+        own = Ranges(low[:, place], high[:, place]).without_empty()
+        calls[position] = Calls(own, gained(ends[place]).without_empty(), kept)
+    return calls
+
+
+def branch_calls(lanes: Branches, widths: Sequence[int], made: int) -> Iterator[tuple[int, Calls]]:
+    """The same of a group whose operators advance together; `widths`: of each lane's output."""
+    made_by: list[list[tuple[int, int]]] = [[] for _ in lanes.lanes]
+    progress = Progress(lanes)
+    while progress.made[-1] < made:
+        progress.ask()
+        for lane, y0, y1 in progress.advance():
+            made_by[lane].append((y0, y1))
+    for lane_, width, ranges in zip(lanes.lanes, widths, made_by, strict=True):
+        low, high = np.array(ranges, np.int64).reshape(-1, 2).T
+        yield lane_.position, Calls(Ranges(low, high), _all_of(width))
+
+
+def region_calls(graph: Graph, region: Region, image: str) -> RegionCalls:
+    """The calls of a region's operators, in their order."""
+    image_input = graph.inputs[0] if image == Image.STREAM else None
+    if not region.is_streamed:
+        (position,) = region.ops
+        op = graph.ops[position]
+        _, height, width, _ = graph.tensors[op.outputs[0]].nhwc
+        delivered = graph.tensors[graph.inputs[0]].nhwc[1] if image_input in op.inputs else 0
+        return RegionCalls({position: Calls(_all_of(height), _all_of(width))}, delivered)
+    calls: dict[int, Calls] = {}
+    wanted = rows(graph, graph.ops[region.ops[-1]])
+    source = -1
+    for index in reversed(range(len(region.groups))):
+        group, source = region.groups[index], fed_by(graph, region.groups, index)
+        if group.scheme is Scheme.BRANCHES:
+            lanes = branches(graph, group, source)
+            calls.update(branch_calls(lanes, [columns(graph, graph.ops[p]) for p in group.ops], wanted))
+            wanted = lanes.wanted(wanted)[-1]
+        else:
+            height = rows(graph, graph.ops[group.ops[-1]])
+            made = min(height, -(-wanted // group.rows_per_step) * group.rows_per_step)
+            calls.update(known(graph, "calls", (group, made), partial(_group_calls, graph, group, made)))
+            axis = needs(graph, group)[source][0]
+            wanted = max(0, min(graph.tensors[source].nhwc[1], axis.high(made)))
+    return RegionCalls({p: calls[p] for p in region.ops}, wanted if source == image_input else 0)
 
 
 def parts(of: Geometry, axis: int, ranges: Ranges, rings: Rings = Rings()) -> Parts:  # noqa: B008
@@ -37,14 +171,12 @@ def parts(of: Geometry, axis: int, ranges: Ranges, rings: Rings = Rings()) -> Pa
     inputs, kernel, stride, dilation, pad = along(of, axis)
     extent = (kernel - 1) * dilation + 1
     inside = (low * stride >= pad) & ((high - 1) * stride - pad + extent <= inputs)
-    found: dict[Part, int] = {}
-    for begin, end, times in _in_memory(low[inside], high[inside], rings):
+    counts: dict[Part, int] = {}
+    border = zip(low[~inside].tolist(), high[~inside].tolist(), repeat(1))
+    for begin, end, times in chain(_in_memory(low[inside], high[inside], rings), border):
         some = part(of, axis, begin, end, rings)
-        found[some] = found.get(some, 0) + times
-    for a, b in zip(low[~inside].tolist(), high[~inside].tolist(), strict=True):
-        at_border = part(of, axis, a, b, rings)
-        found[at_border] = found.get(at_border, 0) + 1
-    return tuple(found.items())
+        counts[some] = counts.get(some, 0) + times
+    return tuple(counts.items())
 
 
 def _in_memory(low: Numbers, high: Numbers, rings: Rings) -> Iterator[tuple[int, int, int]]:
@@ -60,32 +192,18 @@ def _in_memory(low: Numbers, high: Numbers, rings: Rings) -> Iterator[tuple[int,
         counted: dict[int, tuple[int, int]] = {}  # kind -> one of it, and how many there are
         for which, kind in enumerate(kinds.tolist()):
             counted[kind] = which, counted[kind][1] + 1 if kind in counted else 1
-        found = list(counted.values())
+        examples = list(counted.values())
     else:
         _, first, many = distinct(kinds)
-        found = list(zip(first.tolist(), many.tolist(), strict=True))
-    yield from ((int(low[which]), int(high[which]), times) for which, times in found)
-
-
-def calls_cost(pricer: Pricer, kernel: KernelVariant, of: Geometry, rows: Parts, columns: Parts) -> float:
-    """All calls of one operator."""
-    cost = pricer.cost
-    return sum(
-        cost(kernel, of, row, column) * (times * often) for row, times in rows for column, often in columns
-    )
-
-
-def lengths(ranges: Ranges) -> Parts:
-    """The same for a pooling that is fed part by part, where only the ranges' lengths count."""
-    found = np.bincount(ranges.high - ranges.low)
-    return tuple((Part(n, n, n, 0), int(found[n])) for n in np.flatnonzero(found).tolist())
+        examples = list(zip(first.tolist(), many.tolist(), strict=True))
+    yield from ((int(low[which]), int(high[which]), times) for which, times in examples)
 
 
 class CostModel:
-    """The costs of a graph's plans on a target; `kernels`: one an operator, None for aliases.
+    """The costs of a graph's plans on a target; `kernels`: one per operator, None for aliases.
 
     Most of what is asked was asked before: equal ranges of rows come from other blocks and plans, equal
-    operators from other places of the network. So each cost is made out once, and what ranges are to it is
+    operators from other places of the network. So each cost is computed once, and what ranges are to it is
     known by a number. `streamed`: in a region that is streamed.
     """
 
@@ -103,19 +221,18 @@ class CostModel:
 
     @cached_property
     def fed_in_parts(self) -> frozenset[int]:
-        """The operators that are global poolings, which add up their input in a streamed region."""
+        """The global poolings, which add up their input in a streamed region."""
         return frozenset(p for p, op in enumerate(self.graph.ops) if accumulates(self.graph, op))
 
     @cached_property
     def _alike(self) -> tuple[int, ...]:
         """Operator -> the first one with the same geometry and kernel, which costs the same."""
         first: dict[tuple[Geometry | None, str, bool], int] = {}
-        return tuple(
-            first.setdefault(
-                (self.geometries.get(p), kernel.cost if kernel else "", p in self.fed_in_parts), p
-            )
+        keys = (
+            (self.geometries.get(p), kernel.cost if kernel else "", p in self.fed_in_parts)
             for p, kernel in enumerate(self.kernels)
         )
+        return tuple(first.setdefault(key, p) for p, key in enumerate(keys))
 
     def parts(
         self,
@@ -125,38 +242,44 @@ class CostModel:
         rings: Rings = Rings(),  # noqa: B008
         streamed: bool = True,
     ) -> int:
-        """The number of what ranges along an axis are to the cost of an operator."""
+        """The number of what ranges along an axis are to the cost of an operator.
+
+        Of a pooling that is fed part by part only the ranges' lengths count.
+        """
         alike = self._alike[position]
         summed = streamed and alike in self.fed_in_parts
         key = (alike, summed, axis, ranges.low.tobytes(), ranges.high.tobytes(), rings)
-        found = self._of_ranges.get(key)
-        if found is None:
+        number = self._of_ranges.get(key)
+        if number is None:
             made: Parts = ()
-            if self.kernels[alike] is not None:
-                made = lengths(ranges) if summed else parts(self.geometries[alike], axis, ranges, rings)
-            found = self._of_ranges[key] = self._numbers.setdefault(made, len(self._parts))
-            if found == len(self._parts):
+            if self.kernels[alike] is not None and summed:
+                counts = np.bincount(ranges.high - ranges.low)
+                made = tuple((Part(n, n, n, 0), int(counts[n])) for n in np.flatnonzero(counts).tolist())
+            elif self.kernels[alike] is not None:
+                made = parts(self.geometries[alike], axis, ranges, rings)
+            number = self._of_ranges[key] = self._numbers.setdefault(made, len(self._parts))
+            if number == len(self._parts):
                 self._parts.append(made)
-        return found
+        return number
 
     def cost(self, position: int, rows: int, columns: int, streamed: bool = True) -> float:
         """All calls of an operator for rows and columns by their numbers."""
         alike = self._alike[position]
-        key = (alike, streamed and alike in self.fed_in_parts, rows, columns)
-        found = self._costs.get(key)
-        if found is None:
-            found = self._costs[key] = self._priced(alike, key[1], self._parts[rows], self._parts[columns])
-        return found
-
-    def _priced(self, position: int, summed: bool, rows: Parts, columns: Parts) -> float:
-        kernel, pricer = self.kernels[position], self.pricer
-        if kernel is None:
-            return 0.0
-        of = self.geometries[position]
-        each = ((row, column, times * often) for row, times in rows for column, often in columns)
-        if summed:
-            return sum(pricer.sums(of, y.size, x.size) * times for y, x, times in each) + pricer.sums_end(of)
-        return sum(pricer.cost(kernel, of, y, x) * times for y, x, times in each)
+        summed = streamed and alike in self.fed_in_parts
+        key = (alike, summed, rows, columns)
+        cost = self._costs.get(key)
+        if cost is None:
+            cost, kernel, pricer = 0.0, self.kernels[alike], self.pricer
+            if kernel is not None:
+                of, along_x = self.geometries[alike], self._parts[columns]
+                each = ((y, x, n * often) for y, n in self._parts[rows] for x, often in along_x)
+                if summed:
+                    cost = sum(pricer.sums(of, y.size, x.size) * times for y, x, times in each)
+                    cost += pricer.sums_end(of)
+                else:
+                    cost = sum(pricer.cost(kernel, of, y, x) * times for y, x, times in each)
+            self._costs[key] = cost
+        return cost
 
     def operator(self, position: int, calls: Calls, streamed: bool) -> float:
         """An operator's calls."""
@@ -165,7 +288,7 @@ class CostModel:
         return self.cost(position, rows, columns, streamed)
 
     def delivery(self, rows: int) -> float:
-        """So many rows of the network's first input, which the application delivers."""
+        """The cost of this many rows of the network's first input, which the application delivers."""
         return rows * self.pricer.row(self.graph.tensors[self.graph.inputs[0]].row_bytes) if rows else 0.0
 
     def region(self, region: Region, image: str) -> float:
@@ -175,7 +298,7 @@ class CostModel:
         return operators + self.delivery(calls.delivered)
 
     def loading(self, load: Load) -> float:
-        """What it adds to an operator's cost that its weights are brought into the arena once."""
+        """What loading an operator's constants once adds to its cost."""
         if not load.channels:
             return self.pricer.load(load.size)
         kernel, of = self.kernels[load.op], self.geometries[load.op]
@@ -184,9 +307,8 @@ class CostModel:
         total = -self.pricer.cost(kernel, of, rows, columns)
         slices, rest = divmod(of.cout, load.channels)
         for count, times in ((load.channels, slices), (rest, 1 if rest else 0)):
-            share = of._replace(
-                cout=count, outputs=of.outputs * count // of.cout, macs=of.macs * count // of.cout
-            )
+            outputs, macs = of.outputs * count // of.cout, of.macs * count // of.cout
+            share = of._replace(cout=count, outputs=outputs, macs=macs)
             if times:
                 total += times * self.pricer.cost(kernel, share, rows, columns)
                 total += times * self.pricer.load(load.size * count // of.cout)

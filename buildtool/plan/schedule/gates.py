@@ -40,22 +40,22 @@ def gates(
     # What comes once, and what lives on between invokes, is not read for a second pass.
     lasting = {t for state in graph.states for t in (state.before, state.after)}
     once_there = frozenset(roots[t] for t in (*streamed, *lasting))
-    readers, found, before = graph.consumers(), list[tuple[SecondPass, ...]](), -1
+    readers, passes, before = graph.consumers(), list[tuple[SecondPass, ...]](), -1
     for position, op in enumerate(graph.ops):
         read = readers.get(op.outputs[0], ())
         if len(op.outputs) != 1 or len(read) < 2 or op.outputs[0] in graph.outputs:
             continue
-        *others, reader = read
+        *others, last = read
+        reader = graph.ops[last]
         summed = any(accumulates(graph, graph.ops[p]) for p in others)
-        gated = op.outputs[0] in row_inputs(graph, graph.ops[reader])
-        if not summed or not gated or accumulates(graph, graph.ops[reader]):
+        if not summed or op.outputs[0] not in row_inputs(graph, reader) or accumulates(graph, reader):
             continue
         firsts = _firsts(graph, kernels, position, roots, once_there)
-        starts = [SecondPass(first, position, reader) for first in firsts if first > before]
+        starts = [SecondPass(first, position, last) for first in firsts if first > before]
         if starts:
-            found.append(tuple(starts[:MOST_STARTS]))
-            before = reader
-    return tuple(found)
+            passes.append(tuple(starts[:MOST_STARTS]))
+            before = last
+    return tuple(passes)
 
 
 def _firsts(
@@ -66,12 +66,12 @@ def _firsts(
     once_there: Collection[int],
 ) -> list[int]:
     """Where a second pass up to operator `last` may begin: nearest first."""
-    found: list[int] = []
+    firsts: list[int] = []
     readers, result = graph.consumers(), graph.ops[last].outputs[0]
     least, outside, made = graph.tensors[result].size, set[int](), set[int]()
     for first in range(last, max(-1, last - MOST_OPERATORS), -1):
-        op, kernel = graph.ops[first], kernels[first]
-        if op.kind in ALIAS_KINDS or accumulates(graph, op) or not by_rows(graph, op, kernel):
+        op = graph.ops[first]
+        if op.kind in ALIAS_KINDS or accumulates(graph, op) or not by_rows(graph, op, kernels[first]):
             break
         made.update(op.outputs)
         if any(roots[t] in once_there for t in op.outputs):
@@ -85,10 +85,9 @@ def _firsts(
             t != result and (t in graph.outputs or any(r not in inside for r in readers.get(t, ())))
             for t in made
         )
-        if len(outside) != 1 or read_elsewhere:
-            continue
-        (source,) = outside
-        if graph.tensors[source].size < least and roots[source] not in once_there:
-            least = graph.tensors[source].size
-            found.append(first)
-    return found
+        if len(outside) == 1 and not read_elsewhere:
+            (source,) = outside
+            if graph.tensors[source].size < least and roots[source] not in once_there:
+                least = graph.tensors[source].size
+                firsts.append(first)
+    return firsts

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from buildtool.base.errors import PlanError
 from buildtool.graph.ops import UNEVEN_KINDS
-from buildtool.graph.types import Graph, Op
+from buildtool.graph.types import Graph
 from buildtool.plan.schedule.axis import Axis, AxisTable, tabled, union
 from buildtool.plan.schedule.branches import exits
 from buildtool.plan.schedule.receptive import accumulates, axes, by_rows, columns, row_inputs, rows, streams
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def known(graph: Graph, kind: str, key: Hashable, make: Callable[[], T]) -> T:
-    """What a function of a graph's groups has told for `key` before: plans share most of their groups."""
+    """A result about the graph's groups, kept in the graph: plans share most of their groups."""
     kept: dict[Hashable, T] = graph.facts.setdefault(kind, {})
     if key not in kept:
         kept[key] = make()
@@ -57,34 +57,31 @@ def needs(graph: Graph, group: Group) -> Mapping[int, Axes]:
 
 def _needs(graph: Graph, group: Group, ending: Sequence[int]) -> dict[int, Axes]:
     last = graph.ops[group.ops[-1]]
-    found: dict[int, Axes] = {last.outputs[0]: (Axis(), Axis())}
-    found.update((graph.ops[position].outputs[0], (Axis(), Axis())) for position in ending)
+    along = {graph.ops[position].outputs[0]: (Axis(), Axis()) for position in (group.ops[-1], *ending)}
+
+    def as_tables(axes_: Axes, tensor: int) -> Axes:
+        _, height, width, _ = graph.tensors[tensor].nhwc
+        return tabled(axes_[0], rows(graph, last), height), tabled(axes_[1], columns(graph, last), width)
+
     for position in reversed(group.ops):
         op = graph.ops[position]
-        if op.outputs[0] not in found:
+        if op.outputs[0] not in along:
             raise PlanError("makes nothing that its group needs", operator=op.place)
-        after, own = found[op.outputs[0]], axes(graph, op)
+        after, own = along[op.outputs[0]], axes(graph, op)
+        if op.kind in UNEVEN_KINDS and len(group.ops) > 1:
+            after = as_tables(after, op.outputs[0])
         for t in row_inputs(graph, op):
-            if op.kind in UNEVEN_KINDS and len(group.ops) > 1:
-                after = _tabled(graph, last, after, op.outputs[0])
-            path = (after[0].after(own[0]), after[1].after(own[1]))
-            known = found.get(t)
-            if known is not None and (isinstance(path[0], AxisTable) or isinstance(known[0], AxisTable)):
-                known, path = (_tabled(graph, last, axes_, t) for axes_ in (known, path))
-            found[t] = path if known is None else _joined(known, path, op.place)
-    return found
-
-
-def _tabled(graph: Graph, last: Op, found: Axes, tensor: int) -> Axes:
-    """Axes from a tensor to the output of `last`, as tables."""
-    _, height, width, _ = graph.tensors[tensor].nhwc
-    return tabled(found[0], rows(graph, last), height), tabled(found[1], columns(graph, last), width)
-
-
-def _joined(a: Axes, b: Axes, place: str) -> Axes:
-    if (a[0].stride, a[1].stride) != (b[0].stride, b[1].stride):
-        raise PlanError("two paths from one tensor to it have different strides", operator=place)
-    return union(a[0], b[0]), union(a[1], b[1])
+            path: Axes = (after[0].after(own[0]), after[1].after(own[1]))
+            other = along.get(t)
+            if other is not None:
+                if isinstance(path[0], AxisTable) or isinstance(other[0], AxisTable):
+                    other, path = as_tables(other, t), as_tables(path, t)
+                if any(a.stride != b.stride for a, b in zip(other, path, strict=True)):
+                    text = "two paths from one tensor to it have different strides"
+                    raise PlanError(text, operator=op.place)
+                path = union(other[0], path[0]), union(other[1], path[1])
+            along[t] = path
+    return along
 
 
 def fed_by(graph: Graph, groups: Sequence[Group], index: int) -> int:
@@ -106,12 +103,13 @@ def together(graph: Graph, ops: Sequence[int]) -> bool:
 
 
 def read_whole(graph: Graph, group: Group) -> frozenset[int]:
-    """What a group's operators need as a whole for every row."""
-    found: set[int] = set()
-    for op in (graph.ops[position] for position in group.ops):
-        by_row = row_inputs(graph, op)
-        found.update(t for t in op.inputs if t >= 0 and not graph.tensors[t].is_constant and t not in by_row)
-    return frozenset(found)
+    """The tensors that a group's operators need as a whole for every row."""
+    return frozenset(
+        t
+        for op in (graph.ops[position] for position in group.ops)
+        for t in set(op.inputs).difference(row_inputs(graph, op))
+        if t >= 0 and not graph.tensors[t].is_constant
+    )
 
 
 def columns_kept(graph: Graph, group: Group, tensor: int, along: Mapping[int, Axes]) -> int:
@@ -123,12 +121,10 @@ def columns_kept(graph: Graph, group: Group, tensor: int, along: Mapping[int, Ax
     (x + hand_off - 1) * S - P + K, with S = s * S'.
     """
     axis = along[tensor][1]
-    most = 0
-    for position in group.ops:
-        op = graph.ops[position]
+    ahead, most = group.hand_off * axis.stride + axis.kernel - axis.pad, 0
+    for op in (graph.ops[position] for position in group.ops):
         if tensor in row_inputs(graph, op):
             own, after = axes(graph, op)[1], along[op.outputs[0]][1]
-            ahead = group.hand_off * axis.stride + axis.kernel - axis.pad
             most = max(most, ahead - own.stride * (after.kernel - after.pad) + own.pad)
     return most
 
@@ -147,8 +143,8 @@ def objection(
 ) -> tuple[int, str] | None:
     """Why `ops` cannot be a group of several operators: the operator's position and what is wrong with it.
 
-    `kernels`: one an operator of the graph, some of which compute whole tensors only; none: the graph
-    alone is asked.
+    `kernels`: one per operator of the graph, some of which compute whole tensors only; empty: the graph
+    alone decides.
 
     A group's operators follow each other in the graph, run row by row, and feed each other. What else
     reads their tensors does not matter (see `whole_tensors`), as long as every row of such a tensor is
@@ -166,7 +162,7 @@ def objection(
     if not together(graph, ops):
         uneven = next(position for position in ops if graph.ops[position].kind in UNEVEN_KINDS)
         return uneven, "enlarges its input: it runs in a group of its own"
-    group = Group(ops)
+    group, last = Group(ops), graph.ops[ops[-1]]
     try:
         along = needs(graph, group)
     except PlanError as error:
@@ -174,18 +170,8 @@ def objection(
     if not read_whole(graph, group).isdisjoint(made(graph, group)):
         return ops[-1], "needs a tensor of its group as a whole"
     for t in sorted(whole_tensors(graph, group)):
-        if any(axis.kernel < axis.stride or axis.pad < 0 for axis in along[t]) or not _complete(
-            graph, ops, t
-        ):
-            return ops[-1], f"leaves out rows of '{graph.tensors[t].name}', which is read elsewhere"
+        ends, sizes = (rows(graph, last), columns(graph, last)), graph.tensors[t].nhwc[1:3]
+        for axis, end, size in zip(along[t], ends, sizes, strict=True):  # every row is made, up to the last
+            if axis.kernel < axis.stride or axis.pad < 0 or axis.high(end) < size:
+                return ops[-1], f"leaves out rows of '{graph.tensors[t].name}', which is read elsewhere"
     return None
-
-
-def _complete(graph: Graph, ops: tuple[int, ...], tensor: int) -> bool:
-    """Whether a group reaches the last row and column of one of its tensors."""
-    along = needs(graph, Group(ops))[tensor]
-    result = graph.ops[ops[-1]].outputs[0]
-    source, end = graph.tensors[tensor].nhwc, graph.tensors[result].nhwc
-    if accumulates(graph, graph.ops[ops[-1]]):
-        end = graph.tensors[graph.ops[ops[-1]].inputs[0]].nhwc
-    return all(axis.high(end[1 + i]) >= source[1 + i] for i, axis in enumerate(along))

@@ -23,7 +23,7 @@ so that with one line (parts below each other) each part may lie where it goes t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from buildtool.base.modes import InPlace
 from buildtool.graph.liveness import LiveRange, state_of
@@ -46,20 +46,35 @@ def distance(graph: Graph, op: Op, operand: int, contract: Contract) -> int | No
     if len(op.outputs) != 1 or op.outputs[0] in parts(graph):
         return None  # what lies between the output's pixels belongs to others
     source, result = graph.tensors[operand], graph.tensors[op.outputs[0]]
-    if contract is Contract.PIXEL:
-        if source.shape != result.shape:
-            return None  # a broadcast operand is read again and again
+    same_shape = source.shape == result.shape  # a broadcast operand is read again and again
+    if contract is Contract.PIXEL and same_shape:
         return max(0, (result.elements - 1) * (result.dtype.size - source.dtype.size))
     if contract is Contract.ROW:
-        if result.nhwc[0] != 1 or source.nhwc[0] != 1:
-            return None  # in a batch, the next image's rows are not below this one's
-        # a broadcast operand is read again and again
-        goes_along = op.kind in PIXEL_KINDS and source.shape == result.shape
-        if goes_along or (op.kind in SLIDING_KINDS and operand == op.inputs[0]):
-            return _row_distance(axes(graph, op)[0], source, result)
-    if contract is Contract.PARTS and op.kind is OpKind.CONCATENATION:
-        return _part_distance(graph, op, operand)
+        along = op.kind in PIXEL_KINDS and same_shape
+        along = along or (op.kind in SLIDING_KINDS and operand == op.inputs[0])
+        # in a batch, the next image's rows are not below this one's
+        single = result.nhwc[0] == source.nhwc[0] == 1
+        return _row_distance(axes(graph, op)[0], source, result) if along and single else None
+    # a part that goes to several places stays
+    if contract is Contract.PARTS and op.kind is OpKind.CONCATENATION and op.inputs.count(operand) == 1:
+        assert isinstance(op.attrs, AxisAttrs)
+        lines = math.prod(result.shape[: op.attrs.axis])
+        before = op.inputs[: op.inputs.index(operand)]
+        own = source.size // lines if not before else 0
+        offset = sum(graph.tensors[t].size for t in before) // lines
+        return (lines - 1) * (result.size // lines - own) + offset
     return None
+
+
+def _row_distance(rows: Axis, source: Tensor, result: Tensor) -> int:
+    """The formula above, in bytes. It is linear in q but for one bend, so its pieces' ends are enough."""
+    stride, pad = rows.stride, rows.pad
+    in_rows, out_rows = source.nhwc[1], result.nhwc[1]
+    in_row, out_row = source.size // max(in_rows, 1), result.size // max(out_rows, 1)
+    reading = min(out_rows, -(-(in_rows + pad) // stride))  # output rows whose window begins in the input
+    bend = -(-pad // stride)  # the first whose window does not begin above it
+    ends = {0, bend - 1, bend, reading - 1} & set(range(reading))
+    return max(((q + 1) * out_row - max(0, q * stride - pad) * in_row for q in ends), default=0)
 
 
 def slices_in_place(graph: Graph, op: Op) -> bool:
@@ -72,29 +87,6 @@ def slices_in_place(graph: Graph, op: Op) -> bool:
     if op.kind is not OpKind.DEPTHWISE_CONV_2D or op.seen:
         return False
     return graph.tensors[op.inputs[0]].nhwc[3] == graph.tensors[op.outputs[0]].nhwc[3]
-
-
-def _part_distance(graph: Graph, op: Op, operand: int) -> int | None:
-    """The formula for parts, in bytes; a part that goes to several places stays."""
-    if op.inputs.count(operand) != 1 or not isinstance(op.attrs, AxisAttrs):
-        return None
-    result = graph.tensors[op.outputs[0]]
-    lines = math.prod(result.shape[: op.attrs.axis])
-    before = op.inputs[: op.inputs.index(operand)]
-    offset = sum(graph.tensors[t].size for t in before) // lines
-    own = graph.tensors[operand].size // lines if not before else 0
-    return (lines - 1) * (result.size // lines - own) + offset
-
-
-def _row_distance(rows: Axis, source: Tensor, result: Tensor) -> int:
-    """The formula above, in bytes. It is linear in q but for one bend, so its pieces' ends are enough."""
-    stride, pad = rows.stride, rows.pad
-    in_rows, out_rows = source.nhwc[1], result.nhwc[1]
-    in_row, out_row = source.size // max(in_rows, 1), result.size // max(out_rows, 1)
-    reading = min(out_rows, -(-(in_rows + pad) // stride))  # output rows whose window begins in the input
-    bend = -(-pad // stride)  # the first whose window does not begin above it
-    ends = {0, bend - 1, bend, reading - 1} & set(range(reading))
-    return max(((q + 1) * out_row - max(0, q * stride - pad) * in_row for q in ends), default=0)
 
 
 def permitted(
@@ -115,30 +107,18 @@ def permitted(
         InPlace.NONE: set(),
     }[InPlace(in_place)]
     holder = {t: index for index, r in enumerate(ranges) for t in r.tensors}
-    found, elsewhere = [], state_of(graph)
+    overlaps, states = [], state_of(graph)
     for position, (op, kernel) in enumerate(zip(graph.ops, kernels, strict=True)):
         if kernel is None or kernel.overlap not in contracts or op.kind in ALIAS_KINDS:
             continue
-        if op.outputs[0] in elsewhere:
+        if op.outputs[0] in states:
             continue
-        for operand in _dying(op, position, ranges, holder, resident):
+        read = [holder[t] for t in op.inputs if t in holder]
+        for operand in (t for t in op.inputs if t in holder and read.count(holder[t]) == 1):
+            life = ranges[holder[operand]]
+            if life.last != position or life.is_output or (resident and life.is_input):
+                continue
             apart = distance(graph, op, operand, kernel.overlap)
             if apart is not None and apart < graph.tensors[op.outputs[0]].size:
-                found.append(Overlap(position, holder[operand], holder[op.outputs[0]], apart))
-    return tuple(found)
-
-
-def _dying(
-    op: Op, position: int, ranges: Sequence[LiveRange], holder: Mapping[int, int], resident: bool
-) -> list[int]:
-    """Operands whose memory is free once `op` has read them."""
-    read = [holder[t] for t in op.inputs if t in holder]
-    return [
-        t
-        for t in op.inputs
-        if t in holder
-        and read.count(holder[t]) == 1
-        and ranges[holder[t]].last == position
-        and not ranges[holder[t]].is_output
-        and not (resident and ranges[holder[t]].is_input)
-    ]
+                overlaps.append(Overlap(position, holder[operand], holder[op.outputs[0]], apart))
+    return tuple(overlaps)

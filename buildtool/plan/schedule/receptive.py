@@ -32,68 +32,40 @@ def axes(graph: Graph, op: Op) -> tuple[Axis, Axis]:
     """Rows and columns of an operator that runs row by row (see `streams`)."""
     attrs = op.attrs
     if op.kind in UNEVEN_KINDS:
-        return _tables(graph, op)
-    if isinstance(attrs, ConvAttrs) and op.kind in SLIDING_KINDS:
-        kernel = graph.tensors[op.inputs[1]].shape[1:3]
-        spans = [(k - 1) * d + 1 for k, d in zip(kernel, attrs.dilation, strict=True)]
-        return (
-            Axis(spans[0], attrs.stride[0], attrs.pad.top),
-            Axis(spans[1], attrs.stride[1], attrs.pad.left),
-        )
-    if isinstance(attrs, PoolAttrs) and not accumulates(graph, op):
-        return (
-            Axis(attrs.kernel[0], attrs.stride[0], attrs.pad.top),
-            Axis(attrs.kernel[1], attrs.stride[1], attrs.pad.left),
-        )
+        kept: dict[int, tuple[Axis, Axis]] = graph.facts.setdefault("tables of axes", {})
+        if op.outputs[0] not in kept:
+            kept[op.outputs[0]] = _uneven(graph, op, 0), _uneven(graph, op, 1)
+        return kept[op.outputs[0]]
     if isinstance(attrs, BlockAttrs):  # SPACE_TO_DEPTH
         return Axis(attrs.block, attrs.block), Axis(attrs.block, attrs.block)
-    return Axis(), Axis()
+    if isinstance(attrs, ConvAttrs) and op.kind in SLIDING_KINDS:
+        kernel = graph.tensors[op.inputs[1]].shape[1:3]
+        height, width = ((k - 1) * d + 1 for k, d in zip(kernel, attrs.dilation, strict=True))
+    elif isinstance(attrs, PoolAttrs) and not accumulates(graph, op):
+        height, width = attrs.kernel
+    else:
+        return Axis(), Axis()
+    return Axis(height, attrs.stride[0], attrs.pad.top), Axis(width, attrs.stride[1], attrs.pad.left)
 
 
-def _tables(graph: Graph, op: Op) -> tuple[Axis, Axis]:
-    """The axes of an operator in UNEVEN_KINDS, made once."""
-    kept: dict[int, tuple[Axis, Axis]] = graph.facts.setdefault("tables of axes", {})
-    if op.outputs[0] not in kept:
-        kept[op.outputs[0]] = _uneven_axes(graph, op)
-    return kept[op.outputs[0]]
-
-
-def _uneven_axes(graph: Graph, op: Op) -> tuple[Axis, Axis]:
-    """Rows and columns of an operator in UNEVEN_KINDS, by the arithmetic of the reference kernels."""
-    source, result = graph.tensors[op.inputs[0]].nhwc, graph.tensors[op.outputs[0]].nhwc
+def _uneven(graph: Graph, op: Op, along: int) -> Axis:
+    """Rows (0) or columns (1) of an operator in UNEVEN_KINDS, by the arithmetic of the reference kernels."""
+    attrs = op.attrs
+    size, out = (graph.tensors[t].nhwc[1 + along] for t in (op.inputs[0], op.outputs[0]))
+    at = np.arange(out, dtype=np.int64)
     if op.kind is OpKind.TRANSPOSE_CONV:
-        assert isinstance(op.attrs, ConvAttrs)
-        kernel, pad = graph.tensors[op.inputs[1]].shape[1:3], op.attrs.pad
-        return (
-            _scattered(source[1], result[1], kernel[0], op.attrs.stride[0], pad.top),
-            _scattered(source[2], result[2], kernel[1], op.attrs.stride[1], pad.left),
-        )
-    if isinstance(op.attrs, BlockAttrs):
-        return _dealt(result[1], op.attrs.block), _dealt(result[2], op.attrs.block)
-    assert isinstance(op.attrs, ResizeAttrs)
-    of = _nearest if op.kind is OpKind.RESIZE_NEAREST_NEIGHBOR else _bilinear
-    return of(source[1], result[1], op.attrs), of(source[2], result[2], op.attrs)
-
-
-def _scattered(size: int, out: int, kernel: int, stride: int, pad: int) -> Axis:
-    """Input i adds to the outputs [i * stride - pad, i * stride - pad + kernel)."""
-    at = np.arange(out, dtype=np.int64) + pad
-    first, end = -((kernel - 1 - at) // stride), at // stride + 1
-    return table(np.clip(first, 0, size), np.clip(end, 0, size))
-
-
-def _dealt(out: int, block: int) -> Axis:
-    """Each input makes a block of outputs."""
-    at = np.arange(out, dtype=np.int64) // block
-    return table(at, at + 1)
-
-
-def _nearest(size: int, out: int, attrs: ResizeAttrs) -> Axis:
-    index = nearest_indices(size, out, attrs)
-    return table(index, index + 1)
-
-
-def _bilinear(size: int, out: int, attrs: ResizeAttrs) -> Axis:
+        assert isinstance(attrs, ConvAttrs)
+        kernel, stride = graph.tensors[op.inputs[1]].shape[1 + along], attrs.stride[along]
+        at += (attrs.pad.top, attrs.pad.left)[along]
+        # input i adds to the outputs [i * stride - pad, i * stride - pad + kernel)
+        first, end = -((kernel - 1 - at) // stride), at // stride + 1
+        return table(np.clip(first, 0, size), np.clip(end, 0, size))
+    if isinstance(attrs, BlockAttrs):  # each input makes a block of outputs
+        return table(at // attrs.block, at // attrs.block + 1)
+    assert isinstance(attrs, ResizeAttrs)
+    if op.kind is OpKind.RESIZE_NEAREST_NEIGHBOR:
+        index = nearest_indices(size, out, attrs)
+        return table(index, index + 1)
     lower, upper, _ = bilinear_positions(size, out, attrs)
     return table(np.minimum(lower, size - 1), upper + 1)
 
@@ -117,13 +89,13 @@ def accumulates(graph: Graph, op: Op) -> bool:
 def row_inputs(graph: Graph, op: Op) -> tuple[int, ...]:
     """The activations that an operator reads row by row (see `axes`), each once.
 
-    What else it reads it needs as a whole for every row: operands that are repeated over rows or columns.
+    Its other operands, which are repeated over rows or columns, it needs as a whole for every row.
     """
     if op.kind in SLIDING_KINDS or op.kind in UNEVEN_KINDS or accumulates(graph, op):
         return op.inputs[:1]
     image = graph.tensors[op.outputs[0]].nhwc[:3]
-    found = (t for t in op.inputs if t >= 0 and not graph.tensors[t].is_constant)
-    return tuple(dict.fromkeys(t for t in found if graph.tensors[t].nhwc[:3] == image))
+    activations = (t for t in op.inputs if t >= 0 and not graph.tensors[t].is_constant)
+    return tuple(dict.fromkeys(t for t in activations if graph.tensors[t].nhwc[:3] == image))
 
 
 def streams(graph: Graph, op: Op) -> bool:
@@ -140,23 +112,23 @@ def streams(graph: Graph, op: Op) -> bool:
     result = graph.tensors[op.outputs[0]]
     if len(op.outputs) != 1 or len(result.shape) != 4 or result.shape[0] != 1:
         return False
-    if op.kind in SLIDING_KINDS or op.kind in UNEVEN_KINDS:
-        return op.kind in UNEVEN_KINDS or _meets_input(graph, op)
+    if op.kind in UNEVEN_KINDS:
+        return True
+    if op.kind in SLIDING_KINDS:
+        return _meets_input(graph, op)
     if op.kind is OpKind.CONCATENATION:
-        return op.attrs == AxisAttrs(3) and len(row_inputs(graph, op)) > 0
-    return (op.kind in PIXEL_KINDS or moves_channels(graph, op)) and len(row_inputs(graph, op)) > 0
+        by_pixel = op.attrs == AxisAttrs(3)
+    else:
+        by_pixel = op.kind in PIXEL_KINDS or moves_channels(graph, op)
+    return by_pixel and len(row_inputs(graph, op)) > 0
 
 
 def _meets_input(graph: Graph, op: Op) -> bool:
     """Whether any window has a tap in the input: one that lies in padding alone needs no rows to be made."""
-    for axis, n, made in zip(
-        axes(graph, op),
-        graph.tensors[op.inputs[0]].nhwc[1:3],
-        graph.tensors[op.outputs[0]].nhwc[1:3],
-        strict=True,
-    ):
-        met = range(0, 1) if axis.pad < axis.kernel else range(made)  # the first window meets element 0
-        if not any(axis.low(q) < n and axis.low(q) + axis.kernel > 0 for q in met):
+    source, result = (graph.tensors[t].nhwc[1:3] for t in (op.inputs[0], op.outputs[0]))
+    for axis, n, made in zip(axes(graph, op), source, result, strict=True):
+        tried = range(1 if axis.pad < axis.kernel else made)  # mostly the first window meets element 0
+        if not any(axis.low(q) < n and axis.low(q) + axis.kernel > 0 for q in tried):
             return False
     return True
 
@@ -165,7 +137,7 @@ def by_rows(graph: Graph, op: Op, kernel: KernelVariant | None) -> bool:
     """Whether the operator can run row by row with this kernel, which may compute whole tensors only.
 
     Global poolings are fed part by part without their kernel. Images of more than MOST_ROWS rows run in one
-    step: a plan lists its steps, and so many would take more memory than they are worth.
+    step: a plan lists its steps, which would take more memory than they are worth.
     """
     whole_only = kernel is not None and kernel.windows is Windows.WHOLE
     most = max(graph.tensors[op.inputs[0]].nhwc[1], graph.tensors[op.outputs[0]].nhwc[1])

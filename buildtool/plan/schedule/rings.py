@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -11,7 +11,7 @@ from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.inner import columns_kept, known, made, needs, read_whole, whole_tensors
 from buildtool.plan.schedule.receptive import accumulates
 from buildtool.plan.schedule.schedule import Run
-from buildtool.plan.types import Group, Region, Scheme
+from buildtool.plan.types import Group, Scheme
 
 ACCUMULATOR_BYTES = 4
 
@@ -25,10 +25,10 @@ class LineBuffer:
     columns: int
     size: int
 
-
-def _line_buffer(graph: Graph, tensor: int, row_count: int, column_count: int) -> LineBuffer:
-    size = row_count * column_count * graph.tensors[tensor].pixel_bytes
-    return LineBuffer(tensor, row_count, column_count, size)
+    @staticmethod
+    def of(graph: Graph, tensor: int, rows: int, columns: int) -> LineBuffer:
+        """The same, with its size."""
+        return LineBuffer(tensor, rows, columns, rows * columns * graph.tensors[tensor].pixel_bytes)
 
 
 def windows(graph: Graph, group: Group) -> Sequence[LineBuffer]:
@@ -38,18 +38,18 @@ def windows(graph: Graph, group: Group) -> Sequence[LineBuffer]:
     """
     if len(group.ops) == 1 or group.scheme is Scheme.BRANCHES:
         return ()
-    return known(graph, "windows", group, lambda: tuple(_windows(graph, group)))
+    return known(graph, "windows", group, lambda: _windows(graph, group))
 
 
-def _windows(graph: Graph, group: Group) -> Iterator[LineBuffer]:
+def _windows(graph: Graph, group: Group) -> tuple[LineBuffer, ...]:
     along, whole = needs(graph, group), whole_tensors(graph, group)
-    for tensor in made(graph, group):
-        if tensor in whole:
-            continue
+    buffers = []
+    for tensor in (t for t in made(graph, group) if t not in whole):
         _, height, width, _ = graph.tensors[tensor].nhwc
-        row_count = min(height, along[tensor][0].extent(group.rows_per_step))
-        column_count = columns_kept(graph, group, tensor, along) if group.hand_off else width
-        yield _line_buffer(graph, tensor, row_count, min(width, column_count))
+        rows = min(height, along[tensor][0].extent(group.rows_per_step))
+        columns = columns_kept(graph, group, tensor, along) if group.hand_off else width
+        buffers.append(LineBuffer.of(graph, tensor, rows, min(width, columns)))
+    return tuple(buffers)
 
 
 def rings(graph: Graph, run: Run) -> list[LineBuffer]:
@@ -57,14 +57,12 @@ def rings(graph: Graph, run: Run) -> list[LineBuffer]:
 
     Tensors that something outside of the region reads, and the region's own output, have none.
     """
-    rows = _rows_needed(graph, run)
-    inside = set(run.region.ops)
-    readers = graph.consumers()
-    found = []
-    for tensor, row_count in sorted(rows.items()):
-        if tensor not in graph.outputs and inside.issuperset(readers.get(tensor, (-1,))):
-            found.append(_line_buffer(graph, tensor, row_count, graph.tensors[tensor].nhwc[2]))
-    return found
+    inside, readers = set(run.region.ops), graph.consumers()
+    return [
+        LineBuffer.of(graph, tensor, rows, graph.tensors[tensor].nhwc[2])
+        for tensor, rows in sorted(_rows_needed(graph, run).items())
+        if tensor not in graph.outputs and inside.issuperset(readers.get(tensor, (-1,)))
+    ]
 
 
 def _rows_needed(graph: Graph, run: Run) -> dict[int, int]:
@@ -72,31 +70,23 @@ def _rows_needed(graph: Graph, run: Run) -> dict[int, int]:
 
     The run's advances are gone through backwards: what is read after rows were made is known then.
     """
-    reads = {
-        (index, group.ops): known(graph, "reads", group, partial(_reads, graph, group))
-        for index, group in _movers(run.region)
-    }
+    reads = {}  # by group and the operators that advance by themselves
+    for index, group in enumerate(run.region.groups):
+        alone = [replace(group, ops=(position,)) for position in group.ops]
+        for one in alone if group.scheme is Scheme.BRANCHES else [group]:
+            reads[index, one.ops] = known(graph, "reads", one, partial(_reads, graph, one))
     lowest: dict[int, int] = {}  # tensor -> the lowest row that is still read
     rows: dict[int, int] = {}
     for advance in reversed(run.advances):
-        t = graph.inputs[0] if advance.group < 0 else graph.ops[advance.ops[-1]].outputs[0]
-        if advance.group < 0 or not accumulates(graph, graph.ops[advance.ops[-1]]):
-            begin = advance.y1 - 1 if advance.group < 0 else advance.y0  # an image comes row by row
-            count = advance.y1 - min(begin, lowest.get(t, begin))
-            rows[t] = max(count, rows.get(t, 0))
+        is_image = advance.group < 0
+        t = graph.inputs[0] if is_image else graph.ops[advance.ops[-1]].outputs[0]
+        if is_image or not accumulates(graph, graph.ops[advance.ops[-1]]):
+            begin = advance.y1 - 1 if is_image else advance.y0  # an image comes row by row
+            rows[t] = max(advance.y1 - min(begin, lowest.get(t, begin)), rows.get(t, 0))
         for u, axis in reads.get((advance.group, advance.ops), ()):
             low = max(0, axis.low(advance.y0)) if axis else 0
             lowest[u] = min(low, lowest.get(u, low))
     return rows
-
-
-def _movers(region: Region) -> Iterator[tuple[int, Group]]:
-    """All that advances by itself, as groups, each with the position of the group that it is of."""
-    for index, group in enumerate(region.groups):
-        if group.scheme is Scheme.BRANCHES:
-            yield from ((index, replace(group, ops=(position,))) for position in group.ops)
-        else:
-            yield index, group
 
 
 def _reads(graph: Graph, group: Group) -> tuple[tuple[int, Axis | None], ...]:

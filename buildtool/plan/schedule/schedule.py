@@ -60,7 +60,7 @@ class Run:
     """How a region runs: `advances` (of a streamed region) and `steps`, both in order.
 
     Rows and columns of a step are those of Tensor.nhwc of the operator's first output. There are `count`
-    steps. Both are kept deflated, and unpacked each time that they are asked for: long plans hold thousands
+    steps. Both are kept deflated, and unpacked each time that they are read: long plans hold thousands
     of runs.
     """
 
@@ -94,23 +94,22 @@ class Run:
 
     @cached_property
     def activities(self) -> Mapping[int, Activity]:
-        """Operator (SOURCE: the deliveries of rows) -> what its steps are as a whole; ascending."""
+        """Operator (SOURCE: the deliveries of rows) -> its steps as a whole; ascending."""
         if not self.count:
             return {}
         if self.count == 1:
-            ((only, *sides),) = self.steps.tolist()
-            width = sides[3] - sides[2]
-            return {only: Activity(0, 0, width, (sides[1] - sides[0]) * width)}
+            ((only, y0, y1, x0, x1),) = self.steps.tolist()
+            return {only: Activity(0, 0, x1 - x0, (y1 - y0) * (x1 - x0))}
         ops, y0, y1, x0, x1 = self.steps.T
-        found, first, _ = distinct(ops)
+        values, first, _ = distinct(ops)
         from_end = distinct(ops[::-1]).first
         width, place = x1 - x0, ops - ops.min()  # numbered from 0, for bincount
-        area = np.bincount(place, (y1 - y0).astype(np.int64) * width)[found - found[0]]
-        widest = np.zeros(found[-1] - found[0] + 1, np.int32)
+        area = np.bincount(place, (y1 - y0).astype(np.int64) * width)[values - values[0]]
+        widest = np.zeros(values[-1] - values[0] + 1, np.int32)
         np.maximum.at(widest, place, width)
-        fields = (first, len(ops) - 1 - from_end, widest[found - found[0]], area.astype(np.int64))
+        fields = (first, len(ops) - 1 - from_end, widest[values - values[0]], area.astype(np.int64))
         lines = zip(*(field.tolist() for field in fields), strict=True)
-        return {op: Activity(*line) for op, line in zip(found.tolist(), lines, strict=True)}
+        return {op: Activity(*line) for op, line in zip(values.tolist(), lines, strict=True)}
 
 
 def executed_macs(graph: Graph, run: Run) -> int:
@@ -124,10 +123,10 @@ def _packed(lines: Ints) -> bytes:
     return plain if len(lines) <= FEW else zlib.compress(plain, 1)
 
 
-def _unpacked(packed: bytes, count: int, columns: int) -> Ints:
-    """So many lines again."""
+def _unpacked(packed: bytes, count: int, width: int) -> Ints:
+    """`count` lines of `width` numbers again."""
     plain = packed if count <= FEW else zlib.decompress(packed)
-    return np.ascontiguousarray(np.frombuffer(plain, np.int32).reshape(columns, count).T)
+    return np.ascontiguousarray(np.frombuffer(plain, np.int32).reshape(width, count).T)
 
 
 def run(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> Run:
@@ -138,30 +137,27 @@ def run(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> Run:
     """
     if not region.groups:
         raise PlanError("a region without groups has no schedule")
-    if not region.is_streamed:
-        return Run.of(region, (), _operator_steps(region.groups[0], graph, image))
-    chain = links(region, graph)
-    found = tuple(_advances(chain, graph, image))
-    return Run.of(region, found, _steps_of(chain, graph, found))
-
-
-def _position(group: Group, graph: Graph) -> int:
-    if not group.ops or not all(0 <= op < len(graph.ops) for op in group.ops):
-        raise PlanError(f"a group names operators {list(group.ops)}, which the graph does not have")
-    return group.ops[-1]
-
-
-def _operator_steps(group: Group, graph: Graph, image: str) -> Steps:
-    """One operator, over its whole output in one step."""
-    position = _position(group, graph)
+    if region.is_streamed:
+        chain = links(region, graph)
+        advances = tuple(_advances(chain, graph, image))
+        return Run.of(region, advances, _steps_of(chain, graph, advances))
+    (group,) = region.groups
+    position = _last(group, graph)
     if len(group.ops) != 1 or group.scheme is not Scheme.OPERATOR:
         raise PlanError("only a single operator runs over all rows in one step", operator=str(group.ops))
     _, height, width, _ = graph.tensors[graph.ops[position].outputs[0]].nhwc
-    steps = [(position, 0, height, 0, width)]
+    steps = np.array([(position, 0, height, 0, width)], np.int32)
     if image == Image.STREAM and graph.inputs[0] in graph.ops[position].inputs:
-        _, rows_in, width_in, _ = graph.tensors[graph.inputs[0]].nhwc
-        steps = [*((SOURCE, y, y + 1, 0, width_in) for y in range(rows_in)), *steps]
-    return np.array(steps, np.int32)
+        delivered = _delivery(graph, np.arange(graph.tensors[graph.inputs[0]].nhwc[1], dtype=np.int32))
+        steps = np.concatenate([delivered, steps])
+    return Run.of(region, (), steps)
+
+
+def _last(group: Group, graph: Graph) -> int:
+    """A group's last operator; PlanError where it has none, or one that the graph does not have."""
+    if not group.ops or not all(0 <= op < len(graph.ops) for op in group.ops):
+        raise PlanError(f"a group names operators {list(group.ops)}, which the graph does not have")
+    return group.ops[-1]
 
 
 @dataclass(frozen=True)
@@ -181,18 +177,18 @@ class Link:
 
 def links(region: Region, graph: Graph) -> list[Link]:
     """The groups of a streamed region, in order."""
-    found = []
+    chain = []
     for index, group in enumerate(region.groups):
-        if (len(group.ops) == 1) != (group.scheme is Scheme.OPERATOR) or group.rows_per_step < 1:
-            raise PlanError(f"operators {list(group.ops)} cannot run under scheme '{group.scheme}'")
-        last = graph.ops[_position(group, graph)]
-        if group.scheme in (Scheme.HALO, Scheme.H_CACHED) and not together(graph, group.ops):
+        wrong = (len(group.ops) == 1) != (group.scheme is Scheme.OPERATOR) or group.rows_per_step < 1
+        last = graph.ops[_last(group, graph)] if not wrong else None
+        is_chain = group.scheme in (Scheme.HALO, Scheme.H_CACHED)
+        if last is None or (is_chain and not together(graph, group.ops)):
             raise PlanError(f"operators {list(group.ops)} cannot run under scheme '{group.scheme}'")
         source = fed_by(graph, region.groups, index)
         axis = needs(graph, group)[source][0]
         lanes = branches(graph, group, source) if group.scheme is Scheme.BRANCHES else None
-        found.append(Link(group, axis, rows(graph, last), source, graph.tensors[source].nhwc[1], lanes))
-    return found
+        chain.append(Link(group, axis, rows(graph, last), source, graph.tensors[source].nhwc[1], lanes))
+    return chain
 
 
 def _advances(chain: Sequence[Link], graph: Graph, image: str) -> Iterator[Advance]:
@@ -226,27 +222,26 @@ def _advances(chain: Sequence[Link], graph: Graph, image: str) -> Iterator[Advan
     yield from pull(len(chain) - 1, chain[-1].height)
 
 
-def _steps_of(chain: Sequence[Link], graph: Graph, found: Sequence[Advance]) -> Steps:
+def _steps_of(chain: Sequence[Link], graph: Graph, advances: Sequence[Advance]) -> Steps:
     """The steps of all advances: those of each kind are made at once, and put in their places."""
     kinds: dict[tuple[int, tuple[int, ...]], list[int]] = {}  # group and operators -> the advances' numbers
-    for number, advance in enumerate(found):
+    for number, advance in enumerate(advances):
         kinds.setdefault((advance.group, advance.ops), []).append(number)
-    rows_of = np.array([(advance.y0, advance.y1) for advance in found], np.int32).reshape(-1, 2)
-    calls = {kind: _calls(chain, graph, *kind) for kind in kinds}
-    length = rows_of[:, 1] - rows_of[:, 0]  # in steps: a streamed image comes row by row
-    for kind, at in kinds.items():
-        if kind[0] >= 0:
-            length[at] = len(calls[kind])
-    end = np.cumsum(length)
+    spans = np.array([(advance.y0, advance.y1) for advance in advances], np.int32).reshape(-1, 2)
+    length = spans[:, 1] - spans[:, 0]  # in steps: a streamed image comes row by row
+    blocks = {}
+    for (group, ops), at in kinds.items():
+        if group >= 0:
+            blocks[group, ops] = block = _block(chain[group], ops, graph, spans[at])
+            length[at] = block.shape[1]
+    begin = np.cumsum(length) - length
     steps = np.empty((int(length.sum()), 5), np.int32)
     for kind, at in kinds.items():
-        if kind[0] < 0:
-            y = np.arange(rows_of[at[-1], 1])
-            places = np.repeat((end - length)[at] - rows_of[at, 0], length[at]) + y
-            steps[places] = _delivery(graph, y)
+        if kind in blocks:
+            steps[begin[at, None] + np.arange(blocks[kind].shape[1])] = blocks[kind]
         else:
-            block = _block(chain[kind[0]], kind[1], graph, calls[kind], rows_of[at])
-            steps[(end - length)[at, None] + np.arange(len(calls[kind]))] = block
+            y = np.arange(spans[at[-1], 1])
+            steps[np.repeat(begin[at] - spans[at, 0], length[at]) + y] = _delivery(graph, y)
     return steps
 
 
@@ -256,23 +251,17 @@ def _delivery(graph: Graph, y: Ints) -> Steps:
     return np.stack([np.full_like(y, SOURCE), y, y + 1, np.zeros_like(y), width], axis=1)
 
 
-def _calls(chain: Sequence[Link], graph: Graph, group: int, ops: tuple[int, ...]) -> Ints:
-    """The calls of each advance of one kind: operator's place in `ops`, columns from and to; a line each."""
-    if group < 0:
-        return np.zeros((0, 3), np.int32)
-    if chain[group].branches is not None:
-        return np.array([(0, 0, columns(graph, graph.ops[ops[0]]))], np.int32)
-    return np.array(hand_offs(chain[group].group, graph), np.int32).reshape(-1, 3)
-
-
-def _block(link: Link, ops: tuple[int, ...], graph: Graph, calls: Ints, spans: Ints) -> Ints:
+def _block(link: Link, ops: tuple[int, ...], graph: Graph, spans: Ints) -> Ints:
     """The steps of all advances of one kind: [advance, call, field of a step].
 
-    `spans`: the rows (y0, y1) of each advance.
+    `spans`: the rows (y0, y1) of each advance. A call is an operator's place in `ops`, columns from and to.
     """
-    low, high = spans[:, :1], spans[:, 1:]
     if link.branches is None:
         low, high = row_ranges(link.group, graph, spans[:, 0], spans[:, 1])
+        calls = np.array(hand_offs(link.group, graph), np.int32).reshape(-1, 3)
+    else:
+        low, high = spans[:, :1], spans[:, 1:]
+        calls = np.array([(0, 0, columns(graph, graph.ops[ops[0]]))], np.int32)
     place, x0, x1 = calls.T
     block = np.empty((len(spans), len(calls), 5), np.int32)
     block[:, :, 0] = np.array(ops, np.int32)[place]
@@ -287,19 +276,18 @@ def row_ranges(group: Group, graph: Graph, y0: N, y1: N) -> tuple[N, N]:
     One line for each of the spans, one column for each operator.
     """
     wanted = {graph.ops[group.ops[-1]].outputs[0]: (y0, y1)}
-    lows, highs = [], []
-    for position in reversed(group.ops):
-        op = graph.ops[position]
+    ranges = []
+    for op in (graph.ops[position] for position in reversed(group.ops)):
         low, high = wanted[op.outputs[0]]
-        lows.append(low)
-        highs.append(high)
+        ranges.append((low, high))
         axis, _ = axes(graph, op)
         for t in row_inputs(graph, op):
             first = np.maximum(0, axis.lows(low))
             end = np.minimum(graph.tensors[t].nhwc[1], axis.highs(high))
-            known = wanted.get(t, (first, end))
-            wanted[t] = (np.minimum(known[0], first), np.maximum(known[1], end))
-    return np.stack(lows[::-1], axis=1), np.stack(highs[::-1], axis=1)
+            other = wanted.get(t, (first, end))
+            wanted[t] = (np.minimum(other[0], first), np.maximum(other[1], end))
+    lows, highs = zip(*reversed(ranges), strict=True)
+    return np.stack(lows, axis=1), np.stack(highs, axis=1)
 
 
 def hand_offs(group: Group, graph: Graph) -> tuple[tuple[int, int, int], ...]:
@@ -314,8 +302,8 @@ def _hand_offs(group: Group, graph: Graph) -> tuple[tuple[int, int, int], ...]:
     done = np.maximum.accumulate(np.maximum(ends, 0), axis=1)  # by operator and hand-off
     before = np.concatenate([np.zeros_like(done[:, :1]), done[:, :-1]], axis=1)
     hand_off, index = np.nonzero((before < done).T)
-    lines = zip(index.tolist(), before[index, hand_off].tolist(), done[index, hand_off].tolist(), strict=True)
-    return tuple(lines)
+    lines = (index, before[index, hand_off], done[index, hand_off])
+    return tuple(zip(*(line.tolist() for line in lines), strict=True))
 
 
 def first_column(group: Group, graph: Graph) -> int:
@@ -326,13 +314,9 @@ def first_column(group: Group, graph: Graph) -> int:
     """
     if not group.hand_off or len(group.ops) == 1:
         return 0
-    along = needs(graph, group)
-    ahead = 0  # hand-offs
-    for t in made(graph, group):
-        axis = along[t][1]
-        made_at_zero = axis.high(0)
-        ahead = max(ahead, -(-made_at_zero // (axis.stride * group.hand_off)))
-    return -ahead * group.hand_off
+    along = [needs(graph, group)[t][1] for t in made(graph, group)]
+    ahead = max(-(-axis.high(0) // (axis.stride * group.hand_off)) for axis in along)  # in hand-offs
+    return -max(0, ahead) * group.hand_off
 
 
 def column_ends(group: Group, graph: Graph, ends: Columns) -> Columns:
@@ -342,13 +326,9 @@ def column_ends(group: Group, graph: Graph, ends: Columns) -> Columns:
     """
     last = graph.ops[group.ops[-1]]
     wanted = {last.outputs[0]: np.minimum(columns(graph, last), ends)}
-    found = []
-    for position in reversed(group.ops):
-        op = graph.ops[position]
-        end = wanted[op.outputs[0]]
-        found.append(end)
+    for op in (graph.ops[position] for position in reversed(group.ops)):
         _, axis = axes(graph, op)
         for t in row_inputs(graph, op):
-            need = np.minimum(graph.tensors[t].nhwc[2], axis.highs(end))
+            need = np.minimum(graph.tensors[t].nhwc[2], axis.highs(wanted[op.outputs[0]]))
             wanted[t] = np.maximum(need, wanted.get(t, need))
-    return np.stack(found[::-1])
+    return np.stack([wanted[graph.ops[position].outputs[0]] for position in group.ops])

@@ -2,26 +2,32 @@
 
 What is true of the steps as a whole stands here: where regions begin, when an operator runs first and
 last, the most columns that one of its calls makes, the pixels that it computes in all.
+
+The groups of a streamed region take turns: a turn begins with the first step of a group after a step of
+another one, and lasts until the next turn begins. What is in a group's share of the workspace lasts as long
+as its turn, so constants of some groups are loaded anew with every turn.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from buildtool.base.errors import PlanError
 from buildtool.base.modes import Image
 from buildtool.base.session import Session
 from buildtool.graph.liveness import LiveRange, alias_roots, live_ranges
 from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph
-from buildtool.plan.schedule.schedule import Run, Steps, run
-from buildtool.plan.types import SOURCE, Region, Step
+from buildtool.plan.schedule.schedule import Run, Steps, hand_offs, run
+from buildtool.plan.types import SOURCE, Buffer, Load, Region, Scheme, Step
 
 MOST_RUNS = 16384  # that a session keeps, of a kilobyte or so each: more than the regions of long plans
 
@@ -46,11 +52,16 @@ class Timeline:
 
     @staticmethod
     def of(graph: Graph, regions: Sequence[Region], image: str, session: Session | None = None) -> Timeline:
-        """The timeline of some regions. What a session has of them already is not made again."""
+        """The timeline of some regions. A session keeps runs: plans asked for together share most regions."""
         if session is None:
             return Timeline(graph, image, tuple(run(region, graph, image) for region in regions))
         digest = topology_digest(graph)
-        return Timeline(graph, image, tuple(_known(session, digest, r, graph, image) for r in regions))
+
+        def known(region: Region) -> Run:
+            key = (digest, region, image)
+            return session.remember("runs", key, lambda: run(region, graph, image), MOST_RUNS)
+
+        return Timeline(graph, image, tuple(map(known, regions)))
 
     @cached_property
     def regions(self) -> tuple[Region, ...]:
@@ -83,12 +94,12 @@ class Timeline:
     @cached_property
     def lives(self) -> Mapping[int, Life]:
         """Operator (SOURCE: the deliveries of rows) -> its first and last step."""
-        found: dict[int, Life] = {}
+        lives: dict[int, Life] = {}
         for region, start in zip(self.runs, self.starts, strict=False):
             for op, activity in region.activities.items():
-                first = found[op].first if op in found else start + activity.first
-                found[op] = Life(first, start + activity.last)
-        return found
+                first = lives[op].first if op in lives else start + activity.first
+                lives[op] = Life(first, start + activity.last)
+        return lives
 
     @cached_property
     def tensor_lives(self) -> Mapping[int, Life]:
@@ -98,12 +109,12 @@ class Timeline:
         from step 0, unless rows of a streamed image are delivered; its outputs, and the inputs of a resident
         image, are there until the last step.
         """
-        graph, found = self.graph, dict[int, Life]()
+        graph, lives = self.graph, dict[int, Life]()
 
         def touch(tensor: int, life: Life) -> None:
             if tensor in self.roots:
-                known = found.get(self.roots[tensor], life)
-                found[self.roots[tensor]] = Life(min(known.first, life.first), max(known.last, life.last))
+                known = lives.get(self.roots[tensor], life)
+                lives[self.roots[tensor]] = Life(min(known.first, life.first), max(known.last, life.last))
 
         for t in graph.inputs if self.image != Image.STREAM else ():
             touch(t, Life(0, 0))
@@ -111,19 +122,18 @@ class Timeline:
             op = graph.ops[position] if position != SOURCE else None
             for t in (*op.inputs, *op.outputs) if op else graph.inputs[:1]:
                 touch(t, life)
-        end = Life(self.last, self.last)
         for t in (*graph.outputs, *(graph.inputs if self.image == Image.RESIDENT else ())):
-            touch(t, end)
-        return found
+            touch(t, Life(self.last, self.last))
+        return lives
 
     @cached_property
     def columns(self) -> Mapping[int, int]:
         """Operator -> the most columns of its output that one of its calls makes."""
-        found: dict[int, int] = {}
+        most: dict[int, int] = {}
         for region in self.runs:
             for op, activity in region.activities.items():
-                found[op] = max(activity.columns, found.get(op, 0))
-        return found
+                most[op] = max(activity.columns, most.get(op, 0))
+        return most
 
     @cached_property
     def roots(self) -> Mapping[int, int]:
@@ -136,6 +146,75 @@ class Timeline:
         return live_ranges(self.graph)
 
 
-def _known(session: Session, digest: str, region: Region, graph: Graph, image: str) -> Run:
-    """A run that a session may have already: plans asked for together share most of their regions."""
-    return session.remember("runs", (digest, region, image), lambda: run(region, graph, image), MOST_RUNS)
+class Turn(NamedTuple):
+    """A turn of one of a region's groups (by its place in the region) that begins with a step of the run."""
+
+    step: int
+    group: int
+
+
+class Part(NamedTuple):
+    """Rows [y0, y1) that a group makes in one go, from a step of the run on."""
+
+    step: int
+    y0: int
+    y1: int
+
+
+def turns(run: Run, graph_ops: int) -> list[Turn]:
+    """The turns of a region's groups, in order; `graph_ops`: operators of the whole graph."""
+    groups = _groups(run, graph_ops)
+    at = np.flatnonzero(groups >= 0)
+    begins = at[np.flatnonzero(np.diff(groups[at], prepend=-1))]
+    return [Turn(*pair) for pair in zip(begins.tolist(), groups[begins].tolist(), strict=True)]
+
+
+def parts(run: Run, timeline: Timeline, group: int) -> list[Part]:
+    """What a group makes in one go, one after the other; nothing of a group of branches."""
+    own = run.region.groups[group]
+    if own.scheme is Scheme.BRANCHES:
+        return []
+    at = np.flatnonzero(_groups(run, len(timeline.graph.ops)) == group)
+    each = len(hand_offs(own, timeline.graph))
+    rows = [(advance.y0, advance.y1) for advance in run.advances if advance.group == group]
+    return [Part(step, *span) for step, span in zip(at[::each].tolist(), rows, strict=True)]
+
+
+def _groups(run: Run, graph_ops: int) -> npt.NDArray[np.int64]:
+    """Step -> its group's place in the region; -1: rows of the image are delivered."""
+    place = np.full(graph_ops + 1, -1, np.int64)
+    for index, group in enumerate(run.region.groups):
+        place[list(group.ops)] = index
+    return place[run.steps[:, 0]]
+
+
+def group_of(region: Region, op: int) -> int:
+    """The place in a region of an operator's group; PlanError where it is not in it."""
+    for index, group in enumerate(region.groups):
+        if op in group.ops:
+            return index
+    raise PlanError(f"operator {op} takes turns in a region that it is not in")
+
+
+def brought(timeline: Timeline, loads: Iterable[Load], buffers: Sequence[Buffer]) -> list[tuple[int, Load]]:
+    """(step, load), each time that constants are loaded, in order."""
+    times: list[tuple[int, int, Load]] = []
+    turning: dict[int, list[tuple[int, Load]]] = {}  # region -> its loads that come by turns
+    regions = {op: i for i, region in enumerate(timeline.regions) for op in region.ops}
+    for number, load in enumerate(loads):
+        if not load.by_turns:
+            times.append((buffers[load.buffer].first, number, load))
+        elif load.op not in regions:
+            raise PlanError(f"operator {load.op} takes turns in no region")
+        else:
+            turning.setdefault(regions[load.op], []).append((number, load))
+    for index, own in turning.items():
+        for at, group in turns(timeline.runs[index], len(timeline.graph.ops)):
+            step = timeline.starts[index] + at
+            times += [
+                (step, number, load)
+                for number, load in own
+                if load.op in timeline.regions[index].groups[group].ops
+                and buffers[load.buffer].first <= step <= buffers[load.buffer].last
+            ]
+    return [(step, load) for step, _, load in sorted(times, key=lambda one: one[:2])]

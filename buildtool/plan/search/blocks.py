@@ -19,7 +19,7 @@ import numpy.typing as npt
 from buildtool.base.session import Session, remembered
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.axis import Axis, union
-from buildtool.plan.schedule.calls import branch_calls
+from buildtool.plan.schedule.costs import branch_calls
 from buildtool.plan.schedule.rings import accumulator_bytes
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.chain_ends import ChainCosts, ChainWindows

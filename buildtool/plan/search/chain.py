@@ -1,13 +1,13 @@
 """A network as the search sees it: elements, the cuts between them, and what is live at each.
 
-Elements are the operators that run (aliases do not), in the graph's order. A cut before element c
-leaves some tensors whole in the arena.
+Elements are the operators that run (aliases do not), in the graph's order. The cut before element c leaves
+some tensors whole in the arena.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import accumulate
 
@@ -32,9 +32,9 @@ from buildtool.target.types import Costs, KernelVariant
 class Elements:
     """A network's topology as the search sees it; everything by element, tensors by their root.
 
-    `image`, `in_place`: as in PlanOptions. `loaded`: by operator, where weights are brought into the
-    arena: bytes of its constants in a streamed region, where groups take turns with theirs, and the
-    least when it runs alone (its output channels in slices); empty where they are read in place.
+    `image`, `in_place`: as in PlanOptions. `loaded`: empty where weights are read in place; else, by
+    operator, bytes of its constants in a streamed region, where groups take turns with theirs, and the least
+    when it runs alone (its output channels in slices).
     """
 
     topology: Topology
@@ -48,15 +48,7 @@ class Elements:
     @property
     def key(self) -> tuple[Hashable, ...]:
         """All that the search depends on."""
-        return (
-            self.topology,
-            self.kernels,
-            self.alignment,
-            self.costs,
-            self.image,
-            self.in_place,
-            self.loaded,
-        )
+        return tuple(getattr(self, one.name) for one in fields(self))
 
     @cached_property
     def graph(self) -> Graph:
@@ -68,9 +60,17 @@ class Elements:
         """Element -> position in Graph.ops."""
         return tuple(i for i, op in enumerate(self.graph.ops) if op.kind not in ALIAS_KINDS)
 
-    def op(self, element: int) -> Op:
-        """The operator."""
-        return self.graph.ops[self.positions[element]]
+    @cached_property
+    def ops(self) -> tuple[Op, ...]:
+        """Element -> its operator."""
+        return tuple(self.graph.ops[position] for position in self.positions)
+
+    @cached_property
+    def own_kernels(self) -> tuple[KernelVariant | None, ...]:
+        """Element -> its kernel."""
+        return tuple(self.kernels[position] for position in self.positions)
+
+    # ---- tensors ---------------------------------------------------------------------------------
 
     @cached_property
     def roots(self) -> Mapping[int, int]:
@@ -78,26 +78,18 @@ class Elements:
         return alias_roots(self.graph)
 
     @cached_property
-    def reads(self) -> tuple[tuple[int, ...], ...]:
-        """Element -> the activations (roots) it reads."""
-        return tuple(
-            tuple(dict.fromkeys(self.roots[t] for t in self.graph.ops[p].inputs if t in self.roots))
-            for p in self.positions
-        )
-
-    @cached_property
     def makes(self) -> tuple[int, ...]:
         """Element -> its first output."""
-        return tuple(self.graph.ops[p].outputs[0] for p in self.positions)
+        return tuple(op.outputs[0] for op in self.ops)
 
     @cached_property
     def readers(self) -> Mapping[int, tuple[int, ...]]:
         """Root -> the elements that read it."""
-        found: dict[int, list[int]] = {}
-        for element, tensors in enumerate(self.reads):
-            for t in tensors:
-                found.setdefault(t, []).append(element)
-        return {t: tuple(found[t]) for t in found}
+        readers: dict[int, tuple[int, ...]] = {}
+        for element, op in enumerate(self.ops):
+            for root in dict.fromkeys(self.roots[t] for t in op.inputs if t in self.roots):
+                readers[root] = (*readers.get(root, ()), element)
+        return readers
 
     @cached_property
     def outputs(self) -> frozenset[int]:
@@ -108,10 +100,8 @@ class Elements:
     @cached_property
     def made_at(self) -> Mapping[int, int]:
         """Root -> the element that makes it, -1 for the network's inputs and states."""
-        fed = (*self.graph.inputs, *(state.before for state in self.graph.states))
-        found = dict.fromkeys(fed, -1)
-        for element, position in enumerate(self.positions):
-            found.update((t, element) for t in self.graph.ops[position].outputs)
+        found = dict.fromkeys((*self.graph.inputs, *(state.before for state in self.graph.states)), -1)
+        found.update((t, element) for element, op in enumerate(self.ops) for t in op.outputs)
         return found
 
     @cached_property
@@ -119,8 +109,7 @@ class Elements:
         """Root -> the last element that needs it, or one past the last of all."""
         found = {t: max(self.readers.get(t, (made,))) for t, made in self.made_at.items()}
         kept = self.outputs | (frozenset(self.graph.inputs) if self.image == Image.RESIDENT else frozenset())
-        found.update((t, len(self.positions)) for t in kept)
-        return found
+        return found | dict.fromkeys(kept, len(self.positions))
 
     @cached_property
     def live(self) -> tuple[frozenset[int], ...]:
@@ -146,26 +135,14 @@ class Elements:
         """The least bytes of the arena for an element's constants while it runs alone."""
         return self.loaded[self.positions[element]][1] if self.loaded else 0
 
-    @cached_property
-    def feeds(self) -> tuple[bool, ...]:
-        """Element -> whether its output goes straight into the next element, row by row."""
-        return tuple(self._feeds_next(element) for element in range(len(self.positions)))
-
-    def _feeds_next(self, element: int) -> bool:
-        if element + 1 >= len(self.positions):
-            return False
-        here = self.op(element)
-        return (
-            self.by_rows[element]
-            and self.by_rows[element + 1]
-            and not self.accumulates[element]
-            and here.outputs[0] in self.rows_read[element + 1]
-        )
+    # ---- rows ------------------------------------------------------------------------------------
 
     @cached_property
     def by_rows(self) -> tuple[bool, ...]:
         """Element -> whether it can run row by row."""
-        return tuple(self._can_run_by_rows(p) and e not in self.fused for e, p in enumerate(self.positions))
+        return tuple(
+            self._can_run_by_rows(p) and element not in self.fused for element, p in enumerate(self.positions)
+        )
 
     def _can_run_by_rows(self, position: int) -> bool:
         return by_rows(self.graph, self.graph.ops[position], self.kernels[position])
@@ -174,17 +151,20 @@ class Elements:
     def fused(self) -> Mapping[int, range]:
         """Element of a fusion by slices -> all its elements, which run as one region and in no other way.
 
-        Where constants are brought into the arena, or outputs may not lie over rows, there are none.
+        There are none where constants are brought into the arena, or outputs may not lie over rows.
         """
         if self.loaded or self.in_place != InPlace.ROWS:
             return {}
-        number = {position: element for element, position in enumerate(self.positions)}
         found = {}
         for one in fusions(self.graph):
             if all(map(self._can_run_by_rows, range(one.first, one.last + 1))):
-                elements = range(number[one.first], number[one.last] + 1)
+                elements = range(self.positions.index(one.first), self.positions.index(one.last) + 1)
                 found.update(dict.fromkeys(elements, elements))
         return found
+
+    def begins(self, element: int) -> bool:
+        """Whether an element is not a later one of a fusion by slices."""
+        return element not in self.fused or self.fused[element].start == element
 
     def region_of(self, element: int) -> Region:
         """An element that runs over all rows in one step; of a fusion by slices, the whole of it, by rows."""
@@ -193,33 +173,94 @@ class Elements:
             return Region((Group((self.positions[element],)),))
         return Region((Group(tuple(self.positions[e] for e in elements), Scheme.BRANCHES, 1),))
 
-    def begins(self, element: int) -> bool:
-        """Whether an element is not a later one of a fusion by slices."""
-        return element not in self.fused or self.fused[element].start == element
+    @cached_property
+    def feeds(self) -> tuple[bool, ...]:
+        """Element -> whether its output goes straight into the next element, row by row."""
+        pairs = zip(self.by_rows, self.accumulates, self.makes, self.rows_read[1:], strict=False)
+        return (*(rows and not sums and made in after for rows, sums, made, after in pairs), False)
 
     @cached_property
     def accumulates(self) -> tuple[bool, ...]:
         """Element -> whether it is a global pooling, which can be fed row by row."""
-        return tuple(accumulates(self.graph, self.graph.ops[p]) for p in self.positions)
+        return tuple(accumulates(self.graph, op) for op in self.ops)
 
     @cached_property
-    def work_before(self) -> tuple[int, ...]:
-        """Cut -> multiply-accumulates of all elements before it, run once."""
-        return (0, *accumulate(op_macs(self.graph, self.graph.ops[p]) for p in self.positions))
+    def rows_read(self) -> tuple[tuple[int, ...], ...]:
+        """Element -> the activations that it reads row by row, if it runs so."""
+        both = zip(self.ops, self.by_rows, strict=True)
+        return tuple(row_inputs(self.graph, op) if streams else () for op, streams in both)
+
+    @cached_property
+    def read_whole(self) -> tuple[frozenset[int], ...]:
+        """Element -> the activations that it needs as a whole for every row."""
+        both = zip(self.ops, self.rows_read, strict=True)
+        return tuple(
+            frozenset(t for t in op.inputs if t in self.roots and t not in by_row) for op, by_row in both
+        )
+
+    @cached_property
+    def main(self) -> tuple[int, ...]:
+        """Element -> the activation that drives it: what the one before it makes, or the first it reads."""
+        found = []
+        for op, by_row, before in zip(self.ops, self.rows_read, (-1, *self.makes), strict=False):
+            any_read = [t for t in op.inputs if t in self.roots] or op.inputs
+            found.append(before if before in by_row else (by_row or any_read)[0])
+        return tuple(found)
+
+    def beside(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """(element, tensor) of what the elements of a block read besides their main input."""
+        for e in range(first, last + 1):
+            yield from self._beside[e]
+
+    @cached_property
+    def _beside(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        return tuple(
+            tuple((e, t) for t in op.inputs if t in self.roots and t != self.main[e])
+            for e, op in enumerate(self.ops)
+        )
+
+    @cached_property
+    def axes_of(self) -> tuple[tuple[Axis, Axis], ...]:
+        """Element -> its rows and columns."""
+        return tuple(axes(self.graph, op) for op in self.ops)
+
+    @cached_property
+    def uneven(self) -> tuple[bool, ...]:
+        """Element -> whether its rows follow a table, not a stride: such a one is a group by itself."""
+        return tuple(isinstance(axis, AxisTable) for axis, _ in self.axes_of)
+
+    @cached_property
+    def heights(self) -> tuple[int, ...]:
+        """Element -> rows in which it is driven."""
+        return tuple(rows(self.graph, op) for op in self.ops)
+
+    @cached_property
+    def widths(self) -> tuple[int, ...]:
+        """Element -> columns in which it is driven."""
+        return tuple(columns(self.graph, op) for op in self.ops)
+
+    def input_rows(self, element: int) -> int:
+        """Rows of the tensor that drives an element."""
+        return self.graph.tensors[self.main[element]].nhwc[1]
+
+    # ---- scratch, work, cost -----------------------------------------------------------------------
 
     @cached_property
     def scratch(self) -> tuple[int, ...]:
         """Element -> aligned bytes of scratch of its kernel, for calls of whole rows."""
-        return tuple(
-            self.scratch_for(element, self.widths[element]) for element in range(len(self.positions))
-        )
+        return tuple(self.scratch_for(element, width) for element, width in enumerate(self.widths))
 
     @remembered
     def scratch_for(self, element: int, columns: int) -> int:
-        """Aligned bytes of scratch of an element's kernel, for calls of so many columns at most."""
-        kernel = self.kernels[self.positions[element]]
-        wanted = catalogue.scratch_bytes(kernel, self.graph, self.op(element), columns) if kernel else 0
+        """Aligned bytes of scratch of an element's kernel, for calls of at most this many columns."""
+        kernel = self.own_kernels[element]
+        wanted = catalogue.scratch_bytes(kernel, self.graph, self.ops[element], columns) if kernel else 0
         return round_up(wanted, self.alignment)
+
+    @cached_property
+    def work_before(self) -> tuple[int, ...]:
+        """Cut -> multiply-accumulates of all elements before it, run once."""
+        return (0, *accumulate(op_macs(self.graph, op) for op in self.ops))
 
     @cached_property
     def model(self) -> CostModel:
@@ -230,80 +271,17 @@ class Elements:
     def cost(self) -> tuple[float, ...]:
         """Element -> the target's estimate while it runs alone, all rows in one step.
 
-        That of a fusion by slices is the first element's.
+        The cost of a fusion by slices is the first element's.
         """
         return tuple(
             self.model.region(self.region_of(e), self.image) if self.begins(e) else 0.0
             for e in range(len(self.positions))
         )
 
-    def input_rows(self, element: int) -> int:
-        """Rows of the tensor that drives an element."""
-        return self.graph.tensors[self.main[element]].nhwc[1]
-
     def delivery(self, first: int, rows: int) -> float:
-        """What so many rows of the input of a region that begins here cost, if they are delivered."""
+        """What this many rows of the input of a region that begins here cost, if they are delivered."""
         return self.model.delivery(rows) if self.fed(first) else 0.0
 
     def fed(self, first: int) -> bool:
         """Whether a region that begins here reads an image that is delivered row by row."""
         return self.image == Image.STREAM and self.roots[self.main[first]] == self.graph.inputs[0]
-
-    @cached_property
-    def main(self) -> tuple[int, ...]:
-        """Element -> the activation that drives it: what the one before it makes, or the first it reads."""
-        return tuple(map(self._main_of, range(len(self.positions))))
-
-    def _main_of(self, element: int) -> int:
-        if element and self.makes[element - 1] in self.rows_read[element]:
-            return self.makes[element - 1]
-        if self.rows_read[element]:
-            return self.rows_read[element][0]
-        inputs = self.op(element).inputs
-        return next((t for t in inputs if t in self.roots), inputs[0])
-
-    @cached_property
-    def rows_read(self) -> tuple[tuple[int, ...], ...]:
-        """Element -> the activations that it reads row by row, if it runs so."""
-        count = len(self.positions)
-        return tuple(row_inputs(self.graph, self.op(e)) if self.by_rows[e] else () for e in range(count))
-
-    @cached_property
-    def read_whole(self) -> tuple[frozenset[int], ...]:
-        """Element -> the activations that it needs as a whole for every row."""
-        return tuple(
-            frozenset(t for t in self.graph.ops[p].inputs if t in self.roots and t not in by_row)
-            for p, by_row in zip(self.positions, self.rows_read, strict=True)
-        )
-
-    def beside(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """(element, tensor) of what the elements of a block read besides their main input."""
-        for e in range(first, last + 1):
-            yield from self._beside[e]
-
-    @cached_property
-    def _beside(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        return tuple(
-            tuple((e, t) for t in self.op(e).inputs if t in self.roots and t != self.main[e])
-            for e in range(len(self.positions))
-        )
-
-    @cached_property
-    def axes_of(self) -> tuple[tuple[Axis, Axis], ...]:
-        """Element -> its rows and columns."""
-        return tuple(axes(self.graph, self.graph.ops[p]) for p in self.positions)
-
-    @cached_property
-    def uneven(self) -> tuple[bool, ...]:
-        """Element -> whether its rows follow a table, not a stride: such a one is a group by itself."""
-        return tuple(isinstance(axis, AxisTable) for axis, _ in self.axes_of)
-
-    @cached_property
-    def heights(self) -> tuple[int, ...]:
-        """Element -> rows in which it is driven."""
-        return tuple(rows(self.graph, self.graph.ops[p]) for p in self.positions)
-
-    @cached_property
-    def widths(self) -> tuple[int, ...]:
-        """Element -> columns in which it is driven."""
-        return tuple(columns(self.graph, self.graph.ops[p]) for p in self.positions)

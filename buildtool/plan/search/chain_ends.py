@@ -14,7 +14,7 @@ import numpy as np
 from buildtool.base.modes import InPlace
 from buildtool.base.session import remembered
 from buildtool.plan.place.arena import round_up
-from buildtool.plan.schedule.calls import gained, in_steps
+from buildtool.plan.schedule.costs import gained, in_steps
 from buildtool.plan.search.chain import Elements
 from buildtool.target.costs import Rings
 from buildtool.target.types import Contract
@@ -75,8 +75,8 @@ class ChainWindows:
 
     def _rewrites(self, element: int) -> bool:
         """Whether an element may write over the window that it reads, if both are alike."""
-        e, kernel = self._e, self._e.kernels[self._e.positions[element]]
-        once = e.op(element).inputs.count(e.makes[element - 1]) == 1
+        e, kernel = self._e, self._e.own_kernels[element]
+        once = e.ops[element].inputs.count(e.makes[element - 1]) == 1
         allowed = e.in_place != InPlace.NONE and kernel is not None and kernel.overlap is Contract.PIXEL
         return allowed and once
 

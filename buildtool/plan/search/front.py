@@ -43,10 +43,9 @@ from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search import blocks
 from buildtool.plan.search.blocks import Blocks
 from buildtool.plan.search.chain import Elements
-from buildtool.plan.search.columns import Columns
 from buildtool.plan.search.paths import MOST_LABELS, Search, Way, factor
 from buildtool.plan.search.priced import Ties
-from buildtool.plan.search.regions import Candidate
+from buildtool.plan.search.regions import Candidate, Columns
 from buildtool.plan.search.tables import Objective, Tables
 from buildtool.plan.types import Plan, Region
 from buildtool.target import catalogue
@@ -256,7 +255,7 @@ class Front:
         if not region.block_forms:
             return 0  # of a single operator all that it reads is counted
         inside = range(region.first, region.end)
-        read = {e.roots[t] for k in inside for t in e.op(k).inputs if t in e.roots}
+        read = {e.roots[t] for k in inside for t in e.ops[k].inputs if t in e.roots}
         read -= {tables.sources[region.first].tensor, *(e.makes[k] for k in inside)}
         dying = sum(e.sizes[t] for t in read if e.last_read[t] < region.end)
         return min(dying, tables.sizes[region.end - 1])

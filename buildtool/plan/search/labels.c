@@ -1,6 +1,21 @@
 /*
- * Regions that end at a cut within a limit of bytes: regions.py says what is done, and
- * tests/oracles/labels_twin.py why each thing is; the names here are theirs.
+ * Regions that end at a cut within a limit of bytes; regions.py says what a label is.
+ *
+ * Lower bounds tell which labels are hopeless. For every cut inside a region: the least weight with
+ * which everything before the cut can be run, by the bytes that the part of the region before it
+ * needs, the ring at the cut included ("stairs": with at least this weight, bytes without windows
+ * and bytes with the largest window). Three things are left out, so that the bounds are below the
+ * truth: how far open residuals lag (they lag at least as far as single rows make them), that
+ * windows on both sides of the cut share their memory (each side's is counted alone), and how many
+ * rows go into a ring at a time beyond what that does to the shortest one. Bounds are made from the
+ * first cut on, and made anew when `best` of a cut before has risen.
+ *
+ * Profiles say how far a region has got when it writes each row of its output, and what the output
+ * may then lie on. A profile has a number for every row of the region's output (of a pooling's: one
+ * for all): rows of a tensor that are there by then, or the first byte of one that is still to be
+ * read. Other profiles have a number for every row of a tensor inside: the lowest row of it, or of
+ * another one, that is still read while this row is made. Profiles are kept once each, known by
+ * their place.
  *
  * One handle serves one search. All its memory is its own; search_free gives it back. Whatever
  * cannot be had of memory ends the call with OUT_OF_MEMORY, and the handle can then only be freed.
@@ -250,7 +265,7 @@ static int64_t asked_rows(const handle *h, int64_t form, int64_t made, int64_t t
     return least(tall, most(0, high(form_axis(h, form), made)));
 }
 
-/* See ProgressTable.of: into progress_made, progress_low. */
+/* How far a block has come, by row of its input: into progress_made, progress_low. */
 static bool progress(handle *h, int64_t form) {
     int64_t first = first_of(h, form), section = of_form(h, form, SECTION),
             tall = of_element(h, first, TALL);
@@ -287,7 +302,7 @@ static int64_t held_rows(const int64_t *lows, int64_t height, int64_t step, int6
     return found;
 }
 
-/* ---- what holds whatever the limit: see Cuts -----------------------------------------------
+/* ---- what holds whatever the limit: least rings at cuts, and the blocks that end there ---------
  */
 
 /* Least bytes of the ring at a block's input; after `progress` of the block. */
@@ -543,7 +558,8 @@ static bool refresh(handle *h, int64_t round, int64_t end) {
     return true;
 }
 
-/* See LowerBounds.least. */
+/* Least weight of everything before a block inside a region that needs `rings` and `window` bytes
+ * after the cut before it; INFINITE where nothing keeps the limit. */
 static int64_t least_before(const handle *h, int64_t form, int64_t rings, int64_t window) {
     int64_t within = h->most_bytes - rings - h->growth_more[form], best = INFINITE;
     const cut_bounds *of = &h->bounds[first_of(h, form)];
@@ -671,7 +687,9 @@ static int32_t lower(handle *h, int32_t a, int32_t b) {
     return place(h, length);
 }
 
-/* See RowProfiles.reads; `bytes`: of a row of the tensor; `whole`: the element needs all of it. */
+/* Profile of the first byte of a tensor that an element of a block still has to read when it has
+ * made so many rows; `bytes`: of a row of the tensor; `whole`: the element needs all of it. Of a
+ * region's last block, the element may still be at the rows that are being written. */
 static int32_t reads(handle *h, int32_t made, int64_t form, int64_t element, int64_t bytes,
                      bool whole) {
     int64_t section = of_form(h, form, SECTION), step = of_form(h, form, STEP);
@@ -700,7 +718,7 @@ static int32_t reads(handle *h, int32_t made, int64_t form, int64_t element, int
     return place(h, length);
 }
 
-/* See RowProfiles.moved; after `progress` of the block. */
+/* A profile by row of a block's output, by row of its input; after `progress` of the block. */
 static int32_t moved(handle *h, int32_t of) {
     int32_t length = h->profiles[of].length;
     for (int64_t x = 0; x < h->progress_length; x++) {
@@ -710,7 +728,8 @@ static int32_t moved(handle *h, int32_t of) {
     return place(h, h->progress_length);
 }
 
-/* See RowProfiles.added; after `progress` of the block. */
+/* By row of a block's input, the row that an element of it is at, in another tensor that it reads;
+ * after `progress` of the block. */
 static int32_t added(handle *h, int64_t form, int64_t element) {
     axis a = through(h, element, h->last[form]);
     for (int64_t x = 0; x < h->progress_length; x++)
@@ -745,7 +764,8 @@ static bool find_beside(handle *h, int64_t form, int64_t first, int64_t e, int32
     return true;
 }
 
-/* See RegionSearch._beside: into `found`; after `progress` of the block. */
+/* What is read besides by a block that has made rows as marked, and by those after it: into
+ * `found`; after `progress` of the block. */
 static bool all_beside(handle *h, int64_t form, int32_t after, int32_t made) {
     int64_t first = first_of(h, form), last = h->last[form], tensor = of_element(h, last, MAKES);
     bool section = of_form(h, form, SECTION) >= 0;
@@ -794,7 +814,8 @@ static bool as_good(const handle *h, const label *a, const label *b) {
     return true;
 }
 
-/* See RegionSearch._keep: whether the label just put last is kept. */
+/* Whether the label just put last is kept: not if another one is as good in everything. Those that
+ * it beats are dropped. */
 static bool keep(handle *h) {
     int32_t own = (int32_t)h->label_count - 1, *link;
     label *grown = &h->labels[own];
@@ -850,7 +871,7 @@ static entry pop(handle *h) {
     return top;
 }
 
-/* Bytes of the region's output that may lie on its input: see RegionSearch._overlap. */
+/* Bytes of the region's output that may lie on its input, if it begins with this block. */
 static int64_t overlap(handle *h, int64_t form, int32_t after, int32_t made) {
     int64_t first = first_of(h, form), row = of_element(h, h->end - 1, ROW), apart = 0;
     int32_t lows = reads(h, made, form, first, of_element(h, first, MAIN_ROW),
@@ -866,7 +887,8 @@ static int64_t overlap(handle *h, int64_t form, int32_t after, int32_t made) {
     return most(0, least(of_element(h, first, SOURCE_SIZE), h->result - round_up(h, apart)));
 }
 
-/* See RegionSearch._complete; `grown`: the label with the block, not yet kept. */
+/* Takes the region that begins with this block if it is the best so far; `grown`: the label with
+ * the block, not yet kept. */
 static bool complete(handle *h, int64_t form, int32_t after, const label *grown, bool follows) {
     int64_t first = first_of(h, form), total = h->p.best[first] + grown->weight, size, saved = 0;
     int64_t source = of_element(h, first, SOURCE_SIZE), held = source;
@@ -903,7 +925,7 @@ static bool complete(handle *h, int64_t form, int32_t after, const label *grown,
     return true;
 }
 
-/* See RegionSearch._continue. */
+/* Keeps a partial region that may still become the best. */
 static bool go_on(handle *h, int64_t form, int32_t after, label grown) {
     int64_t first = first_of(h, form), before;
     int32_t made;
@@ -1118,7 +1140,9 @@ handle *labels_new(const labels_problem *p) {
     return h;
 }
 
-/* See RegionSearch.run: 0, FAILED or OUT_OF_MEMORY; results in `r`, and the forms of its blocks. */
+/* Finds the best way to a cut; stops at once at one of weight `enough`, and after `most_labels`
+ * with the best way so far. 0, FAILED or OUT_OF_MEMORY; results in `r`, and the forms of its
+ * blocks. */
 int32_t labels_run(handle *h, labels_region *r, int64_t *blocks) {
     int64_t alone = r->end - 1;
     bool follows = h->p.follows_rows && !of_element(h, alone, ACCUMULATES);

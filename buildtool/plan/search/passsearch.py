@@ -16,10 +16,9 @@ from buildtool.base.session import Session
 from buildtool.graph.secondpass import once_positions, repeated_ops, with_second_passes
 from buildtool.graph.types import Graph, SecondPass
 from buildtool.plan.schedule.gates import gates
-from buildtool.plan.search.columns import Columns
 from buildtool.plan.search.front import Settings, Space, space_of
 from buildtool.plan.search.paths import MOST_LABELS, Search
-from buildtool.plan.search.regions import INFINITE
+from buildtool.plan.search.regions import INFINITE, Columns
 from buildtool.plan.search.tables import Tables
 from buildtool.target import catalogue
 from buildtool.target.costs import COST_UNITS

@@ -17,8 +17,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from buildtool.plan.search.columns import Columns
-from buildtool.plan.search.regions import INFINITE, Candidate, Reached, Regions
+from buildtool.plan.search.regions import INFINITE, Candidate, Columns, Reached, Regions
 
 MOST_LABELS = 200_000  # of a search: then it is no longer exact
 LABELS_BEYOND = 50  # of each search for one cut, once those are spent

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from buildtool.plan.search.blocks import Block, Form, Rows
-from buildtool.plan.search.columns import Columns
+from buildtool.plan.search.forms import as_rows
 from buildtool.plan.search.paths import Search, Way
-from buildtool.plan.search.regions import INFINITE
-from buildtool.plan.search.tables import Tables, as_rows
+from buildtool.plan.search.regions import INFINITE, Columns
+from buildtool.plan.search.tables import Tables
 
 SCALE = 1024  # of weights: prices are in 1 / SCALE of a weight of cost
 

@@ -77,7 +77,7 @@ def _first(e: Elements, last: int) -> int | None:
         return None
     outside, whole = set(e.rows_read[last]), set(e.read_whole[last])
     for first in range(last - 1, max(-1, last - MOST_ELEMENTS), -1):
-        made, op = e.makes[first], e.op(first)
+        made, op = e.makes[first], e.ops[first]
         if not e.by_rows[first] or accumulates(e.graph, op) or made in e.outputs:
             return None
         if made not in outside or made in whole or max(e.readers[made]) > last:

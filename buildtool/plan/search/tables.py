@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_right
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -25,14 +25,14 @@ from buildtool.base.session import Level
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.overlap import distance, slices_in_place
-from buildtool.plan.search.blocks import STEPS, Block, Blocks, Form, Lags, Rows
+from buildtool.plan.search.blocks import Block, Blocks, Form, Lags, Rows
 from buildtool.plan.search.chain import Elements
-from buildtool.plan.search.chain_keys import ChainKeys
-from buildtool.plan.search.sections import Section
+from buildtool.plan.search.forms import SCHEMA, ChainKeys, FormRow, as_rows, packed, unpacked
 from buildtool.target.costs import COST_UNITS
 from buildtool.target.types import Contract
 
 MOST_CHAINS = 2048  # whose block forms a session keeps, of a few kilobytes each
+_LEAST_EXTRA = FormRow._fields.index("least_extra")
 _CONTRACTS: dict[InPlace, tuple[Contract, ...]] = {
     InPlace.ROWS: (Contract.ROW, Contract.PIXEL, Contract.PARTS),
     InPlace.ELEMENTWISE: (Contract.PIXEL,),
@@ -62,71 +62,12 @@ class BlockForm(NamedTuple):
     form: Form
 
 
-class FormRow(NamedTuple):
-    """A block form in plain numbers, wherever its chain stands: see Block, Form and BlockForm.
-
-    `back`: elements before the last one that the block begins; `window`: without constants in the arena.
-    """
-
-    back: int
-    step: int
-    hand_off: int
-    window: int
-    sums: int
-    work: int
-    extra: int
-    least_extra: int
-    late: int
-    kernel: int
-    stride: int
-    pad: int
-    section: int
-
-
-LEAST_EXTRA = FormRow._fields.index("least_extra")
-
-
-_SCHEMA = 2  # of a chain's rows
-_MOST = 1 << 60  # of any number in them
-_LEAST = FormRow(0, 1, 0, 0, 0, 0, -_MOST, -_MOST, 0, 1, 1, 0, 0)
-
-
-def _packed(rows: Rows) -> bytes:
-    return _PLACE + rows.astype("<i8").tobytes()
-
-
-def _unpacked(data: bytes, longest: int) -> Rows:
-    """Rows from bytes; ValueError for numbers that no chain has which begins `longest` elements earlier.
-
-    What reads them counts in them, in C: a wrong number must not get there.
-    """
-    if not data.startswith(_PLACE):
-        raise ValueError("not the forms of a chain's blocks")
-    rows = np.frombuffer(data[len(_PLACE) :], "<i8").astype(np.int64).reshape(-1, len(FormRow._fields))
-    most = _LEAST._replace(
-        back=longest, step=max(STEPS), extra=_MOST, least_extra=_MOST, late=(2 << longest) - 1, section=0
-    )
-    high = [value if value > low else _MOST for low, value in zip(_LEAST, most, strict=True)]
-    high[0], high[-1] = longest, 0
-    if ((rows < np.array(_LEAST)) | (rows > np.array(high))).any():
-        raise ValueError("no chain's blocks have such forms")
-    return rows
-
-
-_PLACE = b"rows"  # so that a chain without blocks has bytes, too
-
-
-def as_rows(rows: Iterable[FormRow]) -> Rows:
-    """Rows as one array."""
-    return np.array([*rows], np.int64).reshape(-1, len(FormRow._fields))
-
-
 @dataclass(frozen=True)
 class Source:
     """The tensor through which a region that begins here is fed.
 
-    `rows` of `row` bytes, as it is read; `size`: aligned bytes of the whole; `last`: the last
-    element that needs it; `streamed`: delivered row by row, so that a ring is enough.
+    `rows` of `row` bytes, as it is read; `size`: aligned bytes of the whole; `last`: the last element that
+    needs it; `streamed`: delivered row by row, so that a ring is enough.
     """
 
     tensor: int
@@ -159,11 +100,6 @@ class Tables:
 
     # ---- blocks ----------------------------------------------------------------------------------
 
-    @cached_property
-    def block_forms(self) -> tuple[tuple[BlockForm, ...], ...]:
-        """Last element -> the blocks that end there, in all forms worth a look."""
-        return tuple(tuple(self.endings(last)) for last in range(self.count))
-
     def endings(self, last: int) -> list[BlockForm]:
         """The blocks that end at an element, in all forms worth a look."""
         return [self._placed(row, last) for row in self.rows_of(last).tolist()]
@@ -182,7 +118,7 @@ class Tables:
     def spare(self) -> int:
         """The most weight that blocks which leave rows out may win back, over all elements."""
         least = {
-            key: min(0, int(self.rows_of(last)[:, LEAST_EXTRA].min(initial=0)))
+            key: min(0, int(self.rows_of(last)[:, _LEAST_EXTRA].min(initial=0)))
             for key, last in self._distinct.items()
         }
         return -sum(least[key] for key in self.keys)
@@ -204,17 +140,17 @@ class Tables:
         return self._by_key[key]
 
     def _kept_as(self, last: int) -> tuple[Level[Rows], dict[str, Hashable]] | None:
-        """Under what a session keeps an element's rows; None where that cannot be said."""
+        """Under what a session keeps an element's rows; None where no key says all that they depend on."""
         plain = self._chain_keys.plain(last, self.objective is Objective.COST)
         if plain is None:
             return None
         wanted = self.least_wanted[last + 1]
-        parts = {"schema": _SCHEMA, "objective": self.objective.value, "wanted": wanted, "chain": plain}
+        parts = {"schema": SCHEMA, "objective": self.objective.value, "wanted": wanted, "chain": plain}
         longest = last - self.blocks.lowest(last)
-        return Level("tables", _packed, lambda data: _unpacked(data, longest)), parts
+        return Level("tables", packed, lambda data: unpacked(data, longest)), parts
 
     def _rows(self, last: int) -> Rows:
-        """Made from the blocks."""
+        """The rows of an element, made from its blocks."""
         return as_rows(self._row(block, form) for block, form in self._found(last))
 
     @cached_property
@@ -224,12 +160,19 @@ class Tables:
     @cached_property
     def keys(self) -> tuple[Hashable, ...]:
         """Last element -> the key of its chains: equal ones have equal block forms."""
-        chains = self._chain_keys
-        return tuple((chains.of(last), self.least_wanted[last + 1]) for last in range(self.count))
+        return tuple((self._chain_keys.of(last), self.least_wanted[last + 1]) for last in range(self.count))
 
     @cached_property
     def _chain_keys(self) -> ChainKeys:
         return ChainKeys(self.blocks)
+
+    @cached_property
+    def _distinct(self) -> dict[Hashable, int]:
+        """Key -> the first element that has it."""
+        first: dict[Hashable, int] = {}
+        for last, key in enumerate(self.keys):
+            first.setdefault(key, last)
+        return first
 
     def _placed(self, row: Sequence[int], last: int) -> BlockForm:
         """A block form at an element with these rows."""
@@ -245,22 +188,13 @@ class Tables:
     @cached_property
     def nothing_saves(self) -> bool:
         """Whether no way weighs less than all elements run one by one: no block weighs less than its own."""
-        return all(extra >= 0 for last in self._distinct.values() for extra in self._extras(last))
-
-    def _extras(self, last: int) -> Iterator[int]:
-        """What blocks that end at an element weigh beyond their elements, whatever windows they need."""
-        wanted = {self.e.heights[last], min(self.e.heights[last], self.least_wanted[last + 1])}
-        for block in self.blocks.ending_at(last):
-            for group in self.blocks.groups(block):
-                yield from (self.extra(block, Form(group, 0, 0), rows) for rows in wanted)
-
-    @cached_property
-    def _distinct(self) -> dict[Hashable, int]:
-        """The first element of each key."""
-        first: dict[Hashable, int] = {}
-        for last, key in enumerate(self.keys):
-            first.setdefault(key, last)
-        return first
+        return all(
+            self.extra(block, Form(group, 0, 0), rows) >= 0
+            for last in self._distinct.values()
+            for block in self.blocks.ending_at(last)
+            for group in self.blocks.groups(block)
+            for rows in {self.e.heights[last], min(self.e.heights[last], self.least_wanted[last + 1])}
+        )
 
     def _found(self, last: int) -> Iterator[tuple[Block, Form]]:
         """The blocks that end at an element, and the forms of each that are worth a look."""
@@ -268,9 +202,7 @@ class Tables:
         for block in self.blocks.ending_at(last):
             if self.objective is Objective.COST:
                 yield from ((block, form) for form, _ in self.blocks.forms(block))
-            elif block.work < fewest.get(
-                block.first, block.work + 1
-            ):  # else more rows in one go save nothing
+            elif block.work < fewest.get(block.first, block.work + 1):  # more rows in one go save work
                 fewest[block.first] = block.work
                 yield from ((block, form) for form in self.blocks.lean(block))
 
@@ -308,41 +240,23 @@ class Tables:
     @cached_property
     def least_wanted(self) -> tuple[int, ...]:
         """Cut -> the least rows of the tensor before it that any region's later elements want of it."""
+        sections = [section for section in self.blocks.sections if section is not None]
         found = [0] * (self.count + 1)
         for cut in range(self.count, 0, -1):
             found[cut] = self.e.heights[cut - 1]
             if cut < self.count and self.e.feeds[cut - 1]:
                 found[cut] = min(found[cut], max(0, self.e.axes_of[cut][0].high(found[cut + 1])))
-                for section in self.sections_from.get(cut, ()):
-                    found[cut] = min(found[cut], section.lanes.wanted(found[section.last + 1])[-1])
+                for section in sections:
+                    if section.first == cut:
+                        found[cut] = min(found[cut], section.lanes.wanted(found[section.last + 1])[-1])
         return tuple(found)
 
-    @cached_property
-    def sections_from(self) -> Mapping[int, tuple[Section, ...]]:
-        """First element -> the sections that begin there."""
-        found: dict[int, tuple[Section, ...]] = {}
-        for section in self.blocks.sections:
-            if section is not None:
-                found[section.first] = (*found.get(section.first, ()), section)
-        return found
-
     # ---- boundaries ------------------------------------------------------------------------------
-
-    @cached_property
-    def rows(self) -> tuple[tuple[int, int], ...]:
-        """Element -> rows of its output, bytes of a row."""
-        tensors = [self.e.graph.tensors[t] for t in self.e.makes]
-        return tuple((tensor.nhwc[1], tensor.row_bytes) for tensor in tensors)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Element -> aligned bytes of its output."""
         return tuple(self.e.sizes[t] for t in self.e.makes)
-
-    @cached_property
-    def last_reader(self) -> tuple[int, ...]:
-        """Element -> the last element that reads its output."""
-        return tuple(self.e.last_read[t] for t in self.e.makes)
 
     @cached_property
     def least_rows(self) -> tuple[int, ...]:
@@ -376,9 +290,9 @@ class Tables:
     @cached_property
     def held(self) -> tuple[int, ...]:
         """Region's end -> aligned bytes of its output and of what has to be whole there."""
-        made = ([self.e.makes[cut - 1]] if cut else [] for cut in range(self.count + 1))
+        made = (frozenset(), *(frozenset({t}) for t in self.e.makes))
         return tuple(
-            sum(self.e.sizes[t] for t in live.union(m)) for live, m in zip(self.e.live, made, strict=True)
+            sum(self.e.sizes[t] for t in live | own) for live, own in zip(self.e.live, made, strict=True)
         )
 
     @cached_property
@@ -395,14 +309,11 @@ class Tables:
     def sources(self) -> tuple[Source, ...]:
         """First element -> what feeds a region that begins with it."""
         found = []
-        for element in range(self.count):
-            read = self.e.main[element]
-            root = self.e.roots[read]
-            tensor = self.e.graph.tensors[read]
-            image = root in self.e.graph.inputs
-            row, last = tensor.row_bytes, self.e.last_read[root]
-            streamed = image and self.e.image == Image.STREAM
-            found.append(Source(root, tensor.nhwc[1], row, self.e.sizes[root], last, streamed))
+        for read in self.e.main:
+            root, tensor = self.e.roots[read], self.e.graph.tensors[read]
+            streamed = root in self.e.graph.inputs and self.e.image == Image.STREAM
+            sizes = tensor.nhwc[1], tensor.row_bytes, self.e.sizes[root]
+            found.append(Source(root, *sizes, self.e.last_read[root], streamed))
         return tuple(found)
 
     @cached_property
@@ -415,17 +326,17 @@ class Tables:
 
     def _whole_fusion(self, elements: range) -> int:
         """Each slice lies where a branch's end lay, and a row of the joined map is beside them."""
-        _, row = self.rows[elements.start]
+        row = self.e.graph.tensors[self.e.makes[elements.start]].row_bytes
         scratch = max(self.e.scratch[element] for element in elements)
         return self.live[elements.start] + round_up(row, self.e.alignment) + scratch
 
     def _whole(self, element: int) -> int:
-        made = [self.e.roots[t] for t in self.e.op(element).outputs]
-        held = self.e.live[element] | frozenset(made)
+        held = self.e.live[element] | {self.e.roots[t] for t in self.e.ops[element].outputs}
         whole, least = self.e.constants(element, element), self.e.constants_alone(element)
         saved = self._saved(element)
-        sliced = least - (saved if self._slices_in_place(element) else 0)
-        beside = min(whole - saved, sliced) if least < whole else whole - saved
+        beside = whole - saved
+        if least < whole:
+            beside = min(beside, least - (saved if self._slices_in_place(element) else 0))
         return sum(self.e.sizes[t] for t in held) + self.e.scratch[element] + beside
 
     def _slices_in_place(self, element: int) -> bool:
@@ -433,16 +344,17 @@ class Tables:
 
         A depthwise convolution may, where its output lies whole pixels below its input.
         """
-        apart = self._apart(element, self.e.op(element).inputs[0]) if self.e.loaded else None
-        if apart is None or not slices_in_place(self.e.graph, self.e.op(element)):
+        op = self.e.ops[element]
+        apart = self._apart(element, op.inputs[0]) if self.e.loaded else None
+        if apart is None or not slices_in_place(self.e.graph, op):
             return False
-        pixel = self.e.graph.tensors[self.e.op(element).outputs[0]].pixel_bytes
+        pixel = self.e.graph.tensors[op.outputs[0]].pixel_bytes
         return round_up(max(0, apart), self.e.alignment) % pixel == 0
 
     def _saved(self, element: int) -> int:
         """Bytes that a kernel over whole tensors may save by writing over its input."""
         e = self.e
-        op, kernel = e.op(element), e.kernels[e.positions[element]]
+        op, kernel = e.ops[element], e.own_kernels[element]
         allowed = _CONTRACTS[InPlace(e.in_place)]
         if kernel is None or kernel.overlap not in allowed or len(op.outputs) != 1:
             return 0
@@ -458,8 +370,8 @@ class Tables:
         return max((own + size - max(own, low + size) for low, size in lows), default=0)
 
     def _apart(self, element: int, operand: int) -> int | None:
-        kernel = self.e.kernels[self.e.positions[element]]
-        return distance(self.e.graph, self.e.op(element), operand, kernel.overlap) if kernel else None
+        kernel = self.e.own_kernels[element]
+        return distance(self.e.graph, self.e.ops[element], operand, kernel.overlap) if kernel else None
 
 
 def _saved_by_parts(own: int, lows: Sequence[tuple[int, int]]) -> int:

@@ -15,11 +15,9 @@ import numpy.typing as npt
 
 from buildtool.base.session import Session
 from buildtool.graph.types import Graph, OpKind
-from buildtool.plan.schedule.calls import region_calls
-from buildtool.plan.schedule.costs import CostModel
+from buildtool.plan.schedule.costs import CostModel, region_calls
 from buildtool.plan.schedule.schedule import Run, Steps
-from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.schedule.turns import brought
+from buildtool.plan.schedule.timeline import Timeline, brought
 from buildtool.plan.summary.memory import ArenaUse
 from buildtool.plan.types import SOURCE, Buffer, Load, Move, Plan
 from buildtool.target.costs import Rings, part

@@ -10,11 +10,9 @@ from buildtool.graph.macs import op_macs, pixel_macs
 from buildtool.graph.types import Graph
 from buildtool.plan.place.arena import arena_problem
 from buildtool.plan.place.bounds import bound
-from buildtool.plan.schedule.calls import Calls, region_calls
-from buildtool.plan.schedule.costs import CostModel
+from buildtool.plan.schedule.costs import Calls, CostModel, region_calls
 from buildtool.plan.schedule.schedule import Run
-from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.schedule.turns import brought
+from buildtool.plan.schedule.timeline import Timeline, brought
 from buildtool.plan.summary.memory import ArenaUse, LiveBuffer, Moment, Use
 from buildtool.plan.types import SOURCE, Load, Plan, Region
 from buildtool.target.types import Costs, KernelVariant

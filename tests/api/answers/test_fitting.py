@@ -10,7 +10,7 @@ from buildtool.emit.sources import emit
 from buildtool.firmware import counting
 from buildtool.firmware.bound import bound
 from buildtool.firmware.counting import linked
-from buildtool.firmware.footprint import Footprint, MemoryUse
+from buildtool.firmware.needs import Footprint, MemoryUse
 from buildtool.firmware.planned import prepare
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.choose import nearest

@@ -18,10 +18,10 @@ from buildtool import zoo
 from buildtool.api import handle
 from buildtool.api.requests import parse
 from buildtool.base.errors import ToolError, UsageError
-from buildtool.firmware.run import dataset, share
+from buildtool.firmware.run import dataset
 from buildtool.firmware.run.accuracy import accuracy
+from buildtool.firmware.run.dataset import Estimate
 from buildtool.firmware.run.judge import Judge
-from buildtool.firmware.run.share import Estimate
 from buildtool.fronts.cli import main as cli
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph, OpKind
@@ -235,21 +235,21 @@ def test_what_has_no_effect_is_refused(more: dict[str, object], option: str) -> 
 
 
 def test_an_hour_decides_how_many_inputs_go_through_the_firmware() -> None:
-    second = Estimate(share.EMULATED, share.EMULATED)
-    assert share.through(3600, second) == 3600
-    assert share.through(3601, second) == 600  # ten minutes' worth
-    assert share.through(10, Estimate(400 * share.EMULATED, share.EMULATED)) == 1
-    assert share.through(10**6, None) == 10**6  # a board has its own speed
+    second = Estimate(dataset.EMULATED, dataset.EMULATED)
+    assert dataset.through(3600, second) == 3600
+    assert dataset.through(3601, second) == 600  # ten minutes' worth
+    assert dataset.through(10, Estimate(400 * dataset.EMULATED, dataset.EMULATED)) == 1
+    assert dataset.through(10**6, None) == 10**6  # a board has its own speed
 
 
 @pytest.mark.slow
 def test_where_the_emulator_would_take_hours_a_sample_goes_through_it(
     file: str, monkeypatch: pytest.MonkeyPatch, predicted: list[int], arrays: dict[str, np.ndarray]
 ) -> None:
-    monkeypatch.setattr(share, "NATIVE_MACS", 1000)  # a machine on which an input takes most of an hour
+    monkeypatch.setattr(dataset, "NATIVE_MACS", 1000)  # a machine on which an input takes most of an hour
     answer = ask(file)
     assert answer["firmware"]["inputs"] == 1 and answer["accuracy"]["firmware"]["inputs"] == 1
-    assert answer["share"]["by"] == "estimate" and answer["share"]["seconds"] > share.MOST_SECONDS
+    assert answer["share"]["by"] == "estimate" and answer["share"]["seconds"] > dataset.MOST_SECONDS
     assert answer["share"]["instructions"] is None
     assert answer["accuracy"]["of"] == "reference" and answer["exact"]
     check(answer, arrays["labels"], predicted)
@@ -285,7 +285,7 @@ def test_instructions_are_counted_before_an_emulator_is_busy_for_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked, _ = several(tmp_path)
-    monkeypatch.setattr(share, "EMULATED", 1)
+    monkeypatch.setattr(dataset, "EMULATED", 1)
     answer = handle({**asked, "board": "cortex-m4"})
     counted = handle({"kind": "profile", "model": asked["model"], "board": "cortex-m4"})["instructions"]
     found = answer["share"]

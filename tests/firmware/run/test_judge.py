@@ -17,9 +17,9 @@ from zoo_networks import built
 
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Reference
+from buildtool.firmware.datasets.arrays import seeded
 from buildtool.firmware.run import judge as judging_module
 from buildtool.firmware.run.compare import referrer
-from buildtool.firmware.run.inputs import seeded
 from buildtool.firmware.run.judge import judging
 from buildtool.fronts.cli import main as cli
 from buildtool.graph.tflite.reader import read_model

@@ -12,8 +12,7 @@ from buildtool.base.errors import ToolError, UsageError
 from buildtool.base.session import Session
 from buildtool.firmware.firmware import Firmware
 from buildtool.firmware.planned import planned_or_given
-from buildtool.firmware.run.execute import execute
-from buildtool.firmware.run.subject import _refuse_stand_in
+from buildtool.firmware.run.execute import execute, refuse_stand_in
 from buildtool.options.values import PlanOptions, TargetChoice
 
 
@@ -45,7 +44,7 @@ def test_neither_the_boards_image_nor_its_ports_are_taken_for_the_stand_ins(tmp_
     session = Session()
     planned = planned_or_given(model, TargetChoice("nucleo-f412zg"), PlanOptions(), None, session)
     with pytest.raises(ToolError, match="has other addresses"):
-        _refuse_stand_in(planned, "net.elf")
+        refuse_stand_in(planned, "net.elf")
     with pytest.raises(UsageError, match="none of the board's ports"):
         execute(planned, Firmware(tmp_path / "net.elf", "clang"), [], desk=OnDesk(is_emulated=True))
 

@@ -23,8 +23,7 @@ from buildtool.plan.assemble.arrivals import Demand, Room, Site, Trail, begins, 
 from buildtool.plan.check import check as checking
 from buildtool.plan.check.check import check
 from buildtool.plan.check.replay import replay
-from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.schedule.turns import Part, brought
+from buildtool.plan.schedule.timeline import Part, Timeline, brought
 from buildtool.plan.types import BufferKind
 
 SMALL = "mobilenetv2:size=64,alpha=0.35,classes=10"

@@ -14,8 +14,8 @@ from buildtool.base.errors import PlanError, ToolError
 from buildtool.base.session import Session
 from buildtool.firmware import counting
 from buildtool.firmware.bound import firmware
-from buildtool.firmware.needs import needs_of, refuse_unless_fits
-from buildtool.firmware.planned import Planned, planned, prepare
+from buildtool.firmware.needs import needs_of
+from buildtool.firmware.planned import Planned, planned, prepare, refuse_unless_fits
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.choose import choice
 from buildtool.plan.models import load_network

@@ -8,12 +8,11 @@ from allowed_twin import allowed_offsets as twin_offsets
 from allowed_twin import as_sets
 from exactlib import same_runs
 
-from buildtool.plan.place import allowed, solver
-from buildtool.plan.place.allowed import WORD, allowed_offsets
+from buildtool.plan.place import search, solver
 from buildtool.plan.place.arena import Item, Permission, Problem
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.instance import compile_problem
-from buildtool.plan.place.search import Verdict
+from buildtool.plan.place.search import WORD, Verdict, allowed_offsets
 from buildtool.plan.place.solver import Status, decide
 
 
@@ -148,6 +147,6 @@ def test_the_twins_leave_the_same_offsets() -> None:
 def test_large_problems_are_searched_without(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = chained(1)
     known = decide(problem, bound(problem).bytes, 1000)
-    monkeypatch.setattr(allowed, "MOST_UNITS", 1)
+    monkeypatch.setattr(search, "MOST_UNITS", 1)
     monkeypatch.setattr(solver, "allowed_offsets", None)  # is not asked
     assert decide(problem, bound(problem).bytes, 1000).status is known.status

@@ -14,8 +14,7 @@ from buildtool.plan.place import arena, greedy, solver
 from buildtool.plan.place.arena import Item, Permission, Problem, Solution
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.instance import MOST_ITEMS, compile_problem
-from buildtool.plan.place.orders import runs
-from buildtool.plan.place.solver import Status, decide, improve, minimise, solve
+from buildtool.plan.place.solver import Status, decide, improve, minimise, runs, solve
 
 BUDGET = 200_000
 TOP = 40  # above every height of what `problems` makes

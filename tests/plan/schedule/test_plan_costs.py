@@ -15,8 +15,7 @@ from zeronet import Net
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.choose.least import best_plan
 from buildtool.plan.choose.limits import Limits
-from buildtool.plan.schedule.calls import Calls, Ranges, region_calls
-from buildtool.plan.schedule.costs import CostModel, parts
+from buildtool.plan.schedule.costs import Calls, CostModel, Ranges, parts, region_calls
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.summary.summary import summarize
 from buildtool.plan.types import SOURCE

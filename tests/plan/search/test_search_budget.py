@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_nets import make_target
 from test_front import IMAGES, IN_PLACE, networks, targets
-from test_labels_in_c import dense
+from test_label_search import dense
 from zeronet import Net
 
 from buildtool.api import handle

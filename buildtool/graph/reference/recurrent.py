@@ -1,6 +1,14 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM, int8 with a 16-bit cell: step after step, as LiteRT's integer kernel.
+"""SVDF and UNIDIRECTIONAL_SEQUENCE_LSTM, int8 with a state of 16 bits, as LiteRT's integer kernels.
 
-A step of one image, x its input and h the state of its output; every gate has weights of its own:
+SVDF: a filter over the features of each step, then one over the last steps.
+
+    state  every feature's last `memory` sums, the newest last: shifted by one, then
+           newest = clamp16(requantise(sum of weights_feature * (x - input zero point)))
+    y      = clamp8(requantise(bias + sum of weights_time * state over a unit's features) + zero point)
+
+All sums are modulo 2^32. The factors are computed in float32.
+
+LSTM: a step of one image, x its input and h the state of its output; every gate has weights of its own:
 
     sum    = clamp16(requantise(input weights * x + input bias))
     sum    = clamp16(sum + requantise(recurrent weights * h + recurrent bias))
@@ -15,8 +23,8 @@ Without an input gate it is 1 - forget. Zero points are folded into the biases. 
 reads the new cell. Quotients are rounded, halves away from zero; the cell's scale is a power of two.
 
 Three things are as the kernel does them, not as one would expect: before a projection the hidden zero point
-has its sign turned; peepholes reach as many cells as there are outputs; and the fused activation is not
-looked at, it is always tanh.
+has its sign turned; peepholes reach as many cells as there are outputs; and the activation is always tanh,
+whatever the operator says.
 
 Layer normalisation takes a gate's sums less their mean, over their standard deviation:
 
@@ -29,7 +37,6 @@ Layer normalisation takes a gate's sums less their mean, over their standard dev
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,12 +50,49 @@ from buildtool.graph.fixedpoint import (
     wrap_int32,
 )
 from buildtool.graph.geometry import attributes
+from buildtool.graph.reference import tensors
 from buildtool.graph.reference.curves import GATE_INTEGER_BITS, inverse_root, logistic, tanh
-from buildtool.graph.reference.tensors import Factor, Int64, Values, output_quantization, quantization
-from buildtool.graph.types import Graph, LstmAttrs, LstmInput, Op
+from buildtool.graph.reference.tensors import Factor, Int64, Values, quantization
+from buildtool.graph.types import Graph, LstmAttrs, LstmInput, Op, SvdfAttrs
 
 GATES = ("INPUT", "FORGET", "CELL", "OUTPUT")
 GATE_SCALE = 2.0**-12  # of a gate's sum without layer normalisation
+
+
+def svdf_scales(graph: Graph, op: Op) -> tuple[float, float]:
+    """The real factors of the sums over features, and of those over time."""
+    x, feature, time, _, state = op.inputs
+    places = (x, feature, time, state, op.outputs[0])
+    x_scale, of_feature, of_time, of_state, out = (quantization(graph, op, t).scale for t in places)
+    first = tensors.float_ratio(x_scale, of_feature, over=of_state)
+    return first, tensors.float_ratio(of_state, of_time, over=out)
+
+
+def svdf_factors(graph: Graph, op: Op) -> tuple[Factor, Factor]:
+    """(multiplier, shift) of the sums over features, and of those over time."""
+    first, second = svdf_scales(graph, op)
+    return quantize_multiplier(first), quantize_multiplier(second)
+
+
+def svdf(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """One step of SVDF: the output and the new state."""
+    attrs = attributes(op, SvdfAttrs)
+    feature, time, state = inputs[1].astype(np.int64), inputs[2].astype(np.int64), inputs[-1]
+    of_features, of_time = svdf_factors(graph, op)
+    sums = tensors.centred(graph, op, 0, inputs[0]) @ feature.T
+    newest = np.clip(multiply_by_quantized_multiplier(wrap_int32(sums), *of_features), -32768, 32767)
+    batch, (features, memory) = len(sums), time.shape
+    history = np.roll(state.reshape(batch, features, memory).astype(np.int64), -1, axis=2)
+    history[:, :, -1] = newest
+    units = (history * time).sum(2).reshape(batch, features // attrs.rank, attrs.rank).sum(2)
+    if op.inputs[3] >= 0:
+        units = units + inputs[3].astype(np.int64)
+    zero_point = tensors.output_quantization(graph, op).zero_point
+    y = tensors.requantise(wrap_int32(units), *of_time, zero_point, (-128, 127))
+    return [y.astype(np.int8), history.astype(np.int16).reshape(state.shape)]
+
+
+# ---- LSTM --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -103,7 +147,7 @@ def _scale(graph: Graph, op: Op, place: LstmInput) -> np.float32:
     return np.float32(quantization(graph, op, op.inputs[place]).scale)
 
 
-def constant(graph: Graph, op: Op, place: LstmInput) -> Int64 | None:
+def _constant(graph: Graph, op: Op, place: LstmInput) -> Int64 | None:
     """The value of a constant operand, None where it is absent."""
     index = op.inputs[place]
     if index < 0:
@@ -116,8 +160,7 @@ def constant(graph: Graph, op: Op, place: LstmInput) -> Int64 | None:
 def _product(weights: Int64 | None, bias: Int64 | None, zero_point: int, factor: np.float32) -> Product:
     """`zero_point` times the sum of every row is added to the bias."""
     assert weights is not None
-    added = zero_point * weights.sum(1)
-    total = added if bias is None else added + bias
+    total = zero_point * weights.sum(1) + (0 if bias is None else bias)
     return Product(weights, wrap_int32(total), quantize_multiplier(float(factor)))
 
 
@@ -131,52 +174,37 @@ def gate_scale(attrs: LstmAttrs, gate: int, normalised: bool) -> np.float32:
     return np.float32(attrs.gates[gate] if normalised else GATE_SCALE)
 
 
-def has_norm(op: Op) -> bool:
-    """Whether the gates' sums are normalised."""
-    return op.inputs[LstmInput.FORGET_NORM] >= 0
-
-
 def _gate(graph: Graph, op: Op, number: int) -> Gate | None:
-    attrs, name = attributes(op, LstmAttrs), GATES[number]
-    weights = LstmInput[f"INPUT_TO_{name}"]
+    name, places = GATES[number], LstmInput.__members__
+    weights = places[f"INPUT_TO_{name}"]
     if op.inputs[weights] < 0:
         return None
-    recurrent, bias = LstmInput[f"RECURRENT_TO_{name}"], LstmInput[f"{name}_BIAS"]
+    recurrent, norm = places[f"RECURRENT_TO_{name}"], places[f"{name}_NORM"]
     x, h = (quantization(graph, op, op.inputs[t]) for t in (LstmInput.X, LstmInput.HIDDEN_STATE))
-    scale = gate_scale(attrs, number, has_norm(op))
-    own_bias = constant(graph, op, bias)
+    normalised = op.inputs[LstmInput.FORGET_NORM] >= 0
+    scale = gate_scale(attributes(op, LstmAttrs), number, normalised)
+    bias = _constant(graph, op, places[f"{name}_BIAS"])
     first = _scale(graph, op, weights) * np.float32(x.scale) / scale
     second = _scale(graph, op, recurrent) * np.float32(h.scale) / scale
+    peephole = layer_norm = None
+    if name != "CELL" and (cells := _constant(graph, op, place := places[f"CELL_TO_{name}"])) is not None:
+        real = np.float32(2.0 ** -cell_bits(graph, op) * float(_scale(graph, op, place)) / float(scale))
+        peephole = cells, quantize_multiplier(float(real))
+    if (of_norm := _constant(graph, op, norm)) is not None and bias is not None:
+        norm_scale = _scale(graph, op, norm)
+        guard = max(1, int(np.float32(10000) * norm_scale))
+        layer_norm = LayerNorm(of_norm, bias, quantize_multiplier(float(norm_scale)), guard)
     return Gate(
-        _product(constant(graph, op, weights), None if has_norm(op) else own_bias, -x.zero_point, first),
-        _product(constant(graph, op, recurrent), None, -h.zero_point, second),
-        _peephole(graph, op, name, scale),
-        _norm(graph, op, name, own_bias),
+        _product(_constant(graph, op, weights), None if normalised else bias, -x.zero_point, first),
+        _product(_constant(graph, op, recurrent), None, -h.zero_point, second),
+        peephole,
+        layer_norm,
     )
-
-
-def _peephole(graph: Graph, op: Op, name: str, scale: np.float32) -> tuple[Int64, Factor] | None:
-    if name == "CELL" or op.inputs[place := LstmInput[f"CELL_TO_{name}"]] < 0:
-        return None
-    weights = constant(graph, op, place)
-    assert weights is not None
-    real = np.float32(2.0 ** -cell_bits(graph, op) * float(_scale(graph, op, place)) / float(scale))
-    return weights, quantize_multiplier(float(real))
-
-
-def _norm(graph: Graph, op: Op, name: str, bias: Int64 | None) -> LayerNorm | None:
-    place = LstmInput[f"{name}_NORM"]
-    weights = constant(graph, op, place)
-    if weights is None or bias is None:
-        return None
-    scale = _scale(graph, op, place)
-    guard = max(1, int(np.float32(10000) * scale))
-    return LayerNorm(weights, bias, quantize_multiplier(float(scale)), guard)
 
 
 def lstm_of(graph: Graph, op: Op) -> Lstm:
     """The operator as integers."""
-    attrs, out = attributes(op, LstmAttrs), output_quantization(graph, op)
+    attrs, out = attributes(op, LstmAttrs), tensors.output_quantization(graph, op)
     gates = [_gate(graph, op, number) for number in range(4)]
     assert gates[1] and gates[2] and gates[3]
     cell_scale = _scale(graph, op, LstmInput.CELL_STATE)
@@ -185,8 +213,8 @@ def lstm_of(graph: Graph, op: Op) -> Lstm:
     if op.inputs[LstmInput.PROJECTION] >= 0:
         h = _scale(graph, op, LstmInput.HIDDEN_STATE)
         projection = _product(
-            constant(graph, op, LstmInput.PROJECTION),
-            constant(graph, op, LstmInput.PROJECTION_BIAS),
+            _constant(graph, op, LstmInput.PROJECTION),
+            _constant(graph, op, LstmInput.PROJECTION_BIAS),
             attrs.hidden.zero_point,
             _scale(graph, op, LstmInput.PROJECTION) * hidden / h,
         )
@@ -249,30 +277,24 @@ def _step(net: Lstm, x: Int64, h: Int64, cell: Int64) -> tuple[Int64, Int64]:
     return y, cell
 
 
-def _rows(shape: tuple[int, ...], time_major: bool) -> Iterator[tuple[slice, tuple[slice | int, ...]]]:
-    """(images of the state, the part of x and y) of every call of `_step`, in the kernel's order."""
-    if time_major:
-        for step in range(shape[0]):
-            yield slice(None), (step, slice(None))
-        return
-    for image in range(shape[0]):
-        for step in range(shape[1]):
-            yield slice(image, image + 1), (slice(image, image + 1), step)
-
-
 def lstm(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """All steps of x; the output, the new state of the output, and the new cell."""
-    net, attrs = lstm_of(graph, op), attributes(op, LstmAttrs)
-    there = [place for place in LstmInput if op.inputs[place] >= 0]
-    operands = dict(zip(there, inputs, strict=True))
+    """All steps of x; the output, the new state of the output, and the new cell.
+
+    As in the kernel: all images of a step at once if the first dimension counts steps, else image by image.
+    """
+    net, time_major = lstm_of(graph, op), attributes(op, LstmAttrs).time_major
+    present = [place for place in LstmInput if op.inputs[place] >= 0]
+    operands = dict(zip(present, inputs, strict=True))
     x = operands[LstmInput.X].astype(np.int64)
     given = operands[LstmInput.HIDDEN_STATE], operands[LstmInput.CELL_STATE]
-    batch = x.shape[1 if attrs.time_major else 0]
+    steps, batch = x.shape[:2] if time_major else x.shape[1::-1]
     h, cell = (state.astype(np.int64).reshape(batch, -1) for state in given)
     y = np.zeros((*x.shape[:2], h.shape[1]), np.int8)
-    for images, part in _rows(x.shape, attrs.time_major):
-        h[images], cell[images] = _step(net, x[part], h[images], cell[images])
-        y[part] = h[images]
+    for images in [slice(None)] if time_major else [slice(i, i + 1) for i in range(batch)]:
+        for step in range(steps):
+            part = (step, images) if time_major else (images, step)
+            h[images], cell[images] = _step(net, x[part], h[images], cell[images])
+            y[part] = h[images]
     states = [new.astype(old.dtype).reshape(old.shape) for new, old in zip((h, cell), given, strict=True)]
     return [y, *states]
 

@@ -1,0 +1,191 @@
+"""Which faults do the tests find? python -m benchmarks.faults [--count 40] [--seed 2026] [--out FILE]
+
+Draws statements and conditions of `buildtool/` and `plugins/` at random and puts one fault into each: the
+opposite comparison, a constant off by one, a sum for a difference, `and` for `or`. Each fault is put into a
+clone of HEAD by itself; the tests of its room run first, then the fast tests, until one fails. `--out` keeps
+the faults with the test that found each; `--again FILE` tries the faults of such a file whose statements
+HEAD still has, and compares.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import itertools
+import json
+import random
+import re
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+PLACES = ("buildtool", "plugins")
+SWAPS = (
+    (ast.Lt, ast.LtE),
+    (ast.Gt, ast.GtE),
+    (ast.Eq, ast.NotEq),
+    (ast.Is, ast.IsNot),
+    (ast.In, ast.NotIn),
+    (ast.Add, ast.Sub),
+    (ast.Mult, ast.FloorDiv),
+    (ast.And, ast.Or),
+)
+OPPOSITE = dict(SWAPS) | {second: first for first, second in SWAPS}
+HANGS = 600  # seconds after which a run of tests counts as a test that failed
+MEMORY = 6 << 30  # bytes of addresses that a process of a test may have
+
+
+class Place(NamedTuple):
+    """A statement or a condition: file, first byte, the byte behind it, and text without layout."""
+
+    path: str
+    first: int
+    end: int
+    text: str
+
+
+class Fault(NamedTuple):
+    """A statement's text, the text that takes its place, and the test that finds it ("": none)."""
+
+    before: str
+    after: str
+    test: str = ""
+
+
+def git(*arguments: str) -> str:
+    """What git prints in this repository."""
+    return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
+def statements(commit: str) -> Iterator[Place]:
+    """The simple statements and the conditions of a commit's functions, docstrings left out."""
+    for path in git("ls-tree", "-r", "--name-only", commit, *PLACES).split():
+        if not path.endswith(".py"):
+            continue
+        source = git("show", f"{commit}:{path}")
+        lines = [0, *itertools.accumulate(len(line) for line in source.encode().splitlines(keepends=True))]
+        for function in ast.walk(ast.parse(source)):
+            for node in ast.walk(function) if isinstance(function, ast.FunctionDef) else ():
+                part = node.test if isinstance(node, ast.If | ast.While) else node
+                constant = isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant)
+                if constant or not isinstance(
+                    part, ast.expr | ast.Assign | ast.AugAssign | ast.Return | ast.Expr
+                ):
+                    continue
+                if part is node and isinstance(part, ast.expr):
+                    continue
+                start, end = (
+                    lines[part.lineno - 1] + part.col_offset,
+                    lines[part.end_lineno - 1] + part.end_col_offset,
+                )
+                yield Place(path, start, end, ast.unparse(part))
+
+
+def single_statements(commit: str) -> dict[str, Place]:
+    """Text of a statement that stands once in a commit -> its place."""
+    places = {(place.path, place.first): place for place in statements(commit)}.values()
+    counts = Counter(place.text for place in places)
+    return {place.text: place for place in places if counts[place.text] == 1}
+
+
+def damages(text: str) -> list[str]:
+    """Every text that differs from a statement's in one operator, condition or whole number."""
+    tree = ast.parse(f"def f():\n    {text}" if text.startswith("return") else text)
+    texts = []
+    for index, node in enumerate(ast.walk(tree)):
+        changed = copy.deepcopy(tree)
+        other = list(ast.walk(changed))[index]
+        if isinstance(node, ast.Compare) and type(node.ops[0]) in OPPOSITE:
+            other.ops[0] = OPPOSITE[type(node.ops[0])]()
+        elif isinstance(node, ast.BinOp | ast.BoolOp | ast.AugAssign) and type(node.op) in OPPOSITE:
+            other.op = OPPOSITE[type(node.op)]()
+        elif isinstance(node, ast.Constant) and type(node.value) is int:
+            other.value += 1
+        elif isinstance(node, ast.IfExp):
+            other.test = ast.UnaryOp(ast.Not(), other.test)
+        else:
+            continue
+        body = changed.body[0].body if text.startswith("return") else changed.body
+        texts.append(ast.unparse(body[0]))
+    return [line for line in texts if line != text]
+
+
+def draw_faults(count: int, seed: int, places: dict[str, Place]) -> list[Fault]:
+    """Faults at statements of HEAD, drawn without replacement."""
+    texts = sorted(places)
+    rng = random.Random(seed)
+    rng.shuffle(texts)
+    faults = (Fault(text, rng.choice(options)) for text in texts if (options := damages(text)))
+    return list(itertools.islice(faults, count))
+
+
+def first_failure(tree: Path, tests: str) -> str:
+    """The first test below a folder that fails, '' where all pass."""
+    pytest = f"ulimit -v {MEMORY >> 10}; exec ./dev pytest -x -q -n 2 -m 'not slow' --tb=no {tests}"
+    command = ["timeout", "-k", "10", str(HANGS), "bash", "-c", pytest]  # it ends the whole group
+    done = subprocess.run(command, cwd=tree, stdout=subprocess.PIPE, text=True)
+    if done.returncode in (124, 137):
+        return f"{tests}: no end within {HANGS} s"
+    named = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.M)
+    if named:
+        return named[1]
+    return "" if done.returncode in (0, 5) else f"{tests}: pytest ended with {done.returncode}"
+
+
+def find_test(tree: Path, place: Place, after: str) -> str:
+    """The test that finds a fault: of the fault's room first, then of the fast tests; '' where none does."""
+    path = tree / place.path
+    source = path.read_bytes()
+    try:
+        path.write_bytes(source[: place.first] + after.encode() + source[place.end :])
+        room = PurePosixPath(place.path).parent.relative_to(place.path.split("/")[0])
+        near = next((str(p) for p in (room, *room.parents) if (tree / "tests" / p).is_dir()), ".")
+        return (first_failure(tree, f"tests/{near}") if near != "." else "") or first_failure(tree, "tests")
+    finally:
+        path.write_bytes(source)
+
+
+def main() -> None:
+    """Draw the faults, try one after the other and print the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--count", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=2026)
+    parser.add_argument("--out", type=Path, help="file for the faults, as JSON")
+    parser.add_argument("--again", type=Path, help="a file that --out wrote: try its faults")
+    options = parser.parse_args()
+    places = single_statements("HEAD")
+    if options.again:
+        known = [Fault(*row) for row in json.loads(options.again.read_text(encoding="utf-8"))]
+        faults = [fault for fault in known if fault.before in places]
+    else:
+        faults = draw_faults(options.count, options.seed, places)
+    results = []
+    print("| place | statement | fault | found by | before |\n| --- | --- | --- | --- | --- |", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "tree"
+        subprocess.run(["git", "clone", "-q", str(ROOT), str(tree)], check=True)
+        (tree.parent / "shared").symlink_to(ROOT.parent / "shared")
+        for fault in faults:
+            place = places[fault.before]
+            test = find_test(tree, place, fault.after)
+            results.append(fault._replace(test=test))
+            cells = (place.path, fault.before, fault.after, test or "-", fault.test or "-")
+            print(
+                "| " + " | ".join(re.sub(r"\s+", " ", cell).replace("|", "\\|") for cell in cells) + " |",
+                flush=True,
+            )
+            if options.out:
+                options.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
+    print(f"\n{sum(bool(result.test) for result in results)} of {len(results)} faults found", end="")
+    print(f", {sum(bool(fault.test) for fault in faults)} before" if options.again else "")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,237 @@
+"""Moves: copies and operators that no output needs go; SPLITs, shuffles, TRANSPOSEs, TILEs become simpler."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from buildtool.graph.ops import ALIAS_KINDS
+from buildtool.graph.rewrite.draft import Draft, Node, variant
+from buildtool.graph.types import (
+    Activation,
+    Attrs,
+    AxisAttrs,
+    DType,
+    ElementwiseAttrs,
+    MeanAttrs,
+    OpKind,
+    PoolAttrs,
+    ShuffleAttrs,
+    SliceAttrs,
+    Source,
+    TileAttrs,
+    TransposeAttrs,
+)
+
+_EXACT = (DType.INT8, DType.INT16)  # types in which a factor of 1 changes nothing
+Perm = tuple[int, ...]
+
+
+def drop_noops(draft: Draft) -> None:
+    """Bypasses every operator that does nothing, in execution order; joins chains of aliases."""
+    for node in draft.nodes:
+        if node.dead:
+            continue
+        before = draft.producer(node.inputs[0]) if node.kind in ALIAS_KINDS else None
+        if before and before.kind in ALIAS_KINDS and draft.only_reader(before.outputs[0]) is node:
+            draft.become(node, OpKind.RESHAPE, type(node.attrs)())
+            draft.set_input(node, 0, before.inputs[0])
+            draft.remove(before)
+        if _copies(draft, node):
+            draft.bypass(node)
+
+
+def _copies(draft: Draft, node: Node) -> bool:
+    """Whether the operator's output is its input, byte by byte."""
+    if not node.inputs or len(node.outputs) != 1:
+        return False
+    x, y = draft.tensors[node.inputs[0]], draft.tensors[node.outputs[0]]
+    same = x.dtype == y.dtype and draft.same_quantization(node.inputs[0], node.outputs[0])
+    match node.kind:
+        case OpKind.RESHAPE | OpKind.SQUEEZE | OpKind.EXPAND_DIMS:
+            return x.shape == y.shape and same
+        case OpKind.QUANTIZE:
+            return same and x.dtype in _EXACT
+        case OpKind.CAST:
+            return same
+        case OpKind.SLICE | OpKind.STRIDED_SLICE:
+            part = node.attributes(SliceAttrs)
+            taken = zip(part.extent, part.stride, strict=True)
+            return part.extent == x.shape and all(s > 0 or n == 1 for n, s in taken)
+        case OpKind.CONCATENATION:
+            return len(node.inputs) == 1
+        case OpKind.SPLIT:
+            return True
+        case OpKind.TILE | OpKind.SPACE_TO_BATCH_ND | OpKind.BATCH_TO_SPACE_ND:
+            return x.shape == y.shape and not any(map(any, getattr(node.attrs, "edges", ())))
+        case OpKind.DEPTH_TO_SPACE | OpKind.SPACE_TO_DEPTH:
+            return x.shape == y.shape
+        case OpKind.REDUCE_MAX | OpKind.REDUCE_MIN:
+            return x.elements == y.elements
+        case OpKind.MAX_POOL_2D:
+            window = node.attributes(PoolAttrs)
+            return window.kernel == window.stride == (1, 1) and window.activation == Activation.NONE
+    return False
+
+
+def drop_dead(draft: Draft) -> None:
+    """Removes states that are never read, and operators whose results are not used, last ones first."""
+    for index in reversed(range(len(draft.states))):
+        at, end = len(draft.inputs) - len(draft.states), len(draft.outputs) - len(draft.states)
+        before = draft.inputs[at + index]
+        others = [*draft.outputs[: end + index], *draft.outputs[end + index + 1 :]]
+        if not draft.readers(before) and before not in others:
+            del draft.states[index], draft.inputs[at + index], draft.outputs[end + index]
+            draft.changed = True
+    for node in reversed(draft.nodes):
+        if not node.dead and not any(draft.readers(t) or t in draft.outputs for t in node.outputs):
+            draft.remove(node)
+
+
+# ---- channels ----------------------------------------------------------------------------------------
+
+
+def slice_channels(draft: Draft) -> None:
+    """Turns every SPLIT of an image's channels into a SLICE for each output, which can run row by row."""
+    for node in draft.each(OpKind.SPLIT):
+        source, shape = node.inputs[0], draft.tensors[node.inputs[0]].shape
+        if node.attrs != AxisAttrs(3) or len(shape) != 4 or shape[0] != 1 or shape[1] * shape[2] == 1:
+            continue
+        draft.remove(node)
+        start, behind = 0, node
+        for t in node.outputs:
+            extent = draft.tensors[t].shape
+            attrs = SliceAttrs((0, 0, 0, start), (1, 1, 1, 1), extent)
+            part = Node(OpKind.SLICE, [source], [t], attrs, node.index)
+            draft.insert(behind, part)
+            start, behind = start + extent[3], part
+
+
+def shuffle_channels(draft: Draft) -> None:
+    """Turns RESHAPE, TRANSPOSE and RESHAPE that shuffle channels into one operator, which can run row by row.
+
+    Groups of channels are a dimension for a while, which changes places with the channels of a group.
+    """
+    for node in draft.each(OpKind.TRANSPOSE):
+        before, after = draft.producer(node.inputs[0]), draft.only_reader(node.outputs[0])
+        if before is None or after is None or draft.only_reader(node.inputs[0]) is None:
+            continue
+        if before.kind is not OpKind.RESHAPE or after.kind is not OpKind.RESHAPE:
+            continue
+        image, grouped = (draft.tensors[t].shape for t in (before.inputs[0], node.inputs[0]))
+        last = len(grouped) - 1
+        swaps = node.attrs == TransposeAttrs((*range(last - 1), last, last - 1))
+        same = len(image) == 4 and image == draft.tensors[after.outputs[0]].shape
+        if last >= 2 and swaps and same and image[3] == math.prod(grouped[-2:]):
+            draft.become(node, OpKind.TRANSPOSE, ShuffleAttrs(grouped[-2]))
+            draft.set_input(node, 0, before.inputs[0])
+            draft.remove(before)
+            draft.remove(after)
+            draft.set_outputs(node, list(after.outputs))
+
+
+# ---- transpositions ----------------------------------------------------------------------------------
+
+
+def simplify_transposes(draft: Draft) -> None:
+    """Drops TRANSPOSEs, makes them byte aliases, composes them, or pushes them behind MEANs."""
+    for node in draft.each(OpKind.TRANSPOSE):
+        if not isinstance(node.attrs, TransposeAttrs):
+            continue
+        perm, shape = node.attrs.perm, draft.tensors[node.inputs[0]].shape
+        larger = [p for p in perm if shape[p] != 1]
+        if larger == sorted(larger):  # the bytes stay
+            draft.bypass(node)
+        elif draft.private(node.outputs[0]):
+            _compose(draft, node, perm) or _push(draft, node, perm)
+
+
+def _compose(draft: Draft, node: Node, perm: Perm) -> bool:
+    """Makes the TRANSPOSEs that read this one read its input, if nothing else reads it."""
+    readers = draft.readers(node.outputs[0])
+    if not readers or any(not isinstance(r.attrs, TransposeAttrs) for r in readers):
+        return False
+    for reader in readers:
+        reader.attrs = TransposeAttrs(tuple(perm[p] for p in reader.attributes(TransposeAttrs).perm))
+        draft.set_input(reader, 0, node.inputs[0])
+    draft.remove(node)
+    return True
+
+
+def _push(draft: Draft, node: Node, perm: Perm) -> bool:
+    """Lets the MEANs that read this TRANSPOSE read its input, and transposes their smaller results.
+
+    Each mean sums the same integers and rounds as before.
+    """
+    readers = draft.readers(node.outputs[0])
+    if not readers or any(r.kind != OpKind.MEAN for r in readers):
+        return False
+    for reader in readers:
+        _push_one(draft, perm, node.inputs[0], reader)
+    draft.remove(node)
+    return True
+
+
+def _push_one(draft: Draft, perm: Perm, source: int, mean: Node) -> None:
+    """`mean` read source transposed by `perm`; afterwards it reads `source`."""
+    attrs = mean.attributes(MeanAttrs)
+    axes = tuple(sorted(perm[a] for a in attrs.axes))
+    shape = draft.tensors[source].shape
+    # For each of the mean's own output dimensions, in the old and the new order: the source's axis.
+    kept_before = [p for i, p in enumerate(perm) if attrs.keep_dims or i not in attrs.axes]
+    kept_after = sorted(kept_before)
+    back = tuple(kept_after.index(p) for p in kept_before)  # the old output from the new one
+    forth = tuple(kept_before.index(p) for p in kept_after)
+    old = draft.tensors[mean.outputs[0]]
+    origin = old.source
+    if origin is not None:
+        place = tuple(origin.perm[i] for i in forth) if origin.perm else forth
+        origin = Source(origin.index, () if place == tuple(range(len(place))) else place)
+    new_shape = tuple(1 if p in axes else shape[p] for p in kept_after)
+    mean.attrs = replace(attrs, axes=axes)
+    draft.set_input(mean, 0, source)
+    if back != tuple(range(len(back))):
+        made = replace(old, shape=new_shape, source=origin)
+        draft.put_behind(mean, made, OpKind.TRANSPOSE, TransposeAttrs(back))
+
+
+# ---- repetitions -------------------------------------------------------------------------------------
+
+
+def drop_repeats(draft: Draft) -> None:
+    """Lets arithmetic, which broadcasts by itself, read the input of a TILE."""
+    for node in draft.each(OpKind.TILE):
+        for reader in draft.readers(node.outputs[0]):
+            if isinstance(reader.attrs, ElementwiseAttrs) and _broadcasts(draft, node, reader):
+                position = reader.inputs.index(node.outputs[0])
+                draft.set_input(reader, position, node.inputs[0])
+        if draft.private(node.outputs[0]) and not draft.readers(node.outputs[0]):
+            draft.remove(node)
+
+
+def _broadcasts(draft: Draft, tile: Node, reader: Node) -> bool:
+    """Whether the reader gives the same without the repetitions."""
+    x, same = draft.tensors[tile.inputs[0]], draft.same_quantization(tile.inputs[0], tile.outputs[0])
+    if reader.inputs.count(tile.outputs[0]) != 1 or not same:
+        return False
+    multiples = tile.attributes(TileAttrs).multiples
+    if any(n != 1 and times != 1 for n, times in zip(x.shape, multiples, strict=True)):
+        return False
+    out = draft.tensors[reader.outputs[0]].shape
+    other = reader.inputs[1 - reader.inputs.index(tile.outputs[0])]
+    leading = x.shape[: len(x.shape) - 3]
+    whole = leading == out[: len(out) - 3] or all(n == 1 for n in leading)
+    return draft.tensors[other].shape == out and whole
+
+
+def pool_extremes(draft: Draft) -> None:
+    """Turns REDUCE_MAX over rows and columns of images into MAX_POOL_2D, which has kernels of its own."""
+    for node in draft.each(OpKind.REDUCE_MAX):
+        attrs, x = node.attributes(MeanAttrs), draft.tensors[node.inputs[0]]
+        if len(x.shape) != 4 or attrs.axes != (1, 2):
+            continue
+        draft.become(node, OpKind.MAX_POOL_2D, PoolAttrs(x.shape[1:3], (1, 1)))
+        if not attrs.keep_dims:
+            out = draft.tensors[node.outputs[0]]
+            pooled = variant(out, "pooled", (x.shape[0], 1, 1, x.shape[3]))
+            draft.put_behind(node, pooled, OpKind.RESHAPE, Attrs())

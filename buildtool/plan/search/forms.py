@@ -1,0 +1,137 @@
+"""The forms of blocks in plain numbers, wherever their chain stands, and the keys under which they are kept.
+
+A key says what decides which blocks end at an element, and what they need and do: two elements with the same
+key end the same blocks in the same forms, each as far before its element in one place as in the other. Keys
+have no number of an element or a tensor in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import astuple, dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from buildtool.plan.search.blocks import MOST_OPERATORS, MOST_REPETITION, STEPS, Blocks, Rows
+from buildtool.plan.search.chain import Elements
+
+FAR = -1  # a tensor that feeds no element of the chain
+SCHEMA = 2  # of packed rows
+_PLACE = b"rows"  # so that a chain without blocks has bytes, too
+
+
+class FormRow(NamedTuple):
+    """A block form in plain numbers: see Block, Form and BlockForm.
+
+    `back`: elements before the last one that the block begins; `window`: without constants in the arena.
+    """
+
+    back: int
+    step: int
+    hand_off: int
+    window: int
+    sums: int
+    work: int
+    extra: int
+    least_extra: int
+    late: int
+    kernel: int
+    stride: int
+    pad: int
+    section: int
+
+
+_MOST = 1 << 60  # of any number in a row
+_LEAST = FormRow(0, 1, 0, 0, 0, 0, -_MOST, -_MOST, 0, 1, 1, 0, 0)
+
+
+def as_rows(rows: Iterable[FormRow]) -> Rows:
+    """Rows as one array."""
+    return np.array([*rows], np.int64).reshape(-1, len(FormRow._fields))
+
+
+def packed(rows: Rows) -> bytes:
+    """Rows as bytes."""
+    return _PLACE + rows.astype("<i8").tobytes()
+
+
+def unpacked(data: bytes, longest: int) -> Rows:
+    """Rows from bytes; ValueError for numbers that no chain has which begins `longest` elements earlier.
+
+    What reads them counts in them, in C: a wrong number must not get there.
+    """
+    if not data.startswith(_PLACE):
+        raise ValueError("not the forms of a chain's blocks")
+    rows = np.frombuffer(data[len(_PLACE) :], "<i8").astype(np.int64).reshape(-1, len(FormRow._fields))
+    most = FormRow(*[_MOST] * len(FormRow._fields))
+    most = most._replace(back=longest, step=max(STEPS), late=(2 << longest) - 1, section=0)
+    if ((rows < np.array(_LEAST)) | (rows > np.array(most))).any():
+        raise ValueError("no chain's blocks have such forms")
+    return rows
+
+
+@dataclass(frozen=True)
+class ChainKeys:
+    """The keys of a network's elements, each that of the longest chain that ends there."""
+
+    blocks: Blocks
+
+    @property
+    def _e(self) -> Elements:
+        return self.blocks.e
+
+    def of(self, last: int) -> Hashable:
+        """The key of the chains that end at an element; a section's join has its own, which no other has."""
+        if self.blocks.sections[last] is not None:
+            return last
+        return self._numbers[self.blocks.lowest(last) : last + 1]
+
+    @cached_property
+    def _numbers(self) -> tuple[int, ...]:
+        """Element -> the number of its geometry, the same for equal ones."""
+        numbers: dict[Hashable, int] = {}
+        loaded = self._e.loaded
+        keys = (
+            (self._element(e), kernel, loaded[p][0] if loaded else 0)
+            for e, (p, kernel) in enumerate(zip(self._e.positions, self._e.own_kernels, strict=True))
+        )
+        return tuple(numbers.setdefault(key, len(numbers)) for key in keys)
+
+    def plain(self, last: int, cost: bool) -> Hashable | None:
+        """The key of the chains that end at an element, in plain values alone, for any network and process.
+
+        It has all that the chains' forms depend on: the geometry of each element from the first one on, what
+        the tables read of its kernel, the hand-offs and the alignment; with `cost` the costs' formulas, too.
+        None for sections, and for kernels whose library is asked for its scratch.
+        """
+        first, e = self.blocks.lowest(last), self._e
+        kernels = e.own_kernels[first : last + 1]
+        if self.blocks.sections[last] is not None or any(k is not None and k.asks for k in kernels):
+            return None
+        rules = (STEPS, MOST_REPETITION, self.blocks.hand_offs, e.alignment, str(e.in_place))
+        costs = tuple((k.cost if k else "") for k in kernels) + astuple(e.costs) if cost else ()
+        return rules, costs, tuple(map(self._element, range(first, last + 1)))
+
+    def _element(self, element: int) -> Hashable:
+        """All of an element that its chains' forms depend on, but for the formulas of cost."""
+        e, position, kernel = self._e, self._e.positions[element], self._e.own_kernels[element]
+        of, tensors = e.topology.ops[position], e.topology.tensors
+        seen = e.ops[element].seen
+        operands = tuple(tuple(tensors[t]) if t >= 0 else None for t in (*of.inputs, *of.outputs, *seen))
+        beside = tuple(
+            (self._distance(element, t), e.roots[t] == t, t in e.rows_read[element])
+            for _, t in e.beside(element, element)
+        )
+        asked = kernel and (kernel.scratch, kernel.asks, str(kernel.overlap), str(kernel.windows))
+        delivered: tuple[Hashable, ...] = ()
+        if e.fed(element):
+            image = e.graph.tensors[e.graph.inputs[0]]
+            delivered = image.nhwc, image.row_bytes, e.graph.inputs[0] in of.inputs
+        return of.kind, of.attributes, operands, asked, e.by_rows[element], delivered, beside
+
+    def _distance(self, element: int, tensor: int) -> int:
+        """How many elements earlier a tensor feeds the chain."""
+        nearest = range(element, max(-1, element - MOST_OPERATORS), -1)
+        return next((element - first for first in nearest if self._e.main[first] == tensor), FAR)
