@@ -41,7 +41,7 @@ MEMORY = 6 << 30  # bytes of addresses that a process of a test may have
 
 
 class Place(NamedTuple):
-    """A statement or a condition: file, first byte, the byte behind it, and text without layout."""
+    """A statement or a condition: its file, its first byte, the byte behind it, its text without layout."""
 
     path: str
     first: int

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from buildtool.fronts.cli import console
 from buildtool.fronts.cli import main as cli
-from buildtool.fronts.texts import colour, table
+from buildtool.fronts.texts import table
 from buildtool.target.registry import load_board, plugin
 from buildtool.target.types import RunRequest
 
@@ -267,16 +267,16 @@ TEXTS = st.lists(
 @settings(derandomize=True, deadline=None, max_examples=60)
 def test_colours_change_no_character(lines):
     text = "\n".join(lines)
-    for painted in (colour.answer(text), colour.message(text)):
+    for painted in (table.coloured(text), table.coloured_message(text)):
         assert COLOUR.sub("", painted) == text
         assert painted.count("\x1b[0m") == len(re.findall(r"(?:\x1b\[(?!0m)[0-9]+m)+", painted))
 
 
-def test_verdicts_titles_and_the_map_are_coloured():
-    assert colour.answer("EQUAL to us: 3") == "\x1b[1m\x1b[32mEQUAL to\x1b[0m us: 3"
-    assert colour.answer("a   b\n--  --") == "\x1b[1ma   b\x1b[0m\n\x1b[2m--  --\x1b[0m"
-    assert colour.answer("1 |ii.|") == "1 |\x1b[34mii\x1b[0m\x1b[2m.\x1b[0m|"
-    said = colour.message("a.toml:3:1: error: no\n  hint: yes")
+def test_verdicts_titles_and_the_map_are_coloured() -> None:
+    assert table.coloured("EQUAL to us: 3") == "\x1b[1m\x1b[32mEQUAL to\x1b[0m us: 3"
+    assert table.coloured("a   b\n--  --") == "\x1b[1ma   b\x1b[0m\n\x1b[2m--  --\x1b[0m"
+    assert table.coloured("1 |ii.|") == "1 |\x1b[34mii\x1b[0m\x1b[2m.\x1b[0m|"
+    said = table.coloured_message("a.toml:3:1: error: no\n  hint: yes")
     assert said == "a.toml:3:1: \x1b[1m\x1b[31merror:\x1b[0m no\n  \x1b[1m\x1b[36mhint:\x1b[0m yes"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.emit.arguments import (
@@ -22,6 +23,7 @@ from buildtool.emit.arguments import (
     whole_view,
 )
 from buildtool.emit.ctext import block, plus
+from buildtool.emit.network import Network
 from buildtool.emit.windowed import addition
 from buildtool.graph.ops import DEFS
 from buildtool.graph.ops.types import CallForm
@@ -41,34 +43,42 @@ from buildtool.graph.types import (
 )
 from buildtool.plan.types import Step
 from buildtool.target.catalogue import operands
-from buildtool.target.types import Argument, KernelVariant, Role, Target
+from buildtool.target.types import Argument, KernelVariant, Role
+
+_GEOMETRY = {Argument.GEOMETRY: "&geometry", Argument.CHANNEL: "0"}
+_WINDOW = {Argument.WINDOW: "&window"}
+At = Callable[[str, int], str]  # (address of a batch, bytes of an image) -> address of the current image
 
 
 @dataclass(frozen=True)
 class Call:
-    """What an operator's code may refer to, as C expressions.
+    """One step of an operator, and what its code may refer to, as C expressions."""
 
-    `tensor` gives the address of a tensor's first byte, `constants` that of the packed constants,
-    `scratch` that of the scratch buffer ("NULL" without one), of which there are `scratch_bytes`.
-    """
-
-    graph: Graph
-    op: Op
+    network: Network
     kernel: KernelVariant
-    target: Target
-    tensor: Callable[[int], str]
-    constants: str
-    scratch: str
-    scratch_bytes: str
     step: Step
+
+    @property
+    def graph(self) -> Graph:
+        """The network's graph."""
+        return self.network.graph
+
+    @cached_property
+    def op(self) -> Op:
+        """The operator as its kernel sees it."""
+        return self.graph.ops[self.step.op].as_seen
+
+    def tensor(self, index: int) -> str:
+        """The address of a tensor's first byte."""
+        return self.network.address(index, self.step.op)
 
     def input(self, n: int = 0) -> Tensor:
         """The operator's n-th input."""
         return self.graph.tensors[self.op.inputs[n]]
 
-    def output(self, n: int = 0) -> Tensor:
-        """The operator's n-th output."""
-        return self.graph.tensors[self.op.outputs[n]]
+    def output(self) -> Tensor:
+        """The operator's first output."""
+        return self.graph.tensors[self.op.outputs[0]]
 
     def invoked(self, arguments: Mapping[Argument, str]) -> str:
         """The kernel's call: `arguments`, and those that every call of the kernel has."""
@@ -76,12 +86,7 @@ class Call:
 
     def served(self) -> dict[Argument, str]:
         """The arguments that every call of the kernel has."""
-        return {
-            Argument.CONSTANTS: self.constants,
-            Argument.SCRATCH: self.scratch,
-            Argument.SCRATCH_BYTES: self.scratch_bytes,
-            **_GEOMETRY,
-        }
+        return self.network.served(self.step.op) | _GEOMETRY
 
     def addresses(self) -> dict[Argument, str]:
         """The arguments of a kernel that works on whole tensors in memory: the first ones of the operator."""
@@ -89,16 +94,8 @@ class Call:
         return {Argument.IN_DATA: source, Argument.OUT_DATA: sink}
 
 
-_GEOMETRY = {Argument.GEOMETRY: "&geometry", Argument.CHANNEL: "0"}
-_WINDOW = {Argument.WINDOW: "&window"}
-
-
-def _batched(call: Call, batch: int, body: Callable[[Callable[[str, int], str]], list[str]]) -> list[str]:
-    """The body once, or in a loop over the images of a batch.
-
-    `body` gets a function from an address and the bytes of one image to the address of the
-    current image.
-    """
+def _batched(batch: int, body: Callable[[At], list[str]]) -> list[str]:
+    """The body once, or in a loop over the images of a batch."""
     if batch == 1:
         return body(lambda address, _bytes: address)
     inner = body(lambda address, image: f"{address} + n * {image}" if image else address)
@@ -109,8 +106,8 @@ def _window(step: Step) -> str:
     return f"static const nn_window window = {{{step.y0}, {step.y1}, {step.x0}, {step.x1}}};"
 
 
-def _image(call: Call, name: str, tensor: int, at: Callable[[str, int], str]) -> list[str]:
-    """Declares the view of one image of a tensor; `at`: see `_batched`."""
+def _image(call: Call, name: str, tensor: int, at: At) -> list[str]:
+    """Declares the view of one image of a tensor."""
 
     def whole(t: int) -> str:
         of = call.graph.tensors[t]
@@ -125,18 +122,17 @@ def _image_bytes(tensor: Tensor) -> int:
 
 def _one_to_one(call: Call) -> list[str]:
     """A kernel from one view to another."""
-    (source_tensor,) = operands(call.kernel, call.graph, call.op)
-    batch = call.graph.tensors[source_tensor].nhwc[0]
+    (source,) = operands(call.kernel, call.graph, call.op)
 
-    def body(at: Callable[[str, int], str]) -> list[str]:
+    def body(at: At) -> list[str]:
         return [
-            *_image(call, "in", source_tensor, at),
+            *_image(call, "in", source, at),
             *_image(call, "out", call.op.outputs[0], at),
             call.invoked({**view_arguments(["in"], "out"), **_WINDOW}),
         ]
 
     shape = geometry(call.graph, call.op, "geometry") if Argument.GEOMETRY in call.kernel.call else []
-    return [*shape, _window(call.step), *_batched(call, batch, body)]
+    return [*shape, _window(call.step), *_batched(call.graph.tensors[source].nhwc[0], body)]
 
 
 def _fully_connected(call: Call) -> list[str]:
@@ -165,7 +161,7 @@ def _several(call: Call) -> list[str]:
     names = [f"in{n + 1}" for n in range(len(operands(call.kernel, call.graph, call.op)))]
     names = ["in1", "in2", "filling"] if widened else names
 
-    def body(at: Callable[[str, int], str]) -> list[str]:
+    def body(at: At) -> list[str]:
         lines = []
         for n, name in enumerate(names):
             tensor = call.input(n)
@@ -184,19 +180,18 @@ def _several(call: Call) -> list[str]:
         lines += _image(call, "out", call.op.outputs[0], at)
         if widened:
             return [*lines, *addition(call.graph, call.op, call.kernel, [*names, "out"], call.served())]
-        lines.append(call.invoked({**view_arguments(names, "out"), **_WINDOW}))
-        return lines
+        return [*lines, call.invoked({**view_arguments(names, "out"), **_WINDOW})]
 
-    return [_window(call.step), *_batched(call, batch, body)]
+    return [_window(call.step), *_batched(batch, body)]
 
 
 def _check_leading(call: Call, tensor: Tensor) -> None:
     """Leading dimensions either are all those of the output, or all 1."""
-    rank = len(call.output().shape)
+    shape, rank = call.output().shape, len(call.output().shape)
     leading = ((1,) * (rank - len(tensor.shape)) + tensor.shape)[: rank - 3]
-    if leading != call.output().shape[: rank - 3] and any(n != 1 for n in leading):
+    if leading != shape[: rank - 3] and any(n != 1 for n in leading):
         raise UnsupportedError(
-            f"broadcasting {tensor.shape} over {call.output().shape} in some of the leading dimensions only",
+            f"broadcasting {tensor.shape} over {shape} in some of the leading dimensions only",
             operator=call.op.place,
             hint="reshape the operand so that its leading dimensions are all 1 or all equal to the output's",
         )
@@ -205,33 +200,28 @@ def _check_leading(call: Call, tensor: Tensor) -> None:
 def _copy_lines(call: Call) -> list[str]:
     lines = []
     for n, copy in enumerate(copies(call.graph, call.op)):
-        split = call.op.kind == OpKind.SPLIT
-        concat = call.op.kind in (OpKind.CONCATENATION, OpKind.SHIFT)
-        read = call.op.inputs[n if concat else 0]
+        read = call.op.inputs[n if call.op.kind in (OpKind.CONCATENATION, OpKind.SHIFT) else 0]
         lies = parts(call.graph).get(read)
         source = call.tensor(read if lies is None else lies.whole)
-        sink = call.tensor(call.op.outputs[n if split else 0])
+        sink = call.tensor(call.op.outputs[n if call.op.kind == OpKind.SPLIT else 0])
         if len(copy.size) > MAX_RANK:
             raise UnsupportedError(
                 f"{len(copy.size)} dimensions that cannot be merged; at most {MAX_RANK} are supported",
                 operator=call.op.place,
             )
-        addresses = {
-            Argument.IN_DATA: plus(source, copy.in_offset),
-            Argument.OUT_DATA: plus(sink, copy.out_offset),
-        }
-        lines += block("", [*copy_geometry(copy), call.invoked(addresses)])
+        from_, to = plus(source, copy.in_offset), plus(sink, copy.out_offset)
+        arguments = {Argument.IN_DATA: from_, Argument.OUT_DATA: to}
+        lines += block("", [*copy_geometry(copy), call.invoked(arguments)])
     return lines
 
 
 def _pad(call: Call) -> list[str]:
     filled = {
-        Argument.CONSTANTS: call.constants,
+        Argument.CONSTANTS: call.network.constants(call.step.op),
         Argument.OUT_DATA: call.tensor(call.op.outputs[0]),
         Argument.BYTES: str(call.output().size),
     }
-    fill = call.target.routine(Role.FILL, call.kernel)
-    return [invocation(fill, filled), *_copy_lines(call)]
+    return [invocation(call.network.target.routine(Role.FILL, call.kernel), filled), *_copy_lines(call)]
 
 
 def _whole(call: Call, struct: str, fields: Fields) -> list[str]:
@@ -247,14 +237,14 @@ def _mirror_pad(call: Call) -> list[str]:
     if size > 1:  # the kernel moves bytes
         shape, paddings = (*shape, size), (*paddings, (0, 0))
     if len(shape) > MAX_RANK:
-        raise UnsupportedError(
-            f"{len(attrs.paddings)} dimensions of {call.input().dtype}", operator=call.op.place
-        )
+        text = f"{len(attrs.paddings)} dimensions of {call.input().dtype}"
+        raise UnsupportedError(text, operator=call.op.place)
+    before, after = zip(*paddings, strict=True)
     fields = [
         ("rank", len(paddings)),
         ("in_size", array(shape)),
-        ("before", array([before for before, _ in paddings])),
-        ("after", array([after for _, after in paddings])),
+        ("before", array(before)),
+        ("after", array(after)),
         ("symmetric", int(attrs.mode == PadMode.SYMMETRIC)),
     ]
     return _whole(call, "nn_mirror_geometry", fields)
@@ -263,17 +253,12 @@ def _mirror_pad(call: Call) -> list[str]:
 def _mean(call: Call) -> list[str]:
     walk = reduction(call.graph, call.op)
     if max(len(walk.outer), len(walk.inner)) > MAX_RANK:
-        raise UnsupportedError(
-            f"a reduction over more than {MAX_RANK} separate dimensions", operator=call.op.place
-        )
-    fields = [
-        ("outer_rank", len(walk.outer)),
-        ("inner_rank", len(walk.inner)),
-        ("outer", array([n for n, _ in walk.outer])),
-        ("outer_stride", array([s for _, s in walk.outer])),
-        ("inner", array([n for n, _ in walk.inner])),
-        ("inner_stride", array([s for _, s in walk.inner])),
-    ]
+        text = f"a reduction over more than {MAX_RANK} separate dimensions"
+        raise UnsupportedError(text, operator=call.op.place)
+    fields: list[tuple[str, object]] = [("outer_rank", len(walk.outer)), ("inner_rank", len(walk.inner))]
+    for side, dimensions in (("outer", walk.outer), ("inner", walk.inner)):
+        fields.append((side, array([size for size, _ in dimensions])))
+        fields.append((f"{side}_stride", array([stride for _, stride in dimensions])))
     return _whole(call, "nn_reduce_geometry", fields)
 
 
@@ -326,15 +311,11 @@ def _matmul(call: Call) -> list[str]:
         ("y_stride", array(walk.y_stride)),
         *zip(("rows", "inner", "columns", "x_row", "x_step", "y_step", "y_column"), walk.matrix, strict=True),
     ]
-    views = []
+    lines = initialiser("nn_matmul_geometry", "geometry", fields)
     for name, t in zip(("in1", "in2", "out"), (*call.op.inputs, call.op.outputs[0]), strict=True):
         view = whole_view(call.tensor(t), 1, 1, call.graph.tensors[t].elements, DType.INT8)
-        views.append(f"const nn_view {name} = {view};")
-    return [
-        *initialiser("nn_matmul_geometry", "geometry", fields),
-        *views,
-        call.invoked(view_arguments(["in1", "in2"], "out")),
-    ]
+        lines.append(f"const nn_view {name} = {view};")
+    return [*lines, call.invoked(view_arguments(["in1", "in2"], "out"))]
 
 
 _WRITERS: dict[CallForm, Callable[[Call], list[str]]] = {

@@ -21,7 +21,7 @@ from buildtool.emit.packing import pack
 from buildtool.graph.partviews import without_views
 from buildtool.graph.secondpass import once_positions, repeated_ops, without_second_passes
 from buildtool.graph.topology import filling, topology_digest
-from buildtool.graph.types import Graph, State
+from buildtool.graph.types import Graph
 from buildtool.target.catalogue import constants_bytes, operands
 from buildtool.target.types import KernelVariant
 
@@ -43,11 +43,11 @@ _STATE = "state"  # one that is a state's initial value, or the byte of which al
 class ImageLayout:
     """Where things are in the image: byte offsets from its start. No weight is packed to know them.
 
-    `constants` maps an operator's position to its block, `sizes` to that one's bytes, `tensors` a
-    constant operand's tensor index to its values, `operands` a position to the tensors that its kernel
-    reads as such, `states` has one place for each of the graph's. `entries` are all of these in their order:
-    (position, packing, "tensor" or "state", offset, bytes). What runs again in a second pass reads what its
-    first run reads, and has no entries of its own.
+    `constants`: operator's position -> its block, `sizes`: position -> bytes of that block, `tensors`: a
+    constant operand -> its values, `operands`: position -> the tensors that its kernel reads as such,
+    `states`: a place for each of the graph's. `entries` are all of these in their order: (position, packing,
+    "tensor" or "state", offset, bytes). What runs again in a second pass reads what its first run reads, and
+    has no entries.
     """
 
     size: int
@@ -74,16 +74,6 @@ def _round_up(size: int) -> int:
 
 def _aligned(data: bytes) -> bytes:
     return data + bytes(-len(data) % ALIGNMENT)
-
-
-def _interface(graph: Graph) -> bytes:
-    """Scale (float32) and zero point (int32) of every input, then of every output."""
-    parts = []
-    for index in (*graph.inputs, *graph.outputs):
-        quant = graph.tensors[index].quant
-        scale, zero_point = (quant.scale, quant.zero_point) if quant else (1.0, 0)
-        parts.append(struct.pack("<fi", scale, zero_point))
-    return _aligned(b"".join(parts))
 
 
 def image_layout(graph: Graph, kernels: Sequence[KernelVariant | None]) -> ImageLayout:
@@ -125,12 +115,17 @@ def image_layout(graph: Graph, kernels: Sequence[KernelVariant | None]) -> Image
 def weight_image(graph: Graph, kernels: Sequence[KernelVariant | None]) -> WeightImage:
     """Packs every operator's constants for the kernel that runs it (None: an alias, no code)."""
     places = image_layout(graph, kernels)
-    blocks = [_interface(graph)]
+    interface = []  # scale (float32) and zero point (int32) of every input, then of every output
+    for index in (*graph.inputs, *graph.outputs):
+        quant = graph.tensors[index].quant
+        interface.append(struct.pack("<fi", *((quant.scale, quant.zero_point) if quant else (1.0, 0))))
+    blocks = [_aligned(b"".join(interface))]
     values = {place: graph.tensors[index].data for index, place in places.tensors.items()}
     for position, what, place, size in places.entries:
         kernel = kernels[position] if what != _STATE else None
         if what == _STATE:
-            block = _initial(graph.states[position])
+            fill, initial = filling(graph.states[position]), graph.states[position].initial
+            block = _aligned(np.ascontiguousarray(initial).tobytes() if fill is None else bytes([fill]))
         elif place in values:
             block = _aligned(np.ascontiguousarray(values[place]).tobytes())
         else:
@@ -154,12 +149,6 @@ def unpacked_image(graph: Graph, kernels: Sequence[KernelVariant | None]) -> Wei
     """An image of zeros with the layout of the packed one: for code alone, which depends on no weight."""
     places = image_layout(graph, kernels)
     return WeightImage(bytes(places.size), layout_digest(graph, places), places)
-
-
-def _initial(state: State) -> bytes:
-    """A state's initial value, or the byte of which all of it consists."""
-    fill = filling(state)
-    return _aligned(np.ascontiguousarray(state.initial).tobytes() if fill is None else bytes([fill]))
 
 
 def layout_digest(graph: Graph, places: ImageLayout) -> bytes:

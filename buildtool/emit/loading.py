@@ -6,7 +6,7 @@ comes while this one computes. Some constants come while a streamed region runs,
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Sequence
 
 from buildtool.base.errors import PlanError
 from buildtool.emit.arguments import (
@@ -37,7 +37,7 @@ class Loading:
         self.network = network
         plan = network.plan
         self.blocks = constants(network.graph, network.kernels) if plan.loads else {}
-        firsts = _first_steps(network)
+        firsts = {first: index for index, first in enumerate(network.timeline.starts[:-1])}
         self.begun: list[list[Load]] = [[] for _ in plan.regions]  # when a region begins
         self.needed: list[list[Load]] = [[] for _ in plan.regions]
         region_of = {op: i for i, region in enumerate(plan.regions) for op in region.ops}
@@ -107,12 +107,11 @@ class Loading:
         ]
         arguments = {
             **view_arguments(["in"], "out"),
+            **network.served(load.op),
             Argument.GEOMETRY: "&geometry",
             Argument.CONSTANTS: now,
             Argument.WINDOW: "&window",
             Argument.CHANNEL: "c",
-            Argument.SCRATCH: network.scratch(load.op),
-            Argument.SCRATCH_BYTES: network.scratch_bytes(load.op),
         }
         by_channels = slices_in_place(graph, op)  # of the input, too
         read = "read" if by_channels else "in"
@@ -154,16 +153,14 @@ class Loading:
         """State and helpers, at file scope."""
         if not self.network.plan.loads:
             return ""
-        sliced = [load for load in self.network.plan.loads if load.channels]
         blocks = []
-        for load in sliced:
-            position = load.op
-            block, start = self.blocks[position], self.network.image.places.constants[position]
-            channels = round_up(block.channels, block.unit)
-            numbers = (start, channels, block.factors, block.weights, block.unit, block.group)
-            fields = ", ".join(map(str, numbers))
-            blocks.append(f"static const constants_block block_{position} = {{{fields}}};")
-        return _STATE + (_SLICES + "\n".join(blocks) + "\n" if sliced else "")
+        for load in self.network.plan.loads:
+            if load.channels:
+                of, start = self.blocks[load.op], self.network.image.places.constants[load.op]
+                numbers = (start, round_up(of.channels, of.unit), of.factors, of.weights, of.unit, of.group)
+                fields = ", ".join(map(str, numbers))
+                blocks.append(f"static const constants_block block_{load.op} = {{{fields}}};")
+        return _STATE + (_SLICES + "\n".join(blocks) + "\n" if blocks else "")
 
 
 class Turns:
@@ -187,25 +184,21 @@ class Turns:
 
     def declarations(self) -> list[str]:
         """What says whose turn it is, and where constants are."""
-        lines = []
-        if self._by_turns:
-            lines += ["/* The group that ran last. */", "int32_t turn = -1;"]
+        lines = ["/* The group that ran last. */", "int32_t turn = -1;"] if self._by_turns else []
+        buffers = self.network.plan.buffers
         for op, loads in self._wandering.items():
-            offsets = ", ".join(str(self.network.plan.buffers[load.buffer].offset) for load in loads)
-            rows = ", ".join(str(row) for row in self._rows[op])
+            offsets = ", ".join(str(buffers[load.buffer].offset) for load in loads)
+            rows = ", ".join(str(row) for row in self._rows(op, loads))
+            # where they are before they come to the first of their places
+            first = [buffers[load.buffer].offset for load in self._by_turns if load.op == op]
             lines += [
                 f"/* Operator {op}: its constants come to these places of the arena with these rows. */",
                 f"static const uint32_t places_{op}[] = {{{offsets}}};",
                 f"static const int32_t rows_{op}[] = {{{rows}}};",
-                f"const int8_t *constants_{op} = {self._first(op)};",
+                f"const int8_t *constants_{op} = {f'arena + {first[0]}' if first else 'NULL'};",
                 f"int32_t place_{op} = 0;",
             ]
         return lines
-
-    def _first(self, op: int) -> str:
-        """C for where an operator's constants are before they come to the first of its places."""
-        at = [self.network.plan.buffers[load.buffer].offset for load in self._by_turns if load.op == op]
-        return f"arena + {at[0]}" if at else "NULL"
 
     def before(self, group: Group, row: str) -> list[str]:
         """Before a group makes rows from `row` on."""
@@ -244,21 +237,16 @@ class Turns:
             found.append(f"load({' + '.join(terms)}, {start}, {length});")
         return found
 
-    @cached_property
-    def _rows(self) -> dict[int, list[int]]:
-        """Operator -> the rows of its group with which its constants come to another place."""
-        found = {}
-        for op, loads in self._wandering.items():
-            group = group_of(self.region, op)
-            begins = {
-                self._start + part.step: part.y0 for part in parts(self._run, self.network.timeline, group)
-            }
-            firsts = [self.network.plan.buffers[load.buffer].first for load in loads]
-            if any(first not in begins for first in firsts):
-                place = self.network.graph.ops[op].place
-                raise PlanError("its constants come while its group makes rows", operator=place)
-            found[op] = [begins[first] for first in firsts]
-        return found
+    def _rows(self, op: int, loads: Sequence[Load]) -> list[int]:
+        """The rows of an operator's group with which its constants come to another place."""
+        timeline = self.network.timeline
+        group = parts(self._run, timeline, group_of(self.region, op))
+        begins = {self._start + part.step: part.y0 for part in group}
+        firsts = [self.network.plan.buffers[load.buffer].first for load in loads]
+        if any(first not in begins for first in firsts):
+            place = self.network.graph.ops[op].place
+            raise PlanError("its constants come while its group makes rows", operator=place)
+        return [begins[first] for first in firsts]
 
 
 def _dense(kind: OpKind) -> bool:
@@ -268,11 +256,6 @@ def _dense(kind: OpKind) -> bool:
 def _channels(network: Network, load: Load) -> int:
     """Output channels of a sliced operator."""
     return features(network.graph, network.graph.ops[load.op])["cout"]
-
-
-def _first_steps(network: Network) -> dict[int, int]:
-    """First step -> the region that begins with it."""
-    return {first: index for index, first in enumerate(network.timeline.starts[:-1])}
 
 
 _STATE = """\

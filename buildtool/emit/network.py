@@ -12,15 +12,14 @@ from buildtool.graph.types import Graph
 from buildtool.plan.codec import digest
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Move, Plan, Region
-from buildtool.target.types import KernelVariant, Target
+from buildtool.target.types import Argument, KernelVariant, Target
 
 
 @dataclass(frozen=True)
 class Network:
-    """`net` is the C prefix; `kernels` has None for aliases.
+    """`net` is the C prefix; `kernels` has None for aliases; `timeline` is the plan's.
 
     `holders`: tensor index -> its buffer; of a tensor that moves, where it begins (see `after`).
-    `timeline`: the plan's.
     """
 
     net: str
@@ -128,21 +127,18 @@ class Network:
             return self.place(self.loaded[position])
         return "NULL" if place is None else f"weights + {place}"
 
-    def scratch(self, position: int) -> str:
-        """C expression of an operator's scratch."""
-        return self._served(position, BufferKind.SCRATCH)
-
-    def scratch_bytes(self, position: int) -> str:
-        """C expression of how much scratch an operator has."""
-        served = (b.size for b in self.plan.buffers if b.kind is BufferKind.SCRATCH and b.op == position)
-        return str(next(served, 0))
+    def served(self, position: int) -> dict[Argument, str]:
+        """C expressions of what every call of an operator's kernel may take: constants and scratch."""
+        scratch = (b for b in self.plan.buffers if b.kind is BufferKind.SCRATCH and b.op == position)
+        buffer = next(scratch, None)
+        return {
+            Argument.CONSTANTS: self.constants(position),
+            Argument.SCRATCH: "NULL" if buffer is None else self.place(buffer.offset),
+            Argument.SCRATCH_BYTES: "0" if buffer is None else str(buffer.size),
+        }
 
     def accumulators(self, position: int) -> str:
         """C expression of the sums of a global pooling in a streamed region."""
-        return f"(int32_t *)(void *)({self._served(position, BufferKind.ACCUMULATOR)})"
-
-    def _served(self, position: int, kind: BufferKind) -> str:
-        for buffer in self.plan.buffers:
-            if buffer.kind is kind and buffer.op == position:
-                return self.place(buffer.offset)
-        return "NULL"
+        kind = BufferKind.ACCUMULATOR
+        buffer = next(b for b in self.plan.buffers if b.kind is kind and b.op == position)
+        return f"(int32_t *)(void *)({self.place(buffer.offset)})"

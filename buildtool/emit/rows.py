@@ -16,8 +16,6 @@ from buildtool.plan.schedule.axis import Axis, AxisTable
 from buildtool.plan.schedule.branches import INPUT, Branches, Lane, Read
 from buildtool.plan.schedule.schedule import Link
 
-Lines = list[str]
-
 
 class Scale(NamedTuple):
     """For n > 0 rows, (n * rows + offset) / of rows of the input are needed, but not more than there are."""
@@ -51,7 +49,7 @@ def table_high(variable: str, position: int, axis: AxisTable, height: int, *, so
     scale = scaled(axis, height)
     if scale is None:
         return f"needed_{position}[{variable}]"
-    rows = _divided(plus(_times(variable, scale.rows), scale.offset), scale.of)
+    rows = _divided(plus(times(variable, scale.rows), scale.offset), scale.of)
     return rows if some or 0 <= scale.offset < scale.of else f"({variable} > 0 ? {rows} : 0)"
 
 
@@ -63,7 +61,7 @@ def table_ready(made: str, position: int, axis: AxisTable, height: int) -> str:
     scale = scaled(axis, height)
     if scale is None:
         return f"ready_{position}[{made}]"
-    rows = _divided(plus(_times(made, scale.of), scale.of - scale.offset - 1), scale.rows)
+    rows = _divided(plus(times(made, scale.of), scale.of - scale.offset - 1), scale.rows)
     return f"{made} >= {height} ? {len(axis.end)} : {rows}"
 
 
@@ -97,7 +95,8 @@ def _declared(name: str, position: int, axis: Axis, height: int) -> list[str]:
     return ["/* clang-format off */", head, *numbers(map(str, rows), 4), "};", "/* clang-format on */"]
 
 
-def _times(variable: str, factor: int) -> str:
+def times(variable: str, factor: int) -> str:
+    """C for a product."""
     return variable if factor == 1 else f"{variable} * {factor}"
 
 
@@ -118,37 +117,33 @@ def advance(
     lanes: Branches,
     input_loop: Callable[[str], Sequence[str]],
     call: Callable[[int, str, str], Sequence[str]],
-) -> Lines:
+) -> list[str]:
     """The statements that ask for some rows of the input, and make what can be made of them then.
 
     `input_loop`: the loop that makes so many rows of the input; `call`: an operator's rows from, to.
     """
     last = lanes.lanes[-1].position
     goal = f"goal_{last}"
-    lines = ["/* Rows that the next ones of the output need. */"]
-    lines.append(
-        f"const int32_t need_{last} = nn_least({lanes.lanes[-1].height}, row_{last} + {lanes.step});"
-    )
+    lines = [
+        "/* Rows that the next ones of the output need. */",
+        f"const int32_t need_{last} = nn_least({lanes.lanes[-1].height}, row_{last} + {lanes.step});",
+    ]
     for index in range(len(lanes.lanes) - 2, -1, -1):
         lines += _needed(lanes, index, f"need_{lanes.lanes[index].position}")
-    lines += _needed(lanes, INPUT, f"asked_{last}")
-    lines.append(f"{goal} = nn_most({goal}, nn_least(asked_{last}, {goal} + {lanes.pace}));")
-    lines += input_loop(goal)
-    for lane in lanes.lanes:
-        lines += _step(lanes, lane, call)
-    return lines
-
-
-def _step(lanes: Branches, lane: Lane, call: Callable[[int, str, str], Sequence[str]]) -> Lines:
-    """One operator goes as far as it can, and as it has to."""
-    row, end, need = (f"{name}_{lane.position}" for name in ("row", "end", "need"))
-    first, *others = (_ready(lanes, lane, read) for read in lane.reads)
-    mutable = "" if others else "const "
-    return [
-        f"{mutable}int32_t {end} = nn_least({need}, {first});",
-        *(f"{end} = nn_least({end}, {other});" for other in others),
-        *block(f"if ({row} < {end})", [*call(lane.position, row, end), f"{row} = {end};"]),
+    lines += [
+        *_needed(lanes, INPUT, f"asked_{last}"),
+        f"{goal} = nn_most({goal}, nn_least(asked_{last}, {goal} + {lanes.pace}));",
+        *input_loop(goal),
     ]
+    for lane in lanes.lanes:
+        row, end = f"row_{lane.position}", f"end_{lane.position}"
+        first, *others = (_ready(lanes, lane, read) for read in lane.reads)
+        lines += [
+            f"{'' if others else 'const '}int32_t {end} = nn_least(need_{lane.position}, {first});",
+            *(f"{end} = nn_least({end}, {other});" for other in others),
+            *block(f"if ({row} < {end})", [*call(lane.position, row, end), f"{row} = {end};"]),
+        ]
+    return lines
 
 
 def _ready(lanes: Branches, lane: Lane, read: Read) -> str:
@@ -162,21 +157,19 @@ def _ready(lanes: Branches, lane: Lane, read: Read) -> str:
     return f"nn_ready({made}, {read.height}, {lane.height}, {offset}, {read.axis.stride})"
 
 
-def _needed(lanes: Branches, index: int, name: str) -> Lines:
+def _needed(lanes: Branches, index: int, name: str) -> list[str]:
     """Declares the rows that are needed of what a lane makes (INPUT: of the input)."""
     if index in lanes.exits:
         return [f"const int32_t {name} = need_{lanes.lanes[-1].position};"]
-    found: dict[str, int] = {}
-    for reader in lanes.lanes:
-        for read in reader.reads:
-            if read.lane == index:
-                found[_high(reader.position, read)] = read.height
-    first, *others = found
-    height = max(found.values())
-    if not others:
-        return [f"const int32_t {name} = nn_least({height}, {first});"]
+    found = {
+        _high(reader.position, read): read.height
+        for reader in lanes.lanes
+        for read in reader.reads
+        if read.lane == index
+    }
+    height, (first, *others) = max(found.values()), found
     return [
-        f"int32_t {name} = nn_least({height}, {first});",
+        f"{'' if others else 'const '}int32_t {name} = nn_least({height}, {first});",
         *(f"{name} = nn_most({name}, nn_least({height}, {other}));" for other in others),
     ]
 
@@ -186,8 +179,6 @@ def _high(position: int, read: Read) -> str:
     variable, axis = f"need_{position}", read.axis
     if isinstance(axis, AxisTable):
         return table_high(variable, position, axis, read.height, some=False)
-    scaled = variable if axis.stride == 1 else f"{variable} * {axis.stride}"
     offset = axis.kernel - axis.stride - axis.pad
-    if not offset:
-        return scaled
-    return f"{scaled} + {offset}" if offset > 0 else f"nn_most(0, {scaled} - {-offset})"
+    rows = plus(times(variable, axis.stride), offset)
+    return rows if offset >= 0 else f"nn_most(0, {rows})"

@@ -20,7 +20,7 @@ from buildtool.graph.partviews import parts
 from buildtool.graph.secondpass import repeated_ops
 from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.types import Buffer, BufferKind, Move, Plan, Region, Step
+from buildtool.plan.types import BufferKind, Move, Plan, Region, Step
 from buildtool.target.kernels import source_files
 from buildtool.target.types import KernelVariant, Role, Routine, Target
 
@@ -113,17 +113,7 @@ def _operator(network: Network, step: Step, loads: loading.Loading, index: int) 
     if kernel is None:
         raise PlanError("an alias has no step", operator=op.place)
     cut = next((load for load in network.plan.loads if load.op == step.op and load.channels), None)
-    call = Call(
-        graph,
-        op.as_seen,
-        kernel,
-        network.target,
-        lambda t: network.address(t, step.op),
-        network.constants(step.op),
-        network.scratch(step.op),
-        network.scratch_bytes(step.op),
-        step,
-    )
+    call = Call(network, kernel, step)
     traces = [_trace(network, t) for t in op.outputs if t in network.holders or t in network.states]
     body = lines(call) if cut is None else loads.in_slices(network, cut, kernel, index)
     return [f"NN_MARK_BEGIN({step.op});", *body, "NN_MARK_END();", *traces]
@@ -140,46 +130,32 @@ def _trace(network: Network, tensor: int) -> str:
     return f"NN_TRACE_PART({tensor}, {address}, {of.size}, {of.pixel_bytes}, {pitch});"
 
 
-def _moves_before(network: Network) -> list[list[Move]]:
-    """Region -> the moves that are made when it begins."""
-    plan, starts = network.plan, network.timeline.starts[:-1]
-    return [[m for m in plan.moves if plan.buffers[m.target].first == start] for start in starts]
-
-
-def _move(network: Network, move: Move) -> list[str]:
-    """Copies a tensor to where it lives from now on."""
-    source, target = network.plan.buffers[move.source], network.plan.buffers[move.target]
-    return [
-        f"/* Makes room: {network.called(source.tensors[0])} */",
-        f"memmove({network.place(target.offset)}, {network.place(source.offset)}, {source.size});",
-    ]
-
-
 def _region(
     network: Network, region: Region, index: int, loads: loading.Loading, moves: Sequence[Move]
 ) -> tuple[list[str], list[str]]:
-    """The arenas that a region's function takes, and its lines.
-
-    `network` is as it is after the moves with which the region begins.
-    """
+    """The arenas that a region's function takes, and its lines; `network` is as it is after `moves`."""
     graph = network.graph
     text, repeated = [], repeated_ops(graph)
     for position in region.ops:
         op = graph.ops[position]
         again = f"; again what operator {repeated[position]} did" if position in repeated else ""
         text.append(f"/* Operator {position}: {op.kind}, {_shapes(graph, op)}{again} */")
+    body = []
+    for move in moves:  # a tensor is copied to where it lives from now on
+        source, target = network.plan.buffers[move.source], network.plan.buffers[move.target]
+        places = f"{network.place(target.offset)}, {network.place(source.offset)}"
+        body.append(f"/* Makes room: {network.called(source.tensors[0])} */")
+        body.append(f"memmove({places}, {source.size});")
+    body += loads.prologue(index)
     if region.is_streamed:
-        body = streamed_region(network, region, loading.Turns(network, index))
+        body += streamed_region(network, region, loading.Turns(network, index))
     else:
         step = network.timeline.step(network.timeline.starts[index + 1] - 1)
-        body = [*whole_image(network, region), *_operator(network, step, loads, index)]
-    moved = [line for move in moves for line in _move(network, move)]
-    body = [*moved, *loads.prologue(index), *body]
+        body += [*whole_image(network, region), *_operator(network, step, loads, index)]
     result, end = ("int", ["return 0;"]) if network.takes_rows(region) else ("void", [])
     taken = arenas(body)
-    head = (
-        f"static {result} region_{index}({', '.join(f'int8_t *const {name}' for name in taken) or 'void'}) {{"
-    )
+    parameters = ", ".join(f"int8_t *const {name}" for name in taken) or "void"
+    head = f"static {result} region_{index}({parameters}) {{"
     return taken, [*text, head, *indented([*body, *end]), "}", ""]
 
 
@@ -196,30 +172,15 @@ def _shapes(graph: Graph, op: Op) -> str:
     return " -> ".join(sides)
 
 
-def _content(network: Network, buffer: Buffer) -> str:
-    """What a buffer holds. Names of tensors change with training, so they stand in <net>_arena.json."""
-    of = network.called(buffer.tensors[0]) if buffer.tensors else f"operator {buffer.op}"
-    return of if buffer.kind is BufferKind.TENSOR else f"{buffer.kind} of {of}"
-
-
-def _arenas(network: Network) -> str:
-    """How large the arena is, or both are."""
-    first, *second = network.plan.arenas
-    return f"arenas of {first} and {second[0]} bytes" if second else f"arena of {first} bytes"
-
-
-def _place(network: Network, buffer: Buffer) -> str:
-    """Where a buffer lies: its offset, in the second arena behind a sign."""
-    second = network.plan.second_at
-    return f"2+{buffer.offset - second}" if 0 < second <= buffer.offset else str(buffer.offset)
-
-
 def _memory_map(network: Network) -> list[str]:
     """A comment: what lies where in the arena, and when."""
-    rows = [
-        (_place(network, b), str(b.size), f"{b.first}-{b.last}", _content(network, b))
-        for b in sorted(network.plan.buffers, key=lambda b: (b.first, b.last, b.offset))
-    ]
+    rows, second = [], network.plan.second_at
+    for b in sorted(network.plan.buffers, key=lambda b: (b.first, b.last, b.offset)):
+        place = f"2+{b.offset - second}" if 0 < second <= b.offset else str(b.offset)
+        # names of tensors change with training, so they stand in <net>_arena.json
+        of = network.called(b.tensors[0]) if b.tensors else f"operator {b.op}"
+        content = of if b.kind is BufferKind.TENSOR else f"{b.kind} of {of}"
+        rows.append((place, str(b.size), f"{b.first}-{b.last}", content))
     head = ("offset", "bytes", "steps", "holds")
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(3)]
     text = [
@@ -235,41 +196,33 @@ def _memory_map(network: Network) -> list[str]:
     return [*text, " */", ""]
 
 
-def _kernel_headers(network: Network) -> list[str]:
-    """Where the kernels and routines are declared that nn.h does not have."""
-    routines = plan_routines(network.plan, network.target)
-    callees: list[KernelVariant | Routine] = [*filter(None, network.kernels), *routines]
-    headers = {header for callee in callees for header in callee.headers}
-    return [f'#include "{header}"' for header in sorted(headers)]
-
-
-def _identity(network: Network) -> list[str]:
-    """Says in the linked image which plan this code runs, and which weights it takes."""
-    plan, layout = network.plan_digest, network.image.layout.hex()
-    begin, end = f'NN_IDENTITY_NETWORK("{network.net}", "{plan}",', f'"{layout}");'
-    if len(begin) + 1 + len(end) <= COLUMNS:
-        return [f"{begin} {end}", ""]
-    return [begin, " " * begin.index('"') + end, ""]
-
-
 def _source(network: Network) -> str:
-    plan = network.plan
-    functions: list[str] = []
-    taken: list[list[str]] = []
-    loads = loading.Loading(network)
-    here = network
-    for index, (region, moves) in enumerate(zip(plan.regions, _moves_before(network), strict=True)):
+    plan, loads = network.plan, loading.Loading(network)
+    functions, taken, here = list[str](), list[list[str]](), network
+    for index, (region, start) in enumerate(zip(plan.regions, network.timeline.starts, strict=False)):
+        moves = [move for move in plan.moves if plan.buffers[move.target].first == start]
         here = here.after(moves)
         names, lines_ = _region(here, region, index, loads, moves)
         taken.append(names)
         functions += lines_
+    first, *second = plan.arenas
+    sizes = f"arenas of {first} and {second[0]} bytes" if second else f"arena of {first} bytes"
+    callees: list[KernelVariant | Routine] = [
+        *filter(None, network.kernels),
+        *plan_routines(plan, network.target),
+    ]
+    headers = {header for callee in callees for header in callee.headers}  # that nn.h does not include
+    # the linked image says which plan this code runs, and which weights it takes
+    begin = f'NN_IDENTITY_NETWORK("{network.net}", "{network.plan_digest}",'
+    end = f'"{network.image.layout.hex()}");'
+    fits = len(begin) + 1 + len(end) <= COLUMNS
     return "\n".join(
         [
-            banner(network, f"{plan.strategy} plan, {_arenas(network)}"),
+            banner(network, f"{plan.strategy} plan, {sizes}"),
             f'#include "{network.net}.h"',
             "",
             '#include "nn.h"',
-            *_kernel_headers(network),
+            *(f'#include "{header}"' for header in sorted(headers)),
             '#include "nn_identity.h"',
             '#include "nn_profile.h"',
             '#include "nn_trace.h"',
@@ -277,7 +230,8 @@ def _source(network: Network) -> str:
             *(["", "#include <string.h>"] if plan.loads or plan.moves or plan.states else []),
             "",
             *plan_check(network),
-            *_identity(network),
+            *([f"{begin} {end}"] if fits else [begin, " " * begin.index('"') + end]),
+            "",
             *_memory_map(network),
             state(network),
             *([loads.declarations()] if plan.loads else []),

@@ -7,7 +7,9 @@ advance together (see `rows`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -15,7 +17,7 @@ from buildtool.emit.arguments import geometry, part_view, whole_view
 from buildtool.emit.ctext import block, plus
 from buildtool.emit.loading import Turns
 from buildtool.emit.network import Network
-from buildtool.emit.rows import advance, counters, row_tables, table_high
+from buildtool.emit.rows import advance, counters, row_tables, table_high, times
 from buildtool.emit.windowed import operands_of, window_call
 from buildtool.graph.partviews import parts
 from buildtool.plan.schedule.axis import Axis, AxisTable
@@ -30,25 +32,29 @@ _ROW_SOURCE = ("nn_row_source *const deliver = row_source;", "void *const contex
 
 def streamed_region(network: Network, region: Region, coming: Turns) -> list[str]:
     """The body of a streamed region's function, without indentation; `coming`: constants while it runs."""
-    chain = links(region, network.graph)
-    source = _source_tensor(network, region)
-    lines = [*_geometries(network, region), *_views(network, region)]
-    lines += row_tables(chain, source is not None)
-    counted = "Rows made by each group" if source is None else "Rows made by each group, rows of the image"
-    lines += [f"/* {counted}. */", *_zeros(name for link in chain for name in _counters(link))]
-    lines += [*_zeros(["delivered"]), *_ROW_SOURCE] if source is not None else []
-    lines += [*coming.declarations(), ""]
-    return [*lines, *_loop(network, chain, len(chain) - 1, str(chain[-1].height), source, coming)]
+    chain, delivered = links(region, network.graph), network.takes_rows(region)
+    counted = [
+        name
+        for link in chain
+        for name in (counters(link.branches) if link.branches else [f"row_{link.group.ops[-1]}"])
+    ]
+    return [
+        *_geometries(network, region),
+        *_views(network, region),
+        *row_tables(chain, delivered),
+        f"/* Rows made by each group{', rows of the image' * delivered}. */",
+        *_zeros(counted),
+        *([*_zeros(["delivered"]), *_ROW_SOURCE] if delivered else []),
+        *coming.declarations(),
+        "",
+        *_Loops(network, chain, network.graph.inputs[0] if delivered else None, coming).of(
+            len(chain) - 1, str(chain[-1].height)
+        ),
+    ]
 
 
-def _counters(link: Link) -> list[str]:
-    """The names of what a group counts."""
-    return counters(link.branches) if link.branches else [f"row_{link.group.ops[-1]}"]
-
-
-def _zeros(names: Iterable[str]) -> list[str]:
+def _zeros(every: Sequence[str]) -> list[str]:
     """Declarations of counters, a few a line."""
-    every = list(names)
     rows = (every[i : i + _COUNTERS] for i in range(0, len(every), _COUNTERS))
     return ["int32_t " + ", ".join(f"{name} = 0" for name in row) + ";" for row in rows]
 
@@ -61,11 +67,6 @@ def whole_image(network: Network, region: Region) -> list[str]:
     image = network.graph.tensors[t]
     asked = _delivered("y", f"{network.address(t)} + y * {image.row_bytes}")
     return [*_ROW_SOURCE, *block(f"for (int32_t y = 0; y < {image.nhwc[1]}; y++)", asked)]
-
-
-def _source_tensor(network: Network, region: Region) -> int | None:
-    """The streamed image, if the region reads it."""
-    return network.graph.inputs[0] if network.takes_rows(region) else None
 
 
 def _delivered(row: str, place: str) -> list[str]:
@@ -93,21 +94,17 @@ def _views(network: Network, region: Region) -> list[str]:
     for t in wholes:
         if accumulates(graph, graph.ops[region.ops[-1]]) and t in graph.ops[region.ops[-1]].outputs:
             continue
-        _, height, width, channels = graph.tensors[t].nhwc
-        name = network.called(t)
-        address = network.address(t, next((p for p in region.ops if t in graph.ops[p].inputs), -1))
-        holder = network.holders.get(t)
+        of, name, holder = graph.tensors[t], network.called(t), network.holders.get(t)
+        _, height, width, channels = of.nhwc
+        view = network.address(t, next((p for p in region.ops if t in graph.ops[p].inputs), -1))
         if holder is not None and holder.rows:
             held = holder.columns or width
-            lines.append(f"/* {holder.rows} of {height} rows, {held} of {width} columns: {name} */")
-            pixel = graph.tensors[t].pixel_bytes
-            strides = f"{held * pixel}, {pixel}"
-            numbers = f"{strides}, {holder.rows}, {held}, 0, {height}, {width}, {channels}"
-            lines.append(f"const nn_view tensor_{t} = {{{address}, {numbers}}};")
+            name = f"{holder.rows} of {height} rows, {held} of {width} columns: {name}"
+            strides = f"{held * of.pixel_bytes}, {of.pixel_bytes}"
+            view = f"{{{view}, {strides}, {holder.rows}, {held}, 0, {height}, {width}, {channels}}}"
         else:
-            lines.append(f"/* {name} */")
-            whole = whole_view(address, height, width, channels, graph.tensors[t].dtype)
-            lines.append(f"const nn_view tensor_{t} = {whole};")
+            view = whole_view(view, height, width, channels, of.dtype)
+        lines += [f"/* {name} */", f"const nn_view tensor_{t} = {view};"]
     for t, (wider, first) in taken.items():
         count = graph.tensors[t].nhwc[3]
         lines.append(f"/* Channels {first} to {first + count - 1}: {network.called(t)} */")
@@ -118,62 +115,66 @@ def _views(network: Network, region: Region) -> list[str]:
 
 def _linear(variable: str, axis: Axis) -> str:
     """C for axis.high(variable)."""
-    scaled = variable if axis.stride == 1 else f"{variable} * {axis.stride}"
-    return plus(scaled, axis.kernel - axis.stride - axis.pad)
+    return plus(times(variable, axis.stride), axis.kernel - axis.stride - axis.pad)
 
 
 def _low(variable: str, axis: Axis) -> str:
-    scaled = variable if axis.stride == 1 else f"{variable} * {axis.stride}"
+    scaled = times(variable, axis.stride)
     return f"nn_most(0, {plus(scaled, -axis.pad)})" if axis.pad else scaled
 
 
-def _loop(
-    network: Network, chain: Sequence[Link], index: int, need: str, source: int | None, coming: Turns
-) -> list[str]:
-    """The loop that makes `need` rows of group `index`."""
-    if index < 0:
-        return _delivery(network, source, need) if source is not None else []
-    link = chain[index]
-    last = link.group.ops[-1]
-    if link.branches:
-        lines = advance(
-            link.branches,
-            lambda rows: _loop(network, chain, index - 1, rows, source, coming),
-            lambda position, y0, y1: [
-                *coming.before(link.group, y0),
-                *window_call(network, position, _whole_rows(network, position, y0, y1)),
-            ],
-        )
-        return block(f"while (row_{last} < {need})", lines)
-    row, start, end = f"row_{last}", f"from_{last}", f"to_{last}"
-    if isinstance(link.axis, AxisTable):
-        reach = table_high(end, last, link.axis, link.input_height, some=True)
-    else:
-        reach = _linear(end, link.axis)
-    inner = f"nn_least({link.input_height}, {reach})"
-    body = [
-        f"const int32_t {start} = {row};",
-        f"const int32_t {end} = nn_least({link.height}, {row} + {link.group.rows_per_step});",
-        *_loop(network, chain, index - 1, inner, source, coming),
-        *coming.before(link.group, start),
-        *_group(network, link.group, start, end),
-        f"{row} = {end};",
-    ]
-    return block(f"while ({row} < {need})", body)
+@dataclass(frozen=True)
+class _Loops:
+    """The loops of a region's groups; `source`: the streamed image, if the region reads it."""
+
+    network: Network
+    chain: Sequence[Link]
+    source: int | None
+    coming: Turns
+
+    def of(self, index: int, need: str) -> list[str]:
+        """The loop that makes `need` rows of group `index`; index -1: that asks for rows of the image."""
+        if index < 0:
+            if self.source is None:
+                return []
+            view = f"tensor_{self.source}"
+            body = [
+                f"const int32_t place = delivered % {view}.ring_rows * {view}.row_stride;",
+                *_delivered("delivered", f"nn_out_data(&{view}) + place"),
+                "delivered++;",
+            ]
+            return block(f"while (delivered < {need})", body)
+        link = self.chain[index]
+        last = link.group.ops[-1]
+        if link.branches:
+            lines = advance(
+                link.branches,
+                lambda rows: self.of(index - 1, rows),
+                lambda position, y0, y1: [
+                    *self.coming.before(link.group, y0),
+                    *window_call(self.network, position, _whole_rows(self.network, position, y0, y1)),
+                ],
+            )
+            return block(f"while (row_{last} < {need})", lines)
+        row, start, end = f"row_{last}", f"from_{last}", f"to_{last}"
+        if isinstance(link.axis, AxisTable):
+            reach = table_high(end, last, link.axis, link.input_height, some=True)
+        else:
+            reach = _linear(end, link.axis)
+        body = [
+            f"const int32_t {start} = {row};",
+            f"const int32_t {end} = nn_least({link.height}, {row} + {link.group.rows_per_step});",
+            *self.of(index - 1, f"nn_least({link.input_height}, {reach})"),
+            *self.coming.before(link.group, start),
+            *_group(self.network, link.group, start, end),
+            f"{row} = {end};",
+        ]
+        return block(f"while ({row} < {need})", body)
 
 
 def _whole_rows(network: Network, position: int, start: str, end: str) -> str:
     """C of the window of some of an operator's rows."""
     return f"{{{start}, {end}, 0, {columns(network.graph, network.graph.ops[position])}}}"
-
-
-def _delivery(network: Network, source: int, need: str) -> list[str]:
-    body = [
-        f"const int32_t place = delivered % tensor_{source}.ring_rows * tensor_{source}.row_stride;",
-        *_delivered("delivered", f"nn_out_data(&tensor_{source}) + place"),
-        "delivered++;",
-    ]
-    return block(f"while (delivered < {need})", body)
 
 
 def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
@@ -183,7 +184,13 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
     if len(group.ops) == 1 and not group.hand_off:
         window = _whole_rows(network, group.ops[0], start, end)
         return block("", window_call(network, group.ops[0], window))
-    lines = _row_ranges(network, group, start, end)
+    last = group.ops[-1]
+    lines = [f"const int32_t low_{last} = {start}, high_{last} = {end};"]
+    for before, height, needs in _readers(network, group, 0):
+        low = _folded("nn_least", [_low(f"low_{p}", axis) for p, axis in needs])
+        high = _folded("nn_most", [_linear(f"high_{p}", axis) for p, axis in needs])
+        lines.append(f"const int32_t low_{before} = {low};")
+        lines.append(f"const int32_t high_{before} = nn_least({height}, {high});")
     if not group.hand_off:
         ends = column_ends(group, graph, np.array([width]))[:, 0].tolist()
         for position, made in zip(group.ops, ends, strict=True):
@@ -191,53 +198,30 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
             if made > 0:  # else the next one reads nothing but padding
                 lines += block("", window_call(network, position, window, made < width))
         return block("", lines)
-    lines += ["/* Columns made by each operator. */", *_zeros(f"x_{p}" for p in group.ops)]
-    first = first_column(group, graph)
-    body = _column_ends(network, group, f"nn_least({width}, x + {group.hand_off})")
+    lines += ["/* Columns made by each operator. */", *_zeros([f"x_{p}" for p in group.ops])]
+    body = [f"const int32_t end_{last} = nn_least({width}, x + {group.hand_off});"]  # after this hand-off
+    for before, most, needs in _readers(network, group, 1):
+        reach = _folded("nn_most", [_linear(f"end_{p}", axis) for p, axis in needs])
+        body.append(f"const int32_t end_{before} = nn_least({most}, {reach});")
     for position in group.ops:
         window = f"{{low_{position}, high_{position}, x_{position}, end_{position}}}"
         call = [*window_call(network, position, window, True), f"x_{position} = end_{position};"]
         body += block(f"if (x_{position} < end_{position})", call)
-    loop = f"for (int32_t x = {first}; x < {width}; x += {group.hand_off})"
+    loop = f"for (int32_t x = {first_column(group, graph)}; x < {width}; x += {group.hand_off})"
     return block("", [*lines, *block(loop, body)])
 
 
-def _readers(network: Network, group: Group, position: int) -> list[int]:
-    """The operators of the group that read what `position` makes."""
-    made = network.graph.ops[position].outputs[0]
-    return [p for p in group.ops if made in network.graph.ops[p].inputs]
+def _readers(network: Network, group: Group, side: int) -> Iterator[tuple[int, int, list[tuple[int, Axis]]]]:
+    """Of a group's operators but the last one, backwards: its position, how many rows (side 1: columns) it
+    makes, and the operators of the group that read them with their axes.
+    """
+    ops = network.graph.ops
+    for before in reversed(group.ops[:-1]):
+        made = ops[before].outputs[0]
+        readers = [(p, axes(network.graph, ops[p])[side]) for p in group.ops if made in ops[p].inputs]
+        yield before, network.graph.tensors[made].nhwc[1 + side], readers
 
 
 def _folded(function: str, expressions: Sequence[str]) -> str:
     """C for the least or the most of some expressions."""
-    first, *others = dict.fromkeys(expressions)
-    for other in others:
-        first = f"{function}({first}, {other})"
-    return first
-
-
-def _row_ranges(network: Network, group: Group, start: str, end: str) -> list[str]:
-    """Declares low_p and high_p: the rows that operator p makes; the last operator first."""
-    graph = network.graph
-    last = group.ops[-1]
-    lines = [f"const int32_t low_{last} = {start}, high_{last} = {end};"]
-    for before in reversed(group.ops[:-1]):
-        height = graph.tensors[graph.ops[before].outputs[0]].nhwc[1]
-        needs = [(p, axes(graph, graph.ops[p])[0]) for p in _readers(network, group, before)]
-        low = _folded("nn_least", [_low(f"low_{p}", axis) for p, axis in needs])
-        high = _folded("nn_most", [_linear(f"high_{p}", axis) for p, axis in needs])
-        lines.append(f"const int32_t low_{before} = {low};")
-        lines.append(f"const int32_t high_{before} = nn_least({height}, {high});")
-    return lines
-
-
-def _column_ends(network: Network, group: Group, end: str) -> list[str]:
-    """Declares end_p: the columns that operator p has made after this hand-off."""
-    graph = network.graph
-    lines = [f"const int32_t end_{group.ops[-1]} = {end};"]
-    for before in reversed(group.ops[:-1]):
-        width = graph.tensors[graph.ops[before].outputs[0]].nhwc[2]
-        needs = [(p, axes(graph, graph.ops[p])[1]) for p in _readers(network, group, before)]
-        reach = _folded("nn_most", [_linear(f"end_{p}", axis) for p, axis in needs])
-        lines.append(f"const int32_t end_{before} = nn_least({width}, {reach});")
-    return lines
+    return reduce(lambda one, other: f"{function}({one}, {other})", dict.fromkeys(expressions))

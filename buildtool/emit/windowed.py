@@ -43,12 +43,10 @@ def window_call(network: Network, position: int, window: str, in_part: bool = Fa
         raise UnsupportedError(f"kernel '{kernel.name}' computes whole tensors only", operator=op.place)
     arguments = {
         **view_arguments([f"tensor_{t}" for t in operands_of(network, position)], f"tensor_{result}"),
+        **network.served(position),
         Argument.GEOMETRY: f"&geometry_{position}",
-        Argument.CONSTANTS: network.constants(position),
         Argument.WINDOW: "&window",
         Argument.CHANNEL: "0",
-        Argument.SCRATCH: network.scratch(position),
-        Argument.SCRATCH_BYTES: network.scratch_bytes(position),
     }
     if isinstance(op.attrs, WidenedAttrs):
         names = [f"tensor_{t}" for t in (*op.as_seen.inputs, result)]
@@ -58,16 +56,13 @@ def window_call(network: Network, position: int, window: str, in_part: bool = Fa
 
 def _joined(network: Network, position: int) -> list[str]:
     """Copies what is concatenated, part by part."""
-    op = network.graph.ops[position].as_seen
-    widths = [network.graph.tensors[t].nhwc[3] for t in op.inputs]
-    starts = [sum(widths[:i]) for i in range(len(widths))]
+    op, start, calls = network.graph.ops[position].as_seen, 0, []
     join = network.target.routine(Role.JOIN, network.kernels[position])
-    calls = []
-    for t, start in zip(op.inputs, starts, strict=True):
+    for t in op.inputs:
         arguments = view_arguments([f"tensor_{t}"], f"tensor_{op.outputs[0]}")
-        calls.append(
-            invocation(join, {**arguments, Argument.WINDOW: "&window", Argument.CHANNEL: str(start)})
-        )
+        arguments |= {Argument.WINDOW: "&window", Argument.CHANNEL: str(start)}
+        calls.append(invocation(join, arguments))
+        start += network.graph.tensors[t].nhwc[3]
     return calls
 
 
@@ -156,24 +151,17 @@ def addition(
     dtype = graph.tensors[op.outputs[0]].dtype
     channels, narrow = (graph.tensors[t].nhwc[3] for t in op.inputs[:2])
     before, end = op.attrs.before, op.attrs.before + narrow
-    parts = [
-        (name, source, start, stop)
-        for name, source, start, stop in (
-            ("below", filling, 0, before),
-            ("inside", second, before, end),
-            ("above", filling, end, channels),
-        )
-        if start < stop
-    ]
+    parts = (
+        ("below", filling, 0, before),
+        ("inside", second, before, end),
+        ("above", filling, end, channels),
+    )
     lines, calls = [], []
-    for name, source, start, stop in parts:
-        count = stop - start
-        for part, whole, begin in (
-            (name, first, start),
-            (f"{name}_more", source, 0),
-            (f"{name}_sum", out, start),
-        ):
-            lines.append(f"const nn_view {part} = {part_view(f'&{whole}', str(begin), str(count), dtype)};")
+    for name, source, start, stop in (part for part in parts if part[2] < part[3]):
+        views = ((name, first, start), (f"{name}_more", source, 0), (f"{name}_sum", out, start))
+        for part, whole, begin in views:
+            view = part_view(f"&{whole}", str(begin), str(stop - start), dtype)
+            lines.append(f"const nn_view {part} = {view};")
         operands = view_arguments([name, f"{name}_more"], f"{name}_sum")
         calls.append(invocation(kernel, {**arguments, **operands, Argument.WINDOW: "&row"}))
     row = "const nn_window row = {y, y + 1, window.x0, window.x1};"

@@ -34,7 +34,7 @@ from buildtool.target.types import BYTES
 if TYPE_CHECKING:
     from buildtool.api.requests.kinds import Target as Asked
     from buildtool.base.session import Session
-    from buildtool.schema.checks import CheckAnswer, CheckedKernel, FailedCase
+    from buildtool.schema.boards import CheckAnswer, CheckedKernel, FailedCase
     from buildtool.target.types import KernelVariant, Target
 
 TRIES = 400  # networks that are drawn for a kernel before it counts as not reached

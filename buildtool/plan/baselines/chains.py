@@ -31,7 +31,7 @@ class Chain:
     parts: tuple[Part, ...]
 
 
-def front(
+def undominated_chains(
     parts: Iterable[Part],
     end: int,
     key: Callable[[Chain], tuple[Any, ...]] = lambda chain: (chain.ram, chain.macs),

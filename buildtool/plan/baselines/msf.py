@@ -36,8 +36,7 @@ from buildtool.base.session import Session
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, Graph, Op, OpKind
 from buildtool.plan.assemble.assemble import assemble
-from buildtool.plan.baselines import chains
-from buildtool.plan.baselines.chains import Chain, Part
+from buildtool.plan.baselines.chains import Chain, Part, undominated_chains
 from buildtool.plan.schedule.inner import objection
 from buildtool.plan.schedule.receptive import streams
 from buildtool.plan.schedule.timeline import Timeline
@@ -215,7 +214,7 @@ def _outside(layers: Sequence[Layer], start: int, end: int) -> int:
 
 def front(blocks: Sequence[Part], layers: int) -> list[Chain]:
     """Every choice that no other beats in both RAM and work, by falling RAM."""
-    return chains.front(blocks, layers, lambda choice: (choice.ram, choice.macs, choice.parts))[::-1]
+    return undominated_chains(blocks, layers, lambda choice: (choice.ram, choice.macs, choice.parts))[::-1]
 
 
 # ---- plans -------------------------------------------------------------------------------------------
@@ -243,10 +242,8 @@ def _fused(graph: Graph, kernels: Sequence[KernelVariant | None]) -> list[list[t
             "msf-cnn plans chains of convolutions, and the network begins with none",
             hint=suggest("it serves every network", strategy="best"),
         )
-    owned = [  # a layer and the additions that follow it
-        tuple(p for p in range(start, end) if graph.ops[p].kind not in ALIAS_KINDS)
-        for start, end in pairwise([*layers, layers[-1] + 1])
-    ]
+    bounds = pairwise([*layers, layers[-1] + 1])  # of a layer and the additions that follow it
+    owned = [tuple(p for p in range(*ends) if graph.ops[p].kind not in ALIAS_KINDS) for ends in bounds]
     possible = [
         block
         for block in all_blocks([layer(graph, graph.ops[p]) for p in layers])

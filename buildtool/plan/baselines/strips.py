@@ -24,12 +24,11 @@ from buildtool.graph.macs import op_macs
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.assemble import assemble
-from buildtool.plan.assemble.overlaps import region_distance
 from buildtool.plan.assemble.workspace import workspace
-from buildtool.plan.baselines.chains import Part, front
+from buildtool.plan.baselines.chains import Part, undominated_chains
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.inner import objection
-from buildtool.plan.schedule.overlap import permitted
+from buildtool.plan.schedule.overlap import permitted, region_distance
 from buildtool.plan.schedule.receptive import accumulates, rows
 from buildtool.plan.schedule.rings import windows
 from buildtool.plan.schedule.schedule import Run, executed_macs, run
@@ -85,14 +84,15 @@ def plan_strips(
     Raises UsageError for a segment that cannot run in strips, naming the operator.
     """
     kernels = catalogue.select_all(target, graph)
-    groups: dict[int, Group] = {}
+    groups = [Group((position,)) for position in range(len(kernels))]
     for segment in segments:
         group = segment_group(graph, segment, kernels)
-        groups |= dict.fromkeys(group.ops, group)
+        for position in group.ops:
+            groups[position] = group
     regions = [
-        Region((groups.get(position, Group((position,))),))
-        for position, kernel in enumerate(kernels)
-        if kernel is not None and groups.get(position, Group((position,))).ops[0] == position
+        Region((group,))
+        for position, (group, kernel) in enumerate(zip(groups, kernels, strict=True))
+        if kernel is not None and group.ops[0] == position
     ]
     timeline = Timeline.of(graph, regions, image, session)
     return assemble(timeline, target, kernels, strategy=STRATEGY, in_place=in_place)
@@ -160,7 +160,7 @@ def promising(graph: Graph, target: Target, in_place: str = InPlace.ROWS) -> lis
     search = _Search.of(graph, target, in_place)
     singles = list(search.singles())
     found = []
-    for chain in front([*singles, *search.segments()], len(search.elements)):
+    for chain in undominated_chains([*singles, *search.segments()], len(search.elements)):
         # a segment that is no better than its operators by themselves is left out
         needed = [
             part

@@ -127,18 +127,15 @@ def _of_one_order(alone: Prepared, placing: _Placing, known: Sequence[Point] = (
     whole: Plan | None = None
     if alone.options.image != Image.STREAM and not placing.leaves_out(alone.session.work):
         whole = layerwise(alone)
-    late = whole is not None and streams and placing.smallest and not _is_least(whole, alone)
+    late = False
+    if whole is not None and streams and placing.smallest:  # does a point of the search's front need less?
+        front = searched(alone).points
+        late = bool(front) and least_arena(whole, alone) > front[0].live_bytes
     first = [] if whole is None or late else list(placing.placed(whole, alone))
     streamed = list(_streamed(alone, placing, known)) if streams else []
     if whole is not None and late:
         first += placing.placed(whole, alone)
     return first + streamed
-
-
-def _is_least(whole: Plan, alone: Prepared) -> bool:
-    """Whether the plan of whole operators may need less than any point of the search's front."""
-    found = searched(alone).points
-    return not found or least_arena(whole, alone) <= found[0].live_bytes
 
 
 def _streamed(alone: Prepared, placing: _Placing, known: Sequence[Point]) -> Iterator[Point]:

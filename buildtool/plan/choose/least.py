@@ -15,7 +15,7 @@ from buildtool.base.modes import Image, Objective
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.choose.limits import Limits
 from buildtool.plan.search.front import Front, front
-from buildtool.plan.search.paths import Search, Way, over_bound
+from buildtool.plan.search.paths import Search, over_bound
 from buildtool.plan.search.priced import SCALE, priced
 from buildtool.plan.search.regions import INFINITE, Columns
 from buildtool.plan.summary.fit import available_bytes, check_state_fits
@@ -48,7 +48,10 @@ def _choose(found: Front, limits: Limits) -> tuple[Plan | None, list[Plan]]:
     """The best plan if there is one, and all the plans that were looked at."""
     candidates: list[Plan] = []
     by_cost = limits.objective == Objective.COST
-    too_large = by_cost and _exceeded_by_an_operator(found, limits.ram)
+    # What one operator needs that runs by itself is too much: then the plan of whole operators, wherever its
+    # tensors lie and move to, does not fit either. (Constants that are loaded are not in that plan.)
+    wholes = found.space.tables.wholes if by_cost and not found.settings.loaded else None
+    too_large = wholes is not None and max(wholes, default=0) > limits.ram
     is_point = not by_cost and found.settings.image == Image.STREAM
     if not too_large and not is_point:
         whole = _operator_by_operator(found, limits)
@@ -58,11 +61,10 @@ def _choose(found: Front, limits: Limits) -> tuple[Plan | None, list[Plan]]:
         candidates.append(whole)
     if not by_cost:
         candidates += smallest(found, limits)
-        allowed = [plan for plan in candidates if limits.allow(plan)]
-        if not allowed and limits.cost is not None:
+        if limits.cost is not None and not any(map(limits.allow, candidates)):
             # The forms of least memory cost more than others do: those of least cost may keep the limits.
             candidates += cheapest(found, limits)
-            allowed = [plan for plan in candidates if limits.allow(plan)]
+        allowed = filter(limits.allow, candidates)
         chosen = min(allowed, key=lambda plan: (plan.arena_bytes, plan.cost), default=None)
     else:
         search = least_cost(found)
@@ -77,18 +79,9 @@ def _choose(found: Front, limits: Limits) -> tuple[Plan | None, list[Plan]]:
     return chosen, candidates
 
 
-def _exceeded_by_an_operator(found: Front, ram: float) -> bool:
-    """Whether what one operator needs that runs by itself is more than some bytes.
-
-    Then the plan of whole operators, wherever its tensors lie and move to, does not fit either. (Where
-    constants are loaded, they are not in the plan that is asked for here.)
-    """
-    return not found.settings.loaded and max(found.space.tables.wholes, default=0) > ram
-
-
 def _cheapest_of(plans: Iterable[Plan], limits: Limits) -> Plan | None:
     """Of the plans within the limits the one of least cost; None where there is none."""
-    allowed = [plan for plan in plans if limits.allow(plan)]
+    allowed = filter(limits.allow, plans)
     return min(allowed, key=lambda plan: (plan.cost, plan.arena_bytes), default=None)
 
 
@@ -143,7 +136,10 @@ def cheapest(found: Front, limits: Limits, search: Search | None = None) -> list
     exact on the lower convex hull of cost over work, and never dearer than the plan of least work.
     """
     plans = _placed(found, search := search or least_cost(found), limits.ram)
-    _note(found, _most(limits.ram), search)
+    most = _most(limits.ram)
+    if search.first is not None and most not in found.missed:  # what the search has proven of its first limit
+        weight = search.first.weight
+        found.missed[most] = 1.0 if search.first_exact else over_bound(found.space.cost_columns, weight, most)
     if not plans or limits.f is None or limits.allow(plans[-1]) or plans[-1].arena_bytes > limits.ram:
         return plans
     dear = plans[-1]  # with too much work, but cheap
@@ -155,22 +151,13 @@ def cheapest(found: Front, limits: Limits, search: Search | None = None) -> list
     return plans
 
 
-def _note(found: Front, most_bytes: int, search: Search) -> None:
-    """Writes down what a search for the least cost, whose first limit this was, has proven."""
-    if search.first is not None and most_bytes not in found.missed:
-        exact = search.first_exact
-        found.missed[most_bytes] = (
-            1.0 if exact else over_bound(found.space.cost_columns, search.first.weight, most_bytes)
-        )
-
-
 def cheaper_points(found: Front, limits: Limits, known: Sequence[Plan], search: Search) -> list[Plan]:
     """Plans of the front's points within the limits, as long as they may cost less than the plans known.
 
     With them no plan that is chosen is dearer than a point of its size; no point that is left out could win.
-    Where none has more live bytes than the limit and may yet keep it, none is looked at if the best plan
-    costs no more than the way of least cost within the memory, which `search` found first: its copies, or
-    a way that could not be placed, are what a point may save.
+    None is looked at where every point that may keep the limit has as few live bytes, and the best plan costs
+    no more than the way of least cost within the memory, which `search` found first: only copies, or a way
+    that could not be placed, are what a point may save.
     """
     best = _cheapest_of(known, limits)
     inside = [p.live_bytes for i, p in enumerate(found.points) if found.may_fit(i, limits.ram)]
@@ -237,26 +224,19 @@ def smallest(found: Front, limits: Limits) -> list[Plan]:
     if limits.cost is not None:
         return _smallest_by_cost(found, limits)
     plans: list[Plan] = []
-    least: int | None = None
+    least = math.inf
     for i, point in enumerate(found.points):
-        if least is not None and not found.may_fit(i, least - 1):
-            continue
-        if limits.allow_f(point.f):
+        if found.may_fit(i, least - 1) and limits.allow_f(point.f):
             if plans and not found.session.work.goes_on():
                 return plans
             plans.append(found.plan(i))
-            least = plans[-1].arena_bytes if least is None else min(least, plans[-1].arena_bytes)
-    return plans + _smaller(found, limits, least) if plans else plans
-
-
-def _smaller(found: Front, limits: Limits, least: int | None) -> list[Plan]:
-    """Plans in less than the `least` arena of points, where placing took more than the least live bytes.
-
-    They are those that a limit just below it is met by, so that a refusal names the least that would do.
-    """
-    plans: list[Plan] = []
+            least = min(least, plans[-1].arena_bytes)
+    if not plans:
+        return plans
+    # Placing took more than the least live bytes: plans in less are those that a limit just below it is met
+    # by, so that a refusal names the least that would do.
     bytes_ = min(p.live_bytes for p in found.points if limits.allow_f(p.f))
-    while least is not None and least > bytes_ and found.session.work.goes_on():
+    while least > bytes_ and found.session.work.goes_on():
         lower = replace(limits, ram=least - 1, objective=Objective.COST)
         plan = _cheapest_of(cheapest(found, lower), lower)
         if plan is None:
@@ -275,10 +255,17 @@ def _smallest_by_cost(found: Front, limits: Limits) -> list[Plan]:
     rounded = found.space.cost_tables.count  # weights of blocks are rounded to units
     extra = int(limits.cost * COST_UNITS) + rounded - found.space.cost_tables.before[-1]
     ways = list(Search(found.space.cost_columns, extra, found.settings.most_labels).falling())
-    if limits.f is None:
-        return _last_of(found, limits, ways)
+    if limits.f is None:  # plans of the last ways, and of the points that may be smaller and keep the cost
+        plans = [found.lean(way) for way in ways[-LAST_WAYS:]]
+        least = min((plan.arena_bytes for plan in plans if limits.allow_work(plan)), default=math.inf)
+        for i, point in enumerate(found.points if ways else ()):
+            may_win = point.live_bytes >= ways[-1].bytes and found.may_fit(i, least - 1)
+            if may_win and found.session.work.goes_on():
+                plans.append(found.plan(i))
+                least = min(least, plans[-1].arena_bytes) if limits.allow_work(plans[-1]) else least
+        return plans
     sizes = sorted({way.bytes for way in ways} | {point.live_bytes for point in found.points})
-    plans: list[Plan] = []
+    plans = []
     low, high = 0, len(sizes) - 1
     while low <= high and (not plans or found.session.work.goes_on()):
         middle = (low + high) // 2
@@ -288,21 +275,6 @@ def _smallest_by_cost(found: Front, limits: Limits) -> list[Plan]:
             high = middle - 1
         else:
             low = middle + 1
-    return plans
-
-
-def _last_of(found: Front, limits: Limits, ways: Sequence[Way]) -> list[Plan]:
-    """Plans of the last of some ways, and of the points that may be smaller and keep the cost as well."""
-    plans = [found.lean(way) for way in ways[-LAST_WAYS:]]
-    least = min((plan.arena_bytes for plan in plans if limits.allow_work(plan)), default=math.inf)
-    for i, point in enumerate(found.points if ways else ()):
-        if (
-            point.live_bytes >= ways[-1].bytes
-            and found.may_fit(i, least - 1)
-            and found.session.work.goes_on()
-        ):
-            plans.append(found.plan(i))
-            least = min(least, plans[-1].arena_bytes) if limits.allow_work(plans[-1]) else least
     return plans
 
 

@@ -15,7 +15,6 @@ from buildtool.base.modes import Objective, Strategy
 from buildtool.base.work import PLANNING
 from buildtool.graph.partviews import written_in_place
 from buildtool.graph.topology import topology_digest
-from buildtool.options.values import PlanOptions
 from buildtool.plan.choose import kept
 from buildtool.plan.choose.fronts import Point, layerwise, least_cost, points, searched
 from buildtool.plan.choose.limits import Limits, shown_cost
@@ -162,20 +161,17 @@ def _keep_limits(plan: Plan, alone: Prepared) -> None:
         over = plan.arena_bytes - (options.ram or 0)
         text += f"the arena requires {plan.arena_bytes} bytes, {options.ram} are allowed: {over} too many"
         place = binding(plan, alone.graph, alone.session).place
-        nearest = suggest(ram=plan.arena_bytes)
+        hints = [suggest(ram=plan.arena_bytes)]
     elif missed == "max_f":
         text += f"F is {plan.f:.3f}, {options.max_f} is allowed"
-        nearest = suggest(max_f=round(plan.f + 0.0005, 3))
+        hints = [suggest(max_f=round(plan.f + 0.0005, 3))]
     else:
         was, allowed = (shown_cost(cost, alone.target) for cost in (plan.cost, options.max_cost or 0.0))
         text += f"the cost is {was}, {allowed} is allowed"
-        nearest = suggest(**limits.cost_setting(plan.cost))
-    raise PlanError(text, operator=place, hint=[nearest, *_other_ways(options)])
-
-
-def _other_ways(options: PlanOptions) -> list[Hint]:
-    found = [suggest(strategy="best")] if options.strategy != Strategy.BEST else []
-    return [suggest("they are searched", segments=None), *found] if options.segments else found
+        hints = [suggest(**limits.cost_setting(plan.cost))]
+    hints += [suggest("they are searched", segments=None)] if options.segments else []
+    hints += [suggest(strategy="best")] if options.strategy != Strategy.BEST else []
+    raise PlanError(text, operator=place, hint=hints)
 
 
 # ---- the best plan together with what is loaded ----------------------------------------------------------
@@ -253,9 +249,7 @@ def _cheap_with_loads(alone: Prepared) -> Plan | None:
 
 
 def _too_large(alone: Prepared, free: Sequence[Point]) -> PlanError:
-    """What the plan with the least memory needs, the first of some without a limit on that; a question about
-    work where there are none.
-    """
+    """What the least plan needs; `free`: plans without a limit on memory, least first, if there are any."""
     if not free:
         return _too_much_work(alone)
     least_plan = [free[0].plan, *_smaller_with_loads(alone, [free[0].plan])][-1]

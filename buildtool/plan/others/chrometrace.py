@@ -114,22 +114,24 @@ def _slices(steps: PlanSteps, times: Times) -> Iterator[_Slice]:
 
     Where there are too many, as many steps as needed are taken together, operator by operator.
     """
-    apart = np.flatnonzero(_differs(steps, times))
+    count, ops = len(steps.cost), steps.steps[:, 0]
+    begins = np.ones(count, bool)  # another operator, another region, or something comes before
+    begins[1:] = (ops[1:] != ops[:-1]) | (steps.region[1:] != steps.region[:-1])
+    begins[1:] |= times.call[1:] != times.end[:-1]
+    apart = np.flatnonzero(begins)
     if len(apart) <= MOST_SLICES:
-        for low, high in pairwise([*apart.tolist(), len(steps.cost)]):
+        for low, high in pairwise([*apart.tolist(), count]):
             yield _slice(steps, np.arange(low, high), int(times.call[low]), int(times.end[high - 1]))
         return
-    for low, high in pairwise([*_blocks(steps).tolist(), len(steps.cost)]):
-        yield from _together(steps, times, low, high)
-
-
-def _differs(steps: PlanSteps, times: Times) -> npt.NDArray[np.bool_]:
-    """Steps that begin a slice: another operator's, another region's, those before which something comes."""
-    found = np.ones(len(steps.cost), bool)
-    ops = steps.steps[:, 0]
-    found[1:] = (ops[1:] != ops[:-1]) | (steps.region[1:] != steps.region[:-1])
-    found[1:] |= times.call[1:] != times.end[:-1]
-    return found
+    for low, high in pairwise([*_blocks(steps).tolist(), count]):
+        # one slice an operator, in the order in which they begin
+        kinds, first = np.unique(ops[low:high], return_index=True)
+        begin = int(times.begin[low])
+        for op in kinds[np.argsort(first)].tolist():
+            at = low + np.flatnonzero(ops[low:high] == op)
+            end = begin + int((times.end[at] - times.begin[at]).sum())
+            yield _slice(steps, at, begin, end)
+            begin = end
 
 
 def _blocks(steps: PlanSteps) -> Numbers:
@@ -138,18 +140,6 @@ def _blocks(steps: PlanSteps) -> Numbers:
     alternating = max(len(np.unique(steps.steps[low:high, 0])) for low, high in regions)
     size = -(-len(steps.cost) * alternating // MOST_SLICES)
     return np.concatenate([np.arange(low, high, size) for low, high in regions])
-
-
-def _together(steps: PlanSteps, times: Times, low: int, high: int) -> Iterator[_Slice]:
-    """Steps [low, high) of a region as one slice an operator, in the order in which they begin."""
-    ops = steps.steps[low:high, 0]
-    kinds, first = np.unique(ops, return_index=True)
-    begin = int(times.begin[low])
-    for op in kinds[np.argsort(first)].tolist():
-        at = low + np.flatnonzero(ops == op)
-        end = begin + int((times.end[at] - times.begin[at]).sum())
-        yield _slice(steps, at, begin, end)
-        begin = end
 
 
 def _slice(steps: PlanSteps, at: Numbers, begin: int, end: int) -> _Slice:
@@ -161,15 +151,14 @@ def _slice(steps: PlanSteps, at: Numbers, begin: int, end: int) -> _Slice:
 
 def _event(process: int, thread: int, name: str, kind: str, begin: int, end: int, args: object) -> Event:
     """A complete event; times in nanoseconds."""
+    named = {"name": name, "cat": kind, "args": args}
     return {
         "ph": "X",
         "pid": process,
         "tid": thread,
         "ts": begin / 1000,
         "dur": (end - begin) / 1000,
-        "name": name,
-        "cat": kind,
-        "args": args,
+        **named,
     }
 
 
@@ -220,12 +209,11 @@ def _tracks(held: Sequence[Held]) -> list[Held]:
 def _life(track: int, held: Held, graph: Graph, times: Times) -> Event:
     """A buffer, from the beginning of its first step to the end of its last one."""
     buffer = held.buffer
-    maker = graph.op_name(held.operator) if held.operator >= 0 else ""
     args = {
         "buffer": held.position,
         "offset": buffer.offset,
         "bytes": buffer.size,
-        "operator": maker,
+        "operator": graph.op_name(held.operator) if held.operator >= 0 else "",
         "steps": [buffer.first, buffer.last],
     }
     begin, end = int(times.begin[buffer.first]), int(times.end[buffer.last])
@@ -237,30 +225,32 @@ def _live(steps: PlanSteps, times: Times) -> Iterator[Event]:
     """The counter of live bytes where it changes; of too many steps, the most of each block of them."""
     if not len(steps.live):
         return
+
+    def count(at: int, live: int) -> Event:
+        return {"ph": "C", "pid": _ARENA, "ts": at / 1000, "name": "live bytes", "args": {"bytes": live}}
+
     at = np.arange(len(steps.live)) if len(steps.live) <= MOST_SLICES else _blocks(steps)
     live = np.maximum.reduceat(steps.live, at)
     for one in np.flatnonzero(np.diff(live, prepend=-1)).tolist():
-        yield _count(int(times.begin[at[one]]), int(live[one]))
-    yield _count(int(times.end[-1]), 0)
-
-
-def _count(at: int, live: int) -> Event:
-    return {"ph": "C", "pid": _ARENA, "ts": at / 1000, "name": "live bytes", "args": {"bytes": live}}
+        yield count(int(times.begin[at[one]]), int(live[one]))
+    yield count(int(times.end[-1]), 0)
 
 
 def _names(held: Sequence[Held], plan: Plan, memories: Sequence[str]) -> Iterator[Event]:
     """What processes and threads are called, and their order."""
-    yield _metadata(_NETWORK, 0, "process_name", name="network")
-    yield _metadata(_NETWORK, 0, "process_sort_index", sort_index=_NETWORK)
-    yield _metadata(_ARENA, 0, "process_name", name="arena")
-    yield _metadata(_ARENA, 0, "process_sort_index", sort_index=_ARENA)
-    yield _metadata(_NETWORK, _OPERATORS, "thread_name", name="operators")
-    yield _metadata(_NETWORK, _LOADS, "thread_name", name="weight loads and moves")
+
+    def named(process: int, thread: int, what: str, **args: object) -> Event:
+        return {"ph": "M", "pid": process, "tid": thread, "ts": 0, "name": what, "args": args}
+
+    for process, name in ((_NETWORK, "network"), (_ARENA, "arena")):
+        yield named(process, 0, "process_name", name=name)
+        yield named(process, 0, "process_sort_index", sort_index=process)
+    yield named(_NETWORK, _OPERATORS, "thread_name", name="operators")
+    yield named(_NETWORK, _LOADS, "thread_name", name="weight loads and moves")
     for track, one in enumerate(_tracks(held), _BUFFERS):
-        yield _metadata(
-            _ARENA, track, "thread_name", name=f"{_place(one.buffer, plan, memories)}: {one.buffer.name}"
-        )
-        yield _metadata(_ARENA, track, "thread_sort_index", sort_index=track)
+        place = _place(one.buffer, plan, memories)
+        yield named(_ARENA, track, "thread_name", name=f"{place}: {one.buffer.name}")
+        yield named(_ARENA, track, "thread_sort_index", sort_index=track)
 
 
 def _place(buffer: Buffer, plan: Plan, memories: Sequence[str]) -> str:
@@ -270,7 +260,3 @@ def _place(buffer: Buffer, plan: Plan, memories: Sequence[str]) -> str:
     is_second = buffer.offset >= plan.second_at
     name = memories[is_second] if len(memories) > is_second else f"arena {is_second + 1}"
     return f"{name} offset {buffer.offset - is_second * plan.second_at:,}"
-
-
-def _metadata(process: int, thread: int, what: str, **args: object) -> Event:
-    return {"ph": "M", "pid": process, "tid": thread, "ts": 0, "name": what, "args": args}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from itertools import accumulate
 
 from buildtool.base import modes
 from buildtool.graph.flow import Flow, Life, lives, peak, reordered
@@ -19,10 +21,10 @@ MOST_PLACED = 2048  # buffers; above, placing them takes long
 class Footprint:
     """In bytes: `activations` and `weights` are sums over all of them.
 
-    `bound`: the largest sum of what is live at once, with weights `load` from the first operator that
-    reads them to the last, with `flash` never in memory. `planned`: a placement's height (None: too
-    many to place). `total`: what the ratio is of, all that would be in memory if nothing were shared.
-    `fullest`: the first operator at which the bound is reached.
+    `bound`: the largest sum of what is live at once, with weights `load` from the first operator that reads
+    them to the last, with `flash` never in memory. `planned`: a placement's height (None: too many to place).
+    `total`: all that would be in memory if nothing were shared. `fullest`: the first operator at which the
+    bound is reached.
     """
 
     activations: int
@@ -36,43 +38,32 @@ class Footprint:
 
 def footprint(flow: Flow, *, weights: str = "flash", order: str = "given") -> tuple[Flow, Footprint]:
     """The flow in the order that was asked for (modes.Order), and what it takes."""
+    loads = weights == "load"
     budget = {modes.Order.BETTER: SHORT_BUDGET, modes.Order.BEST: BUDGET}.get(modes.Order(order))
     found = least_peak_order(flow, budget=budget) if budget is not None else None
     if found is not None and found.peak < found.given_peak:
-        flow = _no_worse(flow, reordered(flow, found.order), weights)
-    kept = lives(flow, weights=weights == "load")
+        other = reordered(flow, found.order)
+        # the order is best for activations alone; with weights that are loaded the given one may be better
+        if peak(lives(other, weights=loads)) < peak(lives(flow, weights=loads)):
+            flow = other
+    kept = lives(flow, weights=loads)
     activations = sum(flow.values[v].size for v in flow.activations())
     held = sum(flow.values[v].size for v in flow.weights())
-    total = activations + (held if weights == "load" else 0)
-    bound = peak(kept)
-    return flow, Footprint(activations, held, total, bound, _placed(kept), _fullest(kept, bound), found)
-
-
-def _no_worse(flow: Flow, other: Flow, weights: str) -> Flow:
-    """The order is best for activations alone; with weights that are loaded another may be better."""
-    with_weights = weights == "load"
-    before, after = (peak(lives(f, weights=with_weights)) for f in (flow, other))
-    return other if after < before else flow
-
-
-def _placed(kept: tuple[Life, ...]) -> int | None:
-    if len(kept) > MOST_PLACED:
-        return None
-    problem = Problem(tuple(Item(life.first, life.last + 1, life.size) for life in kept))
-    solution = improve(problem, greedy.solve(problem), SEARCH_NODES)
-    validate(problem, solution.offsets)
-    return solution.height
+    bound, planned = peak(kept), None
+    if len(kept) <= MOST_PLACED:
+        problem = Problem(tuple(Item(life.first, life.last + 1, life.size) for life in kept))
+        solution = improve(problem, greedy.solve(problem), SEARCH_NODES)
+        validate(problem, solution.offsets)
+        planned = solution.height
+    total = activations + (held if loads else 0)
+    return flow, Footprint(activations, held, total, bound, planned, _fullest(kept, bound), found)
 
 
 def _fullest(kept: tuple[Life, ...], bound: int) -> int:
     """The first operator at which `bound` bytes are live."""
-    change: dict[int, int] = {}
+    change = Counter[int]()
     for life in kept:
-        change[life.first] = change.get(life.first, 0) + life.size
-        change[life.last + 1] = change.get(life.last + 1, 0) - life.size
-    live = 0
-    for position in sorted(change):
-        live += change[position]
-        if live == bound:
-            return position
-    return 0
+        change[life.first] += life.size
+        change[life.last + 1] -= life.size
+    live = accumulate(change[position] for position in sorted(change))
+    return next((at for at, size in zip(sorted(change), live, strict=True) if size == bound), 0)

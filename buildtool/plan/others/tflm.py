@@ -23,23 +23,14 @@ from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.solver import improved
 
 ALIGNMENT = 16  # bytes, TFLM's
-ITEM_BYTES = {
-    "int8": 1,
-    "uint8": 1,
-    "bool": 1,
-    "int16": 2,
-    "uint16": 2,
-    "float16": 2,
-    "bfloat16": 2,
-    "int32": 4,
-    "uint32": 4,
-    "float32": 4,
-    "int64": 8,
-    "uint64": 8,
-    "float64": 8,
-    "complex64": 8,
-    "complex128": 16,
+_TYPES = {
+    1: ("int8", "uint8", "bool"),
+    2: ("int16", "uint16", "float16", "bfloat16"),
+    4: ("int32", "uint32", "float32"),
+    8: ("int64", "uint64", "float64", "complex64"),
+    16: ("complex128",),
 }
+ITEM_BYTES = {name: size for size, names in _TYPES.items() for name in names}
 MOST_BYTES = (1 << 31) - 1  # offsets are int32
 
 

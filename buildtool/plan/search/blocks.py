@@ -40,10 +40,9 @@ Rows = npt.NDArray[np.int64]
 class Block:
     """Elements [first, last] as one group that makes `step` rows in one go.
 
-    `axis`: from its input's rows to its output's; `lags`: the rows by which tensors that its additions read
+    `axis`: from its input's rows to its output's; `lags`: by how many rows tensors that its additions read
     besides have to be ahead; `sums`: aligned bytes of its accumulators, and of the rows that branches keep;
-    `work`: multiply-accumulates of all its steps; `beside`: (element, tensor) of what is read besides;
-    `section`: of branches.
+    `work`: multiply-accumulates of all its steps; `beside`: (element, tensor) of what is read besides.
     """
 
     first: int
@@ -61,7 +60,7 @@ class Block:
 class Form:
     """How a block runs: its group, and aligned bytes of windows and scratch.
 
-    `late`: a bit for each operator, of the last one the lowest: whether it still runs when a row's first
+    `late`: a bit for each operator, the last one's the lowest: whether it still runs when a row's first
     pixels are made.
     """
 
@@ -89,23 +88,21 @@ class Blocks:
     @remembered
     def ending_at(self, last: int) -> tuple[Block, ...]:
         """The blocks with this last element: first elements and steps that may be worth a look."""
-        return tuple(self._ending_at(last))
-
-    def _ending_at(self, last: int) -> Iterator[Block]:
-        yield from self._chains(last)
-        found = self.sections[last]
+        blocks, found = [*self._chains(last)], self.sections[last]
         if found is not None:
             beside = tuple((e, t) for e in range(found.first, last + 1) for t in self.e.read_whole[e])
-            lags = dict.fromkeys((self.e.roots[t] for _, t in beside), WHOLE)
+            lags = tuple(sorted(dict.fromkeys((self.e.roots[t] for _, t in beside), WHOLE).items()))
             work = self._worked(self._section_pixels(found, self.e.heights[last]))
-            sums, whole = found.rings, tuple(sorted(lags.items()))
-            yield Block(found.first, last, 1, found.axis, whole, sums, work, beside, found)
+            blocks.append(Block(found.first, last, 1, found.axis, lags, found.rings, work, beside, found))
+        return tuple(blocks)
 
     def _chains(self, last: int) -> Iterator[Block]:
         """The blocks of elements that feed each other."""
         if not self.e.by_rows[last] or self.e.uneven[last]:
             return
-        height = self.e.heights[last]
+        height, sums = self.e.heights[last], 0
+        if self.e.accumulates[last]:
+            sums = round_up(accumulator_bytes(self.e.graph, self.e.positions[last]), self.e.alignment)
         for first in self._firsts(last):
             once = self.e.work_before[last + 1] - self.e.work_before[first]
             axis = self._axis(first, last)
@@ -117,7 +114,7 @@ class Blocks:
                 work = self.work(first, last, step, height)
                 if work <= MOST_REPETITION * once:
                     lags, beside = self._lags(first, last, step), tuple(self.e.beside(first, last))
-                    yield Block(first, last, step, axis, lags, self._sums(last), work, beside)
+                    yield Block(first, last, step, axis, lags, sums, work, beside)
 
     def _axis(self, first: int, last: int) -> Axis | None:
         """The row axis of a block; None if an addition reads the block's input at another stride."""
@@ -185,11 +182,6 @@ class Blocks:
         lags, beside = self._lags(first, last, step), tuple(self.e.beside(first, last))
         return Block(first, last, step, axis, lags, sums, work, beside)
 
-    def _sums(self, last: int) -> int:
-        if not self.e.accumulates[last]:
-            return 0
-        return round_up(accumulator_bytes(self.e.graph, self.e.positions[last]), self.e.alignment)
-
     def work(self, first: int, last: int, step: int, made: int) -> int:
         """Multiply-accumulates of a chain's block that makes `made` rows."""
         return self._works(last, step, made)[last - first]
@@ -251,14 +243,12 @@ class Blocks:
 
     def forms(self, block: Block) -> tuple[tuple[Form, float], ...]:
         """All forms that no other is as good as in both memory and cost, by memory, ascending."""
-        return self._undominated(
-            (form, self.block_cost(block, form.group)) for form in self._every_form(block)
-        )
+        return self._undominated(block, self._every_form(block))
 
-    @staticmethod
-    def _undominated(costed: Iterable[tuple[Form, float]]) -> tuple[tuple[Form, float], ...]:
+    def _undominated(self, block: Block, forms: Iterable[Form]) -> tuple[tuple[Form, float], ...]:
+        costed = [(form, self.block_cost(block, form.group)) for form in forms]
         kept: list[tuple[Form, float]] = []
-        for form, cost in sorted(costed, key=lambda found: (found[0].window, found[1])):
+        for form, cost in sorted(costed, key=lambda one: (one[0].window, one[1])):
             if not any(not other.late & ~form.late and less <= cost for other, less in kept):
                 kept.append((form, cost))
         return tuple(kept)
@@ -268,8 +258,7 @@ class Blocks:
         fitting = [form for form in self._every_form(block) if form.window <= most_window]
         if len(fitting) < 2:
             return fitting[0] if fitting else None
-        found = self._undominated((form, self.block_cost(block, form.group)) for form in fitting)
-        return found[-1][0]
+        return self._undominated(block, fitting)[-1][0]
 
     def _form(self, block: Block, group: Group) -> Form:
         """How a block runs as a group."""
@@ -289,8 +278,14 @@ class Blocks:
 
     def groups(self, block: Block) -> Iterator[Group]:
         """A block by hand-off, whole rows last."""
-        pixels = (ROW,) if block.section is not None else self._hand_offs(block.first, block.last)
-        return (self.group(block, n) for n in pixels)
+        if block.section is None and block.first < block.last:
+            # so many pixels of its output, or of its input if wider
+            inner = range(block.first + 1, block.last + 1)
+            stride = math.prod(self.e.axes_of[e][1].stride for e in inner)
+            for pixels in dict.fromkeys(max(1, n // stride) for n in self.hand_offs):
+                if pixels < self.e.widths[block.last]:
+                    yield self.group(block, pixels)
+        yield self.group(block, ROW)
 
     def group(self, block: Block, pixels: int) -> Group:
         """A block with a hand-off."""
@@ -301,14 +296,6 @@ class Blocks:
             return Group(ops, Scheme.OPERATOR, block.step, ROW)
         return Group(ops, Scheme.H_CACHED if pixels else Scheme.HALO, block.step, pixels)
 
-    def _hand_offs(self, first: int, last: int) -> tuple[int, ...]:
-        """The hand-offs of a chain, ROW last: so many pixels of its output, or of its input if wider."""
-        if first == last:
-            return (ROW,)
-        stride = math.prod(self.e.axes_of[e][1].stride for e in range(first + 1, last + 1))
-        pixels = dict.fromkeys(max(1, n // stride) for n in self.hand_offs)
-        return (*(n for n in pixels if n < self.e.widths[last]), ROW)
-
     # ---- costs -----------------------------------------------------------------------------------
 
     def block_cost(self, block: Block, group: Group, made: int | None = None) -> float:
@@ -316,12 +303,20 @@ class Blocks:
         made = self.e.heights[block.last] if made is None else made
         key = (block.first, block.last, block.step, group.hand_off, made)
         if key not in self._costs:
-            if block.section is not None:
-                self._costs[key] = self._costs_of_section(block.section, made)
+            section = block.section
+            if section is not None:
+                widths = self.e.widths[section.first : section.last + 1]
+                calls = branch_calls(section.lanes, widths, made)
+                cost = sum(self.e.model.operator(position, own, True) for position, own in calls)
+                cost += self.e.delivery(block.first, section.lanes.wanted(made)[-1])
             else:
                 costs = self._chain_costs.of(block.last, block.step, group.hand_off, made)
-                delivered = self._delivery(block.first, block.last, made)
-                self._costs[key] = costs[block.last - block.first] + delivered
+                cost = costs[block.last - block.first]
+                if self.e.fed(block.first):
+                    rows, axis = self.e.input_rows(block.first), self._axis(block.first, block.last)
+                    asked = rows if axis is None else max(0, min(rows, axis.high(made)))
+                    cost += self.e.delivery(block.first, asked)
+            self._costs[key] = cost
         return self._costs[key]
 
     @cached_property
@@ -331,18 +326,3 @@ class Blocks:
     @cached_property
     def _chain_costs(self) -> ChainCosts:
         return ChainCosts(self.e, self._lowest)
-
-    def _costs_of_section(self, section: Section, made: int) -> float:
-        """The calls of a section that makes so many rows, and what is delivered for them."""
-        widths = self.e.widths[section.first : section.last + 1]
-        calls = branch_calls(section.lanes, widths, made)
-        delivered = self.e.delivery(section.first, section.lanes.wanted(made)[-1])
-        return delivered + sum(self.e.model.operator(position, own, True) for position, own in calls)
-
-    def _delivery(self, first: int, last: int, made: int) -> float:
-        """What the rows cost that are delivered for so many of a chain's."""
-        if not self.e.fed(first):
-            return 0.0
-        axis = self._axis(first, last)
-        rows = self.e.input_rows(first)
-        return self.e.delivery(first, rows if axis is None else max(0, min(rows, axis.high(made))))

@@ -37,7 +37,7 @@ from buildtool.graph.macs import total_macs
 from buildtool.graph.topology import topology, topology_digest
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.assemble import assemble
-from buildtool.plan.assemble.regionfacts import Regions, known_costs
+from buildtool.plan.assemble.workspace import Regions, known_costs
 from buildtool.plan.schedule.receptive import by_rows
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search import blocks
@@ -64,10 +64,9 @@ MOST_FORMS = 200  # of all blocks: in larger networks a point's way is not looke
 class Settings:
     """What a front depends on besides the graph and the target.
 
-    `hand_off`: least pixels that go from operator to operator inside a group; `max_f`: ways that do
-    more than this times the network's own work are left out; `most_labels`: a search is exact within
-    so many labels. `loaded`: for boards that bring weights
-    into the arena, by operator: see `Elements.loaded`.
+    `hand_off`: least pixels that go from operator to operator inside a group; `max_f`: ways that do more than
+    this times the network's own work are left out; `most_labels`: a search is exact within this many labels.
+    `loaded`: see `Elements.loaded`.
     """
 
     in_place: str = InPlace.ROWS
@@ -86,10 +85,8 @@ class Settings:
 
 @dataclass(frozen=True)
 class Point:
-    """One way to run the network.
-
-    `live_bytes`: the largest region's memory, aligned; `work`: multiply-accumulates; `f`: the same
-    over those of the network run layer by layer.
+    """One way to run the network: `live_bytes` of the largest region, aligned; `work` in
+    multiply-accumulates; `f`: the same over those of the network run layer by layer.
     """
 
     live_bytes: int
@@ -100,11 +97,11 @@ class Point:
 
 @dataclass(frozen=True)
 class Ways:
-    """Ways that none of them beats in both bytes and weight, least bytes first.
+    """Ways of which no other has as few bytes and as little weight, least bytes first.
 
-    `factor`: 1 where no way of the space beats any of them. Else, where the budget ended the search, for
-    every way of the space one of these needs at most so many times its bytes, and does at most so many
-    times its work.
+    `factor`: 1 where no way of the space beats any of them. Where the budget ended the search: for every way
+    of the space one of these needs at most `factor` times its bytes, and does at most `factor` times its
+    work.
     """
 
     ways: tuple[Way, ...]
@@ -146,15 +143,14 @@ class Space:
         """What searches for the least cost share."""
         return Columns(self.cost_tables)
 
-    @cached_property
-    def _ties(self) -> Ties | None:
-        forms = self.tables.starts[-1]
-        return Ties(self.tables, self.cost_tables) if forms <= MOST_FORMS else None
-
     @remembered
     def cheapest(self, way: Way) -> Way | None:
         """The cheapest of the ways that do as little work as this one; None in networks too large to look."""
-        return None if self._ties is None else self._ties.cheapest(way)
+        return self._ties.cheapest(way) if self.tables.starts[-1] <= MOST_FORMS else None
+
+    @cached_property
+    def _ties(self) -> Ties:
+        return Ties(self.tables, self.cost_tables)
 
     @cached_property
     def once(self) -> int:
@@ -225,11 +221,11 @@ class Front:
         """
         if self.factor > 1:
             return tuple(self._floor(point.way, self._by_forms) for point in self.points)
-        return tuple(self._least_of_largest(point.way) for point in self.points)
-
-    def _least_of_largest(self, way: Way) -> int:
-        largest = (region for region in way.regions if region.bytes == way.bytes)
-        return way.bytes - max(map(self._beside, largest), default=0)
+        floors = []
+        for way in (point.way for point in self.points):
+            largest = [region for region in way.regions if region.bytes == way.bytes]
+            floors.append(way.bytes - max(map(self._beside, largest), default=0))
+        return tuple(floors)
 
     def _floor(self, way: Way, saved: Callable[[Candidate], int] = lambda _: 0) -> int:
         """Bytes that the arena of a way is not below; `saved`: what a region's live bytes may fall by."""
@@ -293,21 +289,24 @@ class Front:
         """
 
         def made() -> Plan:
+            settings, kernels = self.settings, self.space.elements.kernels
             return assemble(
                 self._timeline(regions),
                 self.target,
-                self.space.elements.kernels,
+                kernels,
                 strategy=STRATEGY,
-                in_place=self.settings.in_place,
+                in_place=settings.in_place,
                 enough=enough,
                 session=self.session,
             )
 
-        def low_enough(plan: Plan) -> bool:
-            return not plan.moves and plan.arena_bytes <= enough
-
-        key = (*self._problem, regions)
-        return self.session.remember("assembled", key, made, MOST_ASSEMBLED, low_enough)
+        return self.session.remember(
+            "assembled",
+            (*self._problem, regions),
+            made,
+            MOST_ASSEMBLED,
+            lambda plan: not plan.moves and plan.arena_bytes <= enough,
+        )
 
     @cached_property
     def _problem(self) -> tuple[object, ...]:
@@ -336,13 +335,9 @@ class Front:
 
     def calls_cost(self, way: Way) -> float:
         """What a way's plan costs at the least, in whichever forms `cheap` takes: all but its copies."""
+        e, settings = self.space.elements, self.settings
         known = Regions.of(
-            self.graph,
-            self.space.elements.kernels,
-            self.target,
-            self.settings.image,
-            self.settings.in_place,
-            self.session,
+            self.graph, e.kernels, self.target, settings.image, settings.in_place, self.session
         )
         timelines = (self._timeline(regions) for regions in (self._cheap(way), self._lean(way)))
         return min(sum(known.facts(run).cost for run in timeline.runs) for timeline in timelines)
@@ -374,19 +369,17 @@ class Front:
 
     def _polished(self, region: Candidate, most_bytes: int) -> Region:
         """A region whose blocks run in the cheapest forms within `most_bytes`."""
-        found = region.region(self.space.elements)
-        block_forms = region.block_forms
-        if not block_forms:
-            return found
-        room = most_bytes - region.bytes + max(block_form.window for block_form in block_forms)
-        groups = list(found.groups)
-        for index, block_form in enumerate(block_forms):
-            block = block_form.block
+        blocks = [block_form.block for block_form in region.block_forms]
+        lean = region.region(self.space.elements)
+        if not blocks:
+            return lean
+        room = most_bytes - region.bytes + max(block_form.window for block_form in region.block_forms)
+        groups = []
+        for block, group in zip(blocks, lean.groups, strict=True):
             free = room - self.space.elements.constants(block.first, block.last)
             cheapest = self.space.blocks.cheapest(block, free)
-            if cheapest is not None:
-                groups[index] = cheapest.group
-        return replace(found, groups=tuple(groups))
+            groups.append(group if cheapest is None else cheapest.group)
+        return replace(lean, groups=tuple(groups))
 
 
 def front(graph: Graph, target: Target, settings: Settings, session: Session | None = None) -> Front:

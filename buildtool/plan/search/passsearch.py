@@ -54,9 +54,8 @@ class _LaneSearch(Search):
 
     def __init__(self, columns: Columns, lane: Lane, most_extra: int | None, most_labels: int) -> None:
         super().__init__(columns, most_extra, most_labels)
-        self.lane, self.reached = lane, 0
-        self.own = [-INFINITE] * (self.t.count + 1)
-        self.own[0] = 0
+        self.at, self.inside, self.reached = lane.at, lane.inside, 0
+        self.own = [0] + [-INFINITE] * self.t.count
         self._shared = [-INFINITE] * (self.t.count + 1)
 
     def begin(self, most_bytes: int) -> None:
@@ -125,7 +124,7 @@ class PassSearch:
             lane.begin(most_bytes)
         weight = 0
         for cut in range(1, self.tables.count + 1):
-            sharing = [(lane, at) for lane in self._lanes if (at := lane.lane.at[cut]) is not None]
+            sharing = [(lane, at) for lane in self._lanes if (at := lane.at[cut]) is not None]
             weight = min(lane.advance(at) for lane, at in sharing)
             for lane, at in sharing:
                 lane.share(at, weight)
@@ -136,19 +135,19 @@ class PassSearch:
         cut, most, passes = self.tables.count, 0, set[SecondPass]()
         while cut:
             lane = min(
-                (lane for lane in self._lanes if lane.lane.at[cut] is not None),
-                key=lambda lane: lane.weight(lane.lane.at[cut] or 0),
+                (lane for lane in self._lanes if lane.at[cut] is not None),
+                key=lambda lane: lane.weight(lane.at[cut] or 0),
             )
-            here = lane.lane.at[cut]
+            here = lane.at[cut]
             assert here is not None
             while True:
                 here, size = lane.last(here)
                 most = max(most, size)
-                under_way = lane.lane.inside.get(here)
+                under_way = lane.inside.get(here)
                 if under_way is None:
                     break
                 passes.add(under_way)
-            cut = lane.lane.at.index(here)
+            cut = lane.at.index(here)
         return Choice(most, weight, tuple(sorted(passes, key=lambda one: one.reader)))
 
     def falling(self) -> Iterator[Choice]:

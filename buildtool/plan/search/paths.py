@@ -51,12 +51,10 @@ class Search:
         self.most_extra = most_extra = INFINITE // 4 if most_extra is None else most_extra
         count = tables.count
         self._best = (ctypes.c_int64 * (count + 1))(*[-INFINITE] * (count + 1))
-        self._version = (
-            ctypes.c_int64 * (count + 2)
-        )()  # cut -> when the best of any cut before it last rose
-        # what may be won back later by blocks that leave rows out
-        limit = most_extra + tables.spare
-        self._regions = Regions(columns, limit, self._best, self._version)
+        # cut -> the round in which the best of any cut before it last rose
+        self._version = (ctypes.c_int64 * (count + 2))()
+        # `spare`: what blocks that leave rows out may win back later
+        self._regions = Regions(columns, most_extra + tables.spare, self._best, self._version)
         self._last: list[Reached | None] = [None] * (count + 1)
         self._candidates: dict[int, tuple[Reached, Candidate]] = {}  # by cut: the last, in full
         self._rounds = 0

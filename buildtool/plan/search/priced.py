@@ -78,7 +78,10 @@ class Ties:
 
         None where weights would leave 64 bits, or the search ends before it is proven.
         """
-        cost, work = self._most_extra(way), self._work.before[-1]
+        # beyond the elements one by one, if every block makes all of its rows
+        forms = [one for region in way.regions for one in region.block_forms]
+        heights, work = self._cost.e.heights, self._work.before[-1]
+        cost = sum(self._cost.extra(one.block, one.form, heights[one.block.last]) for one in forms)
         price = 1 << ((self._cost.before[-1] + cost) // self._least_saving).bit_length()
         if (max(work, way.weight) * price + self._cost.before[-1] + max(cost, 0)) * 4 >= INFINITE:
             return None
@@ -86,14 +89,6 @@ class Ties:
         search = Search(columns, cost + price * (way.weight - work))
         found = search.least(way.bytes)
         return found if search.exact else None
-
-    def _most_extra(self, way: Way) -> int:
-        """What a way costs beyond its elements one by one, if every block makes all of its rows."""
-        heights, total = self._cost.e.heights, 0
-        for region in way.regions:
-            for b in region.block_forms:
-                total += self._cost.extra(b.block, b.form, heights[b.block.last])
-        return total
 
     @cached_property
     def _least_saving(self) -> int:

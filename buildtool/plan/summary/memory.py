@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,21 +37,26 @@ class Use(enum.StrEnum):
     WEIGHTS = "weights"
 
 
-@dataclass(frozen=True)
-class LiveBuffer:
+class LiveBuffer(NamedTuple):
     """A buffer while a region runs: its position in Plan.buffers, what it is to the region."""
 
     buffer: int
     use: Use
 
 
-@dataclass(frozen=True)
-class Moment:
+class Moment(NamedTuple):
     """A step of a plan, and the aligned bytes live in it."""
 
     number: int
     step: Step
     bytes: int
+
+
+_SIMPLE = {
+    BufferKind.WEIGHTS: Use.WEIGHTS,
+    BufferKind.SCRATCH: Use.SCRATCH,
+    BufferKind.ACCUMULATOR: Use.ACCUMULATORS,
+}
 
 
 class ArenaUse:
@@ -79,19 +84,13 @@ class ArenaUse:
         groups = {op: group for group in region.groups for op in group.ops}
         read: dict[int, set[Group]] = {}
         for op, group in groups.items():
-            for t in self.graph.ops[op].inputs:
-                if t in self.roots:
-                    read.setdefault(self.roots[t], set()).add(group)
+            for root in {self.roots[t] for t in self.graph.ops[op].inputs if t in self.roots}:
+                read.setdefault(root, set()).add(group)
         return [LiveBuffer(i, self._use(buffers[i], groups, read)) for i in sorted(self.alive)]
 
     def _use(self, buffer: Buffer, groups: dict[int, Group], read: dict[int, set[Group]]) -> Use:
-        simple = {
-            BufferKind.WEIGHTS: Use.WEIGHTS,
-            BufferKind.SCRATCH: Use.SCRATCH,
-            BufferKind.ACCUMULATOR: Use.ACCUMULATORS,
-        }.get(buffer.kind)
-        if simple is not None:
-            return simple
+        if buffer.kind in _SIMPLE:
+            return _SIMPLE[buffer.kind]
         root = self.roots[buffer.tensors[0]]
         made = (self.makers.get(root, -1), *self.placing.get(root, ()))
         maker = next((groups[position] for position in made if position in groups), None)
@@ -105,9 +104,8 @@ class ArenaUse:
     def fullest(
         self, region: Region, live: Sequence[LiveBuffer], first: int, steps: Steps
     ) -> tuple[Moment, list[LiveBuffer], dict[int, int]]:
-        """The first step of a region in which most bytes are live, and what is live in it.
-
-        Last: operator -> most bytes live in any of its steps.
+        """The first step of a region in which most bytes are live, what is live in it, and, by operator, the
+        most bytes live in any of its steps.
         """
         sizes, ops = self.by_step(region, live, first, steps), steps[:, 0]
         best = int(sizes.argmax())
@@ -147,9 +145,13 @@ class ArenaUse:
         found = []
         for h in live:
             buffer = self.plan.buffers[h.buffer]
-            scratch = h.use is Use.SCRATCH and buffer.op in (-1, position)
-            turn = h.buffer in self.by_turns and buffer.op in group.ops
-            if turn or scratch or (h.use is Use.WINDOWS and self._window_lives(group, buffer, position)):
+            if h.buffer in self.by_turns:
+                in_use = buffer.op in group.ops
+            elif h.use is Use.SCRATCH:
+                in_use = buffer.op in (-1, position)
+            else:
+                in_use = h.use is Use.WINDOWS and self._window_lives(group, buffer, position)
+            if in_use:
                 found.append(h)
         return found
 

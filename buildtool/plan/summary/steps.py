@@ -23,8 +23,8 @@ from buildtool.plan.types import SOURCE, Buffer, Load, Move, Plan
 from buildtool.target.costs import Rings, part
 from buildtool.target.types import Costs, KernelVariant
 
-Costs64 = npt.NDArray[np.float64]
-Bytes64 = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 
 class Held(NamedTuple):
@@ -40,8 +40,7 @@ class Held(NamedTuple):
     operator: int
 
 
-@dataclass(frozen=True)
-class Brought:
+class Brought(NamedTuple):
     """Constants that are brought into the arena when a step begins, and what that costs.
 
     Where they come part by part, the cost has what the calls cost more that read them.
@@ -52,9 +51,8 @@ class Brought:
     cost: float
 
 
-@dataclass(frozen=True)
-class Moved:
-    """A tensor of so many bytes that is copied within the arena before a step begins."""
+class Moved(NamedTuple):
+    """A tensor of this many bytes that is copied within the arena before a step begins."""
 
     step: int
     move: Move
@@ -72,9 +70,9 @@ class PlanSteps:
     """
 
     steps: Steps
-    region: Bytes64
-    cost: Costs64
-    live: Bytes64
+    region: Ints
+    cost: Floats
+    live: Ints
     starts: tuple[int, ...]
     held: tuple[Held, ...]
     loads: tuple[Brought, ...]
@@ -103,9 +101,9 @@ def plan_steps(
     cost, live = np.zeros(timeline.starts[-1]), np.zeros(timeline.starts[-1], np.int64)
     for run, first in zip(timeline.runs, timeline.starts, strict=False):
         end = first + run.count
-        steps = run.steps
-        cost[first:end] = _costs(model, run, steps, plan.image)
-        live[first:end] = use.by_step(run.region, use.buffers(run.region, first, end - 1), first, steps)
+        cost[first:end] = _costs(model, run, run.steps, plan.image)
+        live[first:end] = use.by_step(run.region, use.buffers(run.region, first, end - 1), first, run.steps)
+    targets = [plan.buffers[move.target] for move in plan.moves]
     lengths = [run.count for run in timeline.runs]
     return PlanSteps(
         steps=timeline.steps,
@@ -118,7 +116,10 @@ def plan_steps(
             Brought(step, load, model.loading(load))
             for step, load in brought(timeline, plan.loads, plan.buffers)
         ),
-        moves=tuple(_moved(plan, model, move) for move in plan.moves),
+        moves=tuple(
+            Moved(target.first, move, target.size, model.pricer.move(target.size))
+            for move, target in zip(plan.moves, targets, strict=True)
+        ),
     )
 
 
@@ -134,12 +135,7 @@ def held(plan: Plan, graph: Graph) -> tuple[Held, ...]:
     return tuple(found)
 
 
-def _moved(plan: Plan, model: CostModel, move: Move) -> Moved:
-    target = plan.buffers[move.target]
-    return Moved(target.first, move, target.size, model.pricer.move(target.size))
-
-
-def _costs(model: CostModel, run: Run, steps: Steps, image: str) -> Costs64:
+def _costs(model: CostModel, run: Run, steps: Steps, image: str) -> Floats:
     """What each step of a region costs."""
     found, graph = np.zeros(len(steps)), model.graph
     calls = region_calls(graph, run.region, image).operators
@@ -154,7 +150,7 @@ def _costs(model: CostModel, run: Run, steps: Steps, image: str) -> Costs64:
     return found
 
 
-def _calls(model: CostModel, op: int, steps: Steps, streamed: bool, rings: Rings) -> Costs64:
+def _calls(model: CostModel, op: int, steps: Steps, streamed: bool, rings: Rings) -> Floats:
     """What each of an operator's calls costs. Few of their ranges of rows and of columns differ."""
     kernel = model.kernels[op]
     if kernel is None:

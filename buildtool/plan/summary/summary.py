@@ -10,11 +10,11 @@ from buildtool.graph.macs import op_macs, pixel_macs
 from buildtool.graph.types import Graph
 from buildtool.plan.place.arena import arena_problem
 from buildtool.plan.place.bounds import bound
-from buildtool.plan.schedule.costs import Calls, CostModel, region_calls
+from buildtool.plan.schedule.costs import CostModel, region_calls
 from buildtool.plan.schedule.schedule import Run
 from buildtool.plan.schedule.timeline import Timeline, brought
 from buildtool.plan.summary.memory import ArenaUse, LiveBuffer, Moment, Use
-from buildtool.plan.types import SOURCE, Load, Plan, Region
+from buildtool.plan.types import Load, Plan
 from buildtool.target.types import Costs, KernelVariant
 
 
@@ -40,11 +40,11 @@ class Work:
 class RegionSummary:
     """One region: its steps [first, last], where it is fullest, what is live there, and its work.
 
-    `parts`: (use, bytes) at the fullest step; they add up to its bytes and `shared`, which is what
-    lies on each other. `buffers`: all buffers that are live in any of its steps. `delivered`: rows of a
-    streamed image that it waits for, each a call of its `work` beside those of its groups. `operators`:
-    of each, in order: its position, most bytes live in any of its steps, its own work. `moved`: bytes of
-    tensors that are copied within the arena before it begins; `work` has their cost.
+    `parts`: (use, bytes) at the fullest step; they add up to its bytes and `shared`, the bytes of what lies
+    on each other. `buffers`: all that are live in any of its steps. `delivered`: rows of a streamed image
+    that it waits for, each a call of its `work`. `operators`: of each its position, most bytes live in any of
+    its steps, its own work. `moved`: bytes of tensors that are copied within the arena before it begins;
+    `work` has their cost.
     """
 
     first: int
@@ -65,8 +65,8 @@ class RegionSummary:
 class Summary:
     """A plan, region by region.
 
-    `live`: bytes live in the fullest step of all, that of region `fullest`; the rest of the arena is
-    lost between buffers. `without_weights`: the same if constants took no memory.
+    `live`: most bytes live in any step, one of region `fullest`; the rest of the arena is lost between
+    buffers. `without_weights`: the same if constants took no memory.
     """
 
     regions: tuple[RegionSummary, ...]
@@ -126,7 +126,12 @@ def _region(
     least = fullest if len(bare) == len(buffers) else at.fullest(region, bare, first, run.steps)[0]
     parts = at.parts(live)
     does = region_calls(model.graph, region, plan.image)
-    own = {op: _operator_work(model, region, op, does.operators[op], loads.get(op, [])) for op in region.ops}
+    own = {}
+    for op in region.ops:  # with what it costs that its weights are brought into the arena
+        calls, here = does.operators[op], model.graph.ops[op]
+        cost = model.operator(op, calls, region.is_streamed) + sum(map(model.loading, loads.get(op, [])))
+        macs = pixel_macs(model.graph, here, calls.pixels)
+        own[op] = Work(macs, op_macs(model.graph, here), calls.times, cost)
     beside = model.delivery(does.delivered) + sum(map(model.pricer.move, moved))
     summary = RegionSummary(
         first=first,
@@ -160,15 +165,6 @@ def peak(plan: Plan, graph: Graph, *, weights: bool = True, session: Session | N
     return max(moments, key=lambda moment: moment.bytes, default=None)
 
 
-def _operator_work(model: CostModel, region: Region, op: int, calls: Calls, loads: Sequence[Load]) -> Work:
-    """Of one operator of a region, with what it costs that its weights are brought into the arena."""
-    graph = model.graph
-    cost = model.operator(op, calls, region.is_streamed)
-    cost += sum(map(model.loading, loads))
-    macs = pixel_macs(graph, graph.ops[op], calls.pixels)
-    return Work(macs, op_macs(graph, graph.ops[op]), calls.times, cost)
-
-
 def _together(works: Iterable[Work], more_calls: int = 0, more_cost: float = 0.0) -> Work:
     """The sum of what some operators do, and of calls and costs beside them."""
     every = list(works)
@@ -199,13 +195,9 @@ def binding(plan: Plan, graph: Graph, session: Session | None = None) -> Binding
     if any(region.is_streamed for region in plan.regions):
         moment = peak(plan, graph, session=session)
         assert moment is not None
-        place = "" if moment.step.op == SOURCE else graph.ops[moment.step.op].place
-        return Binding(moment.step.op, place, moment.number, moment.bytes)
-    most = bound(arena_problem(plan.buffers, plan.overlaps, plan.alignment))
-    steps = Timeline.of(graph, plan.regions, plan.image, session).steps[:, 0].tolist()
-    if most.time >= len(steps):
-        return Binding(-1, "", most.time, most.live)
-    op = steps[most.time]
-    if op == SOURCE:
-        return Binding(op, "", most.time, most.live)
-    return Binding(op, graph.ops[op].place, most.time, most.live)
+        op, step, live = moment.step.op, moment.number, moment.bytes
+    else:
+        most = bound(arena_problem(plan.buffers, plan.overlaps, plan.alignment))
+        steps = Timeline.of(graph, plan.regions, plan.image, session).steps[:, 0].tolist()
+        op, step, live = steps[most.time] if most.time < len(steps) else -1, most.time, most.live
+    return Binding(op, "" if op < 0 else graph.ops[op].place, step, live)

@@ -7,14 +7,13 @@ from buildtool.base.session import Session
 from buildtool.graph.macs import op_macs
 from buildtool.graph.partviews import parts, views
 from buildtool.graph.secondpass import Repetition, repetitions
-from buildtool.graph.types import Graph, Op, OpKind
+from buildtool.graph.types import Graph, OpKind
 from buildtool.plan.summary.summary import binding
 from buildtool.plan.types import Buffer, Group, Plan
 from buildtool.schema.plans import (
     BufferView,
     ChannelsView,
     PlannedGroup,
-    PlannedOperator,
     PlanView,
     SecondPassView,
 )
@@ -38,7 +37,16 @@ def to_json(plan: Plan, graph: Graph, session: Session | None = None) -> PlanVie
         "cost_unit": str(plan.cost_unit),
         "binding": {"operator": at.op, "name": at.place, "step": at.step, "live_bytes": at.live_bytes},
         "accounting": list(plan.accounting),
-        "operators": _operators(plan, graph),
+        "operators": [
+            {
+                "position": position,
+                "kernel": kernel,
+                "kind": str(op.kind),
+                "place": op.place,
+                "name": graph.op_name(position),
+            }
+            for position, (kernel, op) in enumerate(zip(plan.kernels, graph.ops, strict=True))
+        ],
         "regions": to_plain(plan.regions, named=True),
         "buffers": [_buffer(buffer, graph) for buffer in plan.buffers],
         "loads": to_plain(plan.loads, named=True),
@@ -49,14 +57,12 @@ def to_json(plan: Plan, graph: Graph, session: Session | None = None) -> PlanVie
         "states": [_buffer(buffer, graph) for buffer in plan.states],
         "second_passes": [_repeated(one, graph) for one in repetitions(graph)],
         "views": [
-            _channels(position, t, graph) for position in views(graph) for t in _lying(graph.ops[position])
+            _channels(position, t, graph)  # of what is cut, or of the parts that are joined
+            for position in views(graph)
+            for op in [graph.ops[position]]
+            for t in (op.outputs if op.kind is OpKind.VIEW else op.inputs)
         ],
     }
-
-
-def _lying(op: Op) -> tuple[int, ...]:
-    """The tensors of a view that lie in another one's pixels: what is cut, or the parts that are joined."""
-    return op.outputs if op.kind is OpKind.VIEW else op.inputs
 
 
 def _channels(position: int, tensor: int, graph: Graph) -> ChannelsView:
@@ -74,12 +80,11 @@ def _channels(position: int, tensor: int, graph: Graph) -> ChannelsView:
 
 
 def _repeated(one: Repetition, graph: Graph) -> SecondPassView:
-    again = [graph.ops[position] for position in one.again]
     return {
         "operators": list(one.again),
         "first_run": list(one.first),
         "reader": one.reader,
-        "macs": sum(op_macs(graph, op) for op in again),
+        "macs": sum(op_macs(graph, graph.ops[position]) for position in one.again),
     }
 
 
@@ -87,19 +92,6 @@ def group_view(group: Group) -> PlannedGroup:
     """A group as plain values."""
     found: PlannedGroup = to_plain(group, named=True)
     return found
-
-
-def _operators(plan: Plan, graph: Graph) -> list[PlannedOperator]:
-    return [
-        {
-            "position": position,
-            "kernel": kernel,
-            "kind": str(op.kind),
-            "place": op.place,
-            "name": graph.op_name(position),
-        }
-        for position, (kernel, op) in enumerate(zip(plan.kernels, graph.ops, strict=True))
-    ]
 
 
 def _buffer(buffer: Buffer, graph: Graph) -> BufferView:
