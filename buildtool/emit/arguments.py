@@ -54,22 +54,24 @@ def view_arguments(views: Sequence[str], out: str) -> dict[Argument, str]:
 # ---- views ------------------------------------------------------------------------------------------
 
 
+def _sized(name: str, numbers: str, dtype: DType) -> str:
+    """The short form of a function of nn_view.h for tensors of bytes, else the wide one."""
+    return f"{name}({numbers})" if dtype.size == 1 else f"{name}_wide({numbers}, {dtype.size})"
+
+
 def whole_view(address: str, height: int, width: int, channels: int, dtype: DType) -> str:
     """A view of a whole tensor (one image of it)."""
-    numbers = f"{address}, {height}, {width}, {channels}"
-    return f"nn_whole({numbers})" if dtype.size == 1 else f"nn_whole_wide({numbers}, {dtype.size})"
+    return _sized("nn_whole", f"{address}, {height}, {width}, {channels}", dtype)
 
 
 def repeated_view(address: str, own: tuple[int, int, int], height: int, width: int, dtype: DType) -> str:
     """A view of an operand of `own` rows, columns and channels that repeats itself over rows and columns."""
-    numbers = f"{address}, {own[0]}, {own[1]}, {own[2]}, {height}, {width}"
-    return f"nn_repeated({numbers})" if dtype.size == 1 else f"nn_repeated_wide({numbers}, {dtype.size})"
+    return _sized("nn_repeated", f"{address}, {own[0]}, {own[1]}, {own[2]}, {height}, {width}", dtype)
 
 
 def part_view(view: str, first: str, channels: str, dtype: DType) -> str:
     """A view of some of the channels of another one; `view`: C of its address."""
-    numbers = f"{view}, {first}, {channels}"
-    return f"nn_part({numbers})" if dtype.size == 1 else f"nn_part_wide({numbers}, {dtype.size})"
+    return _sized("nn_part", f"{view}, {first}, {channels}", dtype)
 
 
 def operand_view(graph: Graph, tensor: int, name: str, whole: Callable[[int], str]) -> list[str]:

@@ -177,18 +177,13 @@ def wide_head(graph: Graph, op: Op) -> bytes:
         raise UnsupportedError("a sum may need more than 48 bits", operator=op.place)
     if op.kind is OpKind.FULLY_CONNECTED:
         factors, narrow = _dense_factors(graph, op), most < 1 << 31
-    else:
-        factors = _factors(graph, op)
+    else:  # of each channel (multiplier of 16 bits, right shift)
+        pairs = np.array([quantize_multiplier(scale) for scale in channel_scales(graph, op)], np.int64)
+        factors = np.column_stack((reduced_multiplier(pairs[:, 0]), 15 - pairs[:, 1]))
         narrow = total < 1 << 31 and int(factors[:, 1].min()) >= _LEAST_SHIFT
     head = words(*clamp(graph, op), 32 if narrow else 64, 0)
     halves = bias.astype("<i8").view("<i4").reshape(-1, 2)
     return aligned(head + np.column_stack((halves, factors)).astype("<i4").tobytes())
-
-
-def _factors(graph: Graph, op: Op) -> Ints:
-    """Of each channel of a convolution (multiplier of 16 bits, right shift)."""
-    pairs = np.array([quantize_multiplier(scale) for scale in channel_scales(graph, op)], np.int64)
-    return np.column_stack((reduced_multiplier(pairs[:, 0]), 15 - pairs[:, 1]))
 
 
 def _dense_factors(graph: Graph, op: Op) -> Ints:
@@ -228,21 +223,13 @@ def _of_group(graph: Graph, op: Op, group: int, groups: int) -> Graph:
     cuts = {op.inputs[0]: 3, op.inputs[FILTER]: channel_axis(op), op.outputs[0]: 3}
     if len(op.inputs) > BIAS and op.inputs[BIAS] >= 0:
         cuts[op.inputs[BIAS]] = len(tensors[op.inputs[BIAS]].shape) - 1
-    for tensor, axis in cuts.items():
-        tensors[tensor] = _cut(tensors[tensor], axis, group, groups)
+    for index, axis in cuts.items():
+        tensor = tensors[index]
+        share, quant = tensor.shape[axis] // groups, tensor.quant
+        part = slice(group * share, (group + 1) * share)
+        if quant is not None and len(quant.scales) > 1 and quant.axis == axis:
+            quant = replace(quant, scales=quant.scales[part], zero_points=quant.zero_points[part])
+        shape = (*tensor.shape[:axis], share, *tensor.shape[axis + 1 :])
+        data = None if tensor.data is None else tensor.data[(*(slice(None),) * axis, part)]
+        tensors[index] = replace(tensor, shape=shape, data=data, quant=quant)
     return replace(graph, tensors=tuple(tensors))
-
-
-def _cut(tensor: Tensor, axis: int, group: int, groups: int) -> Tensor:
-    """Part `group` of `groups` equal ones along a dimension."""
-    share = tensor.shape[axis] // groups
-    part = slice(group * share, (group + 1) * share)
-    shape = (*tensor.shape[:axis], share, *tensor.shape[axis + 1 :])
-    data = None if tensor.data is None else tensor.data[(*(slice(None),) * axis, part)]
-    return replace(tensor, shape=shape, data=data, quant=_cut_quantization(tensor.quant, axis, part))
-
-
-def _cut_quantization(quant: Quantization | None, axis: int, part: slice) -> Quantization | None:
-    if quant is None or len(quant.scales) == 1 or quant.axis != axis:
-        return quant
-    return replace(quant, scales=quant.scales[part], zero_points=quant.zero_points[part])

@@ -120,7 +120,7 @@ def advance(
 ) -> list[str]:
     """The statements that ask for some rows of the input, and make what can be made of them then.
 
-    `input_loop`: the loop that makes so many rows of the input; `call`: an operator's rows from, to.
+    `input_loop`: the loop that makes this many rows of the input; `call`: an operator's rows from, to.
     """
     last = lanes.lanes[-1].position
     goal = f"goal_{last}"

@@ -48,7 +48,7 @@ def from_bytes(data: bytes) -> Plan:
 
 
 def plan_of(content: object) -> Plan:
-    """The plan of plain values, by position or by name; PlanError where they are none."""
+    """The plan of plain values, by position or by name; PlanError where they are not a plan."""
     try:
         plan = from_plain(content, Plan, "plan")
     except Mismatch as error:

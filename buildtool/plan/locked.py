@@ -79,7 +79,14 @@ def from_text(data: bytes) -> Locked:
         raise PlanError("not a locked plan: it is not JSON") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise PlanError(f"not a locked plan: its format is not '{FORMAT}'")
-    _check_schema(content.get("schema"))
+    schema = content.get("schema")
+    if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
+        raise PlanError(f"a locked plan of schema {schema!r:.20}")
+    if schema != SCHEMA:
+        raise PlanError(
+            f"a locked plan of schema {schema}: this version of buildtool reads schema {SCHEMA}",
+            hint="use the version of buildtool that wrote it, or a later one",
+        )
     listed, board = content.get("operators"), content.get("board")
     named = isinstance(listed, list) and all(isinstance(one, str) for one in listed)
     if not named or not isinstance(board, str):
@@ -95,17 +102,6 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for name in names if names.count(name) > 1)
         raise PlanError(f"not a locked plan: it says {twice!a:.40} twice in one place")
     return found
-
-
-def _check_schema(schema: object) -> None:
-    """PlanError unless this version reads the schema."""
-    if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
-        raise PlanError(f"a locked plan of schema {schema!r:.20}")
-    if schema != SCHEMA:
-        raise PlanError(
-            f"a locked plan of schema {schema}: this version of buildtool reads schema {SCHEMA}",
-            hint="use the version of buildtool that wrote it, or a later one",
-        )
 
 
 def _lines(content: Mapping[str, Any], indent: str = "") -> Iterator[str]:

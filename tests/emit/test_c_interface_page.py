@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -32,150 +33,6 @@ NETWORKS = (
 )
 STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror", "-O1")
 
-APP_H = """\
-#ifndef APP_H
-#define APP_H
-#include <stdint.h>
-#ifdef __cplusplus
-extern "C" {
-#endif
-int read_sensor(int8_t *to, int elements);
-void rewind_sensor(void);
-float read_real(int index);
-void show(const int8_t *scores, int elements);
-void *the_camera(void);
-const uint8_t *next_line(void *camera);
-void release_line(void *camera);
-void feed_watchdog(void);
-const void *partition(const char *name);
-void *the_flash(void);
-void start_reading(void *flash, void *to, uint32_t from, uint32_t bytes);
-void finish_reading(void *flash);
-#ifdef __cplusplus
-}
-#endif
-#ifdef __cplusplus
-extern "C"
-#endif
-int app(void);
-#endif
-"""
-# What stands in for hardware: a sensor of 490 values, that camera, a flash that answers late.
-DRIVERS_C = """\
-#include "app.h"
-#include "seen.h"
-#include "slow.h"
-#include "wake.h"
-#include <stdio.h>
-#include <string.h>
-
-static uint32_t state = 1;
-static int left = 490;
-
-static int8_t next(void) {
-    state = state * 1664525U + 1013904223U;
-    left--;
-    return (int8_t)((int32_t)(state >> 24) - 128);
-}
-
-int read_sensor(int8_t *to, int elements) {
-    if (left < elements) {
-        return 0;
-    }
-    for (int i = 0; i < elements; i++) {
-        to[i] = next();
-    }
-    return 1;
-}
-
-void rewind_sensor(void) {
-    state = 1;
-    left = 490;
-}
-
-/* The value in the network's unit, and something besides that rounding takes away. */
-float read_real(int index) {
-    const nn_quantization unit = wake_input_quantization(0);
-    return unit.scale * ((float)(next() - unit.zero_point) + (index % 2 ? 0.25F : -0.25F));
-}
-
-void show(const int8_t *scores, int elements) {
-    printf("scores:");
-    for (int i = 0; i < elements; i++) {
-        printf(" %d", scores[i]);
-    }
-    printf("\\n");
-}
-
-static uint8_t line[SEEN_ROW_BYTES];
-static int lent;
-
-void *the_camera(void) {
-    return line;
-}
-
-/* Of the first picture the sixth line is lost; the next one shows the same. */
-const uint8_t *next_line(void *camera) {
-    static int pictures;
-    if (left == 490 - 5 * SEEN_ROW_BYTES && pictures++ == 0) {
-        rewind_sensor();
-        return NULL;
-    }
-    for (int i = 0; i < SEEN_ROW_BYTES; i++) {
-        line[i] = (uint8_t)(next() + 128);
-    }
-    lent++;
-    return camera;
-}
-
-void release_line(void *camera) {
-    memset(camera, 0, sizeof line);
-    lent--;
-}
-
-void feed_watchdog(void) {}
-
-/* One byte of the last update is damaged. */
-static uint8_t slot[WAKE_WEIGHTS_BYTES] __attribute__((aligned(16)));
-
-const void *partition(const char *name) {
-    memcpy(slot, wake_weights, sizeof slot);
-    slot[sizeof slot / 2] ^= (uint8_t)name[0];
-    return slot;
-}
-
-static struct {
-    void *to;
-    uint32_t from, bytes;
-} begun[64];
-static int waiting;
-
-void *the_flash(void) {
-    return begun;
-}
-
-void start_reading(void *flash, void *to, uint32_t from, uint32_t bytes) {
-    (void)flash;
-    memset(to, 0x5A, bytes);
-    begun[waiting].to = to;
-    begun[waiting].from = from;
-    begun[waiting++].bytes = bytes;
-}
-
-void finish_reading(void *flash) {
-    (void)flash;
-    for (int i = 0; i < waiting; i++) {
-        memcpy(begun[i].to, slow_weights + begun[i].from, begun[i].bytes);
-    }
-    waiting = 0;
-}
-
-int main(void) {
-    const int status = app();
-    return status != 0 ? 100 + status : lent;
-}
-"""
-
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -190,8 +47,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
         known = str(folder / board) if board.endswith(".toml") else board
         words = ("build", models.get(name, "ds_cnn"), "--board", known, "--name", name, *options)
         assert run([*words, "--bundle", "--out", str(folder / "nets")], session) == 0
-    (folder / "app.h").write_text(APP_H)
-    (folder / "drivers.c").write_text(DRIVERS_C)
+    shutil.copytree(Path(__file__).with_name("page"), folder, dirs_exist_ok=True)
     gcc = needs_tool("gcc")
     (folder / "Makefile").write_text(
         f"all: libnn.a drivers.o\ninclude nets/sources.mk\nCFLAGS := -std=c99 {' '.join(STRICT)}\n"

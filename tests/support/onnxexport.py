@@ -7,10 +7,9 @@ Every activation goes through QuantizeLinear and DequantizeLinear. NotExpressibl
 operator for. `style` chooses between ways to say the same thing.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
@@ -321,14 +320,6 @@ def _softmax(e, op):
     return {"axis": e.dim(op.inputs[0], len(e.tensor(op.inputs[0]).shape) - 1)}
 
 
-def _pool(_e, op):
-    return {"kernel_shape": op.attrs.kernel, **_window(op.attrs)}
-
-
-def _block(_e, op):
-    return {"blocksize": op.attrs.block}
-
-
 def _mean(e, op):
     x, attrs = op.inputs[0], op.attrs
     image = len(e.tensor(x).shape) == 4
@@ -452,13 +443,15 @@ def _matmul(e, op):
     e.from_logical(op.outputs[0], e.node("MatMul", sides))
 
 
+_pool = partial(_direct, attributes=lambda e, op: {"kernel_shape": op.attrs.kernel, **_window(op.attrs)})
+_blocks = partial(_direct, attributes=lambda e, op: {"blocksize": op.attrs.block})
 _RULES = {
     OpKind.TILE: _logical("Tile", lambda e, op: ([op.attrs.multiples], {})),
     OpKind.GATHER: _logical("Gather", lambda e, op: ([op.attrs.indices], {"axis": op.attrs.axis})),
     OpKind.REDUCE_MAX: _logical("ReduceMax", _reduced),
     OpKind.REDUCE_MIN: _logical("ReduceMin", _reduced),
-    OpKind.DEPTH_TO_SPACE: _direct("DepthToSpace", _block),
-    OpKind.SPACE_TO_DEPTH: _direct("SpaceToDepth", _block),
+    OpKind.DEPTH_TO_SPACE: _blocks("DepthToSpace"),
+    OpKind.SPACE_TO_DEPTH: _blocks("SpaceToDepth"),
     OpKind.BATCH_MATMUL: _matmul,
     **dict.fromkeys((OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D), _conv),
     OpKind.TRANSPOSE_CONV: _transpose_conv,
@@ -466,19 +459,15 @@ _RULES = {
     **dict.fromkeys((OpKind.ADD, OpKind.SUB, OpKind.MUL), _elementwise),
     OpKind.PRELU: _prelu,
     **dict.fromkeys((OpKind.PAD, OpKind.MIRROR_PAD), _pad),
-    OpKind.AVERAGE_POOL_2D: _direct("AveragePool", _pool),
-    OpKind.MAX_POOL_2D: _direct("MaxPool", _pool),
+    OpKind.AVERAGE_POOL_2D: _pool("AveragePool"),
+    OpKind.MAX_POOL_2D: _pool("MaxPool"),
     OpKind.MEAN: _mean,
     OpKind.SOFTMAX: _direct("Softmax", _softmax),
     OpKind.LOGISTIC: _direct("Sigmoid"),
-    OpKind.TANH: _direct("Tanh"),
     OpKind.HARD_SWISH: _direct("HardSwish"),
-    OpKind.RELU: _direct("Relu"),
+    **{OpKind[name.upper()]: _direct(name) for name in ("Tanh", "Relu", "Abs", "Exp", "Log")},
     OpKind.RELU6: _relu6,
     OpKind.LEAKY_RELU: _direct("LeakyRelu", lambda e, op: {"alpha": op.attrs.alpha}),
-    OpKind.ABS: _direct("Abs"),
-    OpKind.EXP: _direct("Exp"),
-    OpKind.LOG: _direct("Log"),
     OpKind.GELU: _direct("Gelu", _gelu),
     **dict.fromkeys((OpKind.RESHAPE, OpKind.SQUEEZE, OpKind.EXPAND_DIMS), _reshape),
     OpKind.TRANSPOSE: _logical("Transpose", lambda e, op: ([], {"perm": op.attrs.perm})),

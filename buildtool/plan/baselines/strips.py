@@ -128,7 +128,7 @@ def segment_group(graph: Graph, segment: Segment, kernels: Sequence[KernelVarian
 
 
 def strip_group(ops: tuple[int, ...], rows_per_step: int) -> Group:
-    """A group that makes so many rows of its last operator in each strip."""
+    """A group that makes this many rows of its last operator in each strip."""
     return Group(ops, Scheme.HALO if len(ops) > 1 else Scheme.OPERATOR, rows_per_step)
 
 
@@ -232,7 +232,7 @@ class _Search:
                         yield part
 
     def part(self, first: int, end: int, strip_rows: int) -> Part | None:
-        """One segment in strips of so many rows; None if it repeats too much."""
+        """One segment in strips of this many rows; None if it repeats too much."""
         graph, ops = self.graph, self.elements[first:end]
         region = Region((strip_group(ops, strip_rows),))
         found = run(region, graph)

@@ -45,7 +45,7 @@ class Limits:
         return self.allow_f(plan.f) and self.allow_cost(plan.cost)
 
     def allow_f(self, f: float) -> bool:
-        """Whether so much work over the network's own is within the limit on that."""
+        """Whether this much work over the network's own is within the limit on that."""
         return self.f is None or f <= self.f + F_SLACK
 
     def allow_cost(self, cost: float) -> bool:

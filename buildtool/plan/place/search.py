@@ -1,4 +1,4 @@
-"""Exact search for arena offsets, in C; tests/oracles/search_twin.py is the same in Python, node for node.
+"""Exact search for arena offsets, in C (search.c).
 
 Items are placed from the bottom up, each as low as the ones placed before let it lie (its level), and
 in the order of their offsets; equal offsets in the order of preference. Some lowest placement can be

@@ -254,7 +254,7 @@ class Blocks:
         return tuple(kept)
 
     def cheapest(self, block: Block, most_window: float) -> Form | None:
-        """The cheapest of the forms with at most so many bytes of windows; None: they all have more."""
+        """The cheapest of the forms with at most this many bytes of windows; None: they all have more."""
         fitting = [form for form in self._every_form(block) if form.window <= most_window]
         if len(fitting) < 2:
             return fitting[0] if fitting else None
@@ -279,7 +279,7 @@ class Blocks:
     def groups(self, block: Block) -> Iterator[Group]:
         """A block by hand-off, whole rows last."""
         if block.section is None and block.first < block.last:
-            # so many pixels of its output, or of its input if wider
+            # this many pixels of its output, or of its input if wider
             inner = range(block.first + 1, block.last + 1)
             stride = math.prod(self.e.axes_of[e][1].stride for e in inner)
             for pixels in dict.fromkeys(max(1, n // stride) for n in self.hand_offs):

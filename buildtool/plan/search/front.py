@@ -163,7 +163,7 @@ class Space:
 
     @remembered
     def ways(self, max_f: float, most_labels: int = MOST_LABELS) -> Ways:
-        """The undominated ways with at most this F, which a search of so many labels finds."""
+        """The undominated ways with at most this F, which a search of this many labels finds."""
         extra = self.most_extra(max_f)
         search = Search(self.columns, extra, most_labels)
         found = tuple(undominated(search.falling(), lambda way: (way.bytes, way.weight)))
@@ -204,7 +204,7 @@ class Front:
         return self.space.ways(self.settings.max_f, self.settings.most_labels)
 
     def may_fit(self, index: int, most_bytes: float) -> bool:
-        """Whether the arena that `within` finds for a point may have at most so many bytes."""
+        """Whether the arena that `within` finds for a point may have at most this many bytes."""
         if self._floors[index] <= most_bytes:
             return True
         way = self.points[index].way

@@ -117,7 +117,7 @@ class PassSearch:
         return self._lanes[0].t
 
     def least(self, most_bytes: int) -> Choice | None:
-        """The way of least weight within so many bytes; None if there is none."""
+        """The way of least weight within this many bytes; None if there is none."""
         if most_bytes < 0:
             return None
         for lane in self._lanes:
@@ -221,7 +221,7 @@ def worthwhile(
 def least_cost(
     graph: Graph, target: Target, settings: Callable[[Graph], Settings], session: Session, most_bytes: int
 ) -> float:
-    """A cost that no way within so many bytes is below, whatever its second passes; 0: it is not known."""
+    """A cost that no way within this many bytes is below, whatever its second passes; 0: it is not known."""
     lanes = lanes_of(graph, target, settings, session)
     if not lanes:
         return 0.0

@@ -67,7 +67,7 @@ class Search:
         self.exact_way: Way | None = None  # of the last limit until then
 
     def least(self, most_bytes: int) -> Way | None:
-        """The way of least weight that needs at most so many bytes; None if there is none.
+        """The way of least weight that needs at most this many bytes; None if there is none.
 
         Where `exact` is no longer true afterwards, there may be one although none was found, or a better one.
         """
@@ -113,7 +113,7 @@ class Search:
         return found.weight
 
     def lower_bound(self, most_bytes: int) -> int | None:
-        """A weight that no way within so many bytes is below, None if there is none; of a relaxed search."""
+        """A weight that no way within this many bytes is below, by a relaxed search; None: there is none."""
         if not self._pass(most_bytes):
             return None
         return self.t.before[-1] + self._best[self.t.count]
@@ -150,7 +150,7 @@ class Search:
 
 def factor(columns: Columns, most_extra: int | None, ways: Sequence[Way], exact: Way | None) -> float:
     """By how much a front that a budget ended may miss: for every way of the space one of `ways` needs at
-    most so many times its bytes, and weighs at most so many times its weight.
+    most this many times its bytes, and weighs at most this many times its weight.
 
     `exact`: no way with as many bytes or more is missed. A relaxed search proves it, for limits of bytes that
     fall by a sixteenth: within each no way weighs less than the bound, and above the next one every way needs

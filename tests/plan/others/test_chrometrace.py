@@ -16,19 +16,11 @@ from buildtool.plan.summary.steps import plan_steps
 
 SMALL = "mobilenetv2:size=32,alpha=0.35,classes=10"
 # What the format's description asks of an event of each phase.
+_ANY = {"ph": str, "pid": int, "name": str, "args": dict}
 KEYS = {
-    "X": {
-        "ph": str,
-        "pid": int,
-        "tid": int,
-        "ts": float,
-        "dur": float,
-        "name": str,
-        "cat": str,
-        "args": dict,
-    },
-    "C": {"ph": str, "pid": int, "ts": float, "name": str, "args": dict},
-    "M": {"ph": str, "pid": int, "tid": int, "ts": int, "name": str, "args": dict},
+    "X": _ANY | {"tid": int, "ts": float, "dur": float, "cat": str},
+    "C": _ANY | {"ts": float},
+    "M": _ANY | {"tid": int, "ts": int},
 }
 NAMES = {"process_name": str, "process_sort_index": int, "thread_name": str, "thread_sort_index": int}
 

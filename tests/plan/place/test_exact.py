@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from buildtool.base.errors import UnsupportedError
 from buildtool.plan.place import arena, greedy, search, solver
 from buildtool.plan.place.arena import Item, Permission, Problem, Solution
-from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.instance import MOST_ITEMS, compile_problem
 from buildtool.plan.place.search import WORD, Verdict, allowed_offsets
 from buildtool.plan.place.solver import Status, decide, improve, minimise, runs, solve
@@ -61,7 +60,7 @@ ANY = (
 @given(ANY)
 def test_decides_like_brute_force_at_the_least_height_and_just_below(problem: Problem) -> None:
     least = lowest(problem, TOP)
-    heights = {bound(problem).bytes, TOP} | ({least, least - 1} if least is not None else set())
+    heights = {problem.bound.bytes, TOP} | ({least, least - 1} if least is not None else set())
     for capacity in sorted(heights):
         result = decide(problem, capacity, BUDGET)
         if least is not None and capacity >= least:
@@ -91,7 +90,7 @@ def test_minimises_to_the_least_height(problem: Problem) -> None:
 @deterministic
 @given(ANY, st.integers(0, 6))
 def test_the_twins_visit_the_same_nodes_run_after_run(problem: Problem, slack: int) -> None:
-    capacity = (bound(problem).bytes + slack) // compile_problem(problem).unit
+    capacity = (problem.bound.bytes + slack) // compile_problem(problem).unit
     assert list(same_runs(problem, capacity, count=9, limit=2))
 
 
@@ -175,7 +174,7 @@ def _area(piece: tuple[int, int, int]) -> int:
 def test_the_twins_agree_on_problems_that_need_many_nodes(seed: int) -> None:
     problem = tight(40, seed)
     unit = compile_problem(problem).unit
-    for capacity in (bound(problem).bytes, bound(problem).bytes + 3):
+    for capacity in (problem.bound.bytes, problem.bound.bytes + 3):
         found = list(same_runs(problem, capacity // unit, count=2, limit=700))
     assert sum(outcome.nodes for outcome in found) > 30
 
@@ -185,10 +184,10 @@ def test_meets_the_bound_where_greedy_orders_miss_it(seed: int) -> None:
     problem = tight(100, seed)
     start = greedy.solve(problem, variations=0)
     result = minimise(problem, start, BUDGET)
-    assert start.height > bound(problem).bytes
+    assert start.height > problem.bound.bytes
     assert result.solution is not None
     assert result.status is Status.OPTIMAL
-    assert result.solution.height == result.bound == bound(problem).bytes
+    assert result.solution.height == result.bound == problem.bound.bytes
     arena.validate(problem, result.solution.offsets)
 
 
@@ -237,7 +236,7 @@ def test_a_permission_with_a_negative_distance_is_used_but_nothing_is_proven_wit
 
 def test_budgets_end_the_search_and_the_same_budget_gives_the_same_answer() -> None:
     problem = tight(120, 3)
-    capacity = bound(problem).bytes
+    capacity = problem.bound.bytes
     few = decide(problem, capacity, 50)
     assert (few.status, few.nodes) == (Status.UNKNOWN, 50)
     once, again = (solve(problem, 3000) for _ in range(2))
@@ -298,7 +297,7 @@ def test_every_placement_keeps_to_the_offsets_that_are_allowed(first: int) -> No
     for seed in range(first, first + 20):
         problem = chained(seed)
         instance = compile_problem(problem)
-        for capacity in (bound(problem).bytes - 1, bound(problem).bytes, bound(problem).bytes + 1):
+        for capacity in (problem.bound.bytes - 1, problem.bound.bytes, problem.bound.bytes + 1):
             sets = twin_offsets(instance, capacity // instance.unit)
             used = [0] * len(sets)
             for found in placements(problem, capacity, tries=4000):
@@ -319,7 +318,7 @@ def test_a_chain_that_cannot_climb_on_is_refused_at_once() -> None:
     ]
     problem = Problem((*lives, *beside), tuple(Permission(k + 1, k, 3) for k in range(3)))
     instance = compile_problem(problem)
-    least = bound(problem).bytes
+    least = problem.bound.bytes
     assert decide(problem, least, 100_000).status is Status.INFEASIBLE
     assert allowed_offsets(instance, least // instance.unit) is None
 
@@ -328,7 +327,7 @@ def test_the_twins_visit_the_same_nodes_where_offsets_are_known() -> None:
     for seed in range(120):
         problem = chained(seed)
         instance = compile_problem(problem)
-        capacity = (bound(problem).bytes + seed % 3) // instance.unit
+        capacity = (problem.bound.bytes + seed % 3) // instance.unit
         sets = twin_offsets(instance, capacity)
         free = same_runs(problem, capacity, count=4, limit=5000)
         for one, other in zip(
@@ -344,7 +343,7 @@ def test_the_twins_leave_the_same_offsets() -> None:
         problem = chained(seed, scale)
         instance = compile_problem(problem)
         for more in (-1, 0, 1, 3 * scale):
-            capacity = max(0, bound(problem).bytes + more) // instance.unit
+            capacity = max(0, problem.bound.bytes + more) // instance.unit
             sets = twin_offsets(instance, capacity)
             found = allowed_offsets(instance, capacity)
             assert (found is None) == (not all(sets))
@@ -355,7 +354,7 @@ def test_the_twins_leave_the_same_offsets() -> None:
 
 def test_large_problems_are_searched_without(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = chained(1)
-    known = decide(problem, bound(problem).bytes, 1000)
+    known = decide(problem, problem.bound.bytes, 1000)
     monkeypatch.setattr(search, "MOST_UNITS", 1)
     monkeypatch.setattr(solver, "allowed_offsets", None)  # is not asked
-    assert decide(problem, bound(problem).bytes, 1000).status is known.status
+    assert decide(problem, problem.bound.bytes, 1000).status is known.status
