@@ -18,7 +18,7 @@ from buildtool.graph import types as g
 from buildtool.graph.builder import NO_ATTRS, NO_PAD, GraphBuilder
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.reference import execute
-from buildtool.graph.types import Activation, Attrs, DType, Op, OpKind, Pad, Quantization
+from buildtool.graph.types import Activation, Attrs, DType, OpKind, Pad, Quantization
 from buildtool.zoo import calibrate, seeded
 from buildtool.zoo.calibrate import Floats, Int8s, Spread, spread_for
 
@@ -241,20 +241,16 @@ class Builder(GraphBuilder):
         name: str,
         shape: tuple[int, ...] | None = None,
     ) -> int:
-        """Adds an operator with one output, and executes it on its inputs' values."""
+        """Adds an operator with one output, and executes it on its inputs' values for the whole batch."""
         output = self.op(kind, inputs, attrs, quant, name=name, shape=shape)
-        self._values[output] = self._executed(self.ops[-1])
-        return output
-
-    def _executed(self, op: Op) -> Int8s:
-        """The operator's output for the whole calibration batch, from a graph of it alone."""
-        read = list(dict.fromkeys(t for t in op.inputs if t in self._values))
+        read = list(dict.fromkeys(t for t in inputs if t in self._values))
         batch = len(self._values[self.input])
-        tensors = {t: self.tensors[t] for t in (*op.inputs, *op.outputs)}
-        tensors |= {t: replace(tensors[t], shape=(batch, *self.shape(t)[1:])) for t in (*read, *op.outputs)}
-        graph = graph_of(self.network, tensors, (op,), read, op.outputs)
-        made = execute(graph, [self._values[t] for t in read])
-        return np.asarray(made[graph.outputs[0]], dtype=np.int8)
+        tensors = {t: self.tensors[t] for t in (*inputs, output)}
+        tensors |= {t: replace(tensors[t], shape=(batch, *self.shape(t)[1:])) for t in (*read, output)}
+        graph = graph_of(self.network, tensors, (self.ops[-1],), read, (output,))
+        values = execute(graph, [self._values[t] for t in read])
+        self._values[output] = np.asarray(values[graph.outputs[0]], dtype=np.int8)
+        return output
 
 
 def _quantization(values: Floats) -> Quantization:

@@ -131,14 +131,10 @@ def affine(
 
 def activated(values: Floats, activation: Activation) -> Floats:
     """`values` under a fused activation."""
-    bounds = {
-        Activation.RELU: (0.0, None),
-        Activation.RELU6: (0.0, 6.0),
-        Activation.RELU_N1_TO_1: (-1.0, 1.0),
-    }
     if activation is Activation.NONE:
         return values
-    low, high = bounds[activation]
+    low = -1.0 if activation is Activation.RELU_N1_TO_1 else 0.0
+    high = {Activation.RELU6: 6.0, Activation.RELU_N1_TO_1: 1.0}.get(activation)
     return np.asarray(np.clip(values, low, high))
 
 

@@ -189,7 +189,7 @@ class NetBuilder(GraphBuilder):
             spread = sa * sb * self.typical * self.typical
         return self.op(kind, (a, b), g.ElementwiseAttrs(activation), self._out_quant(spread))
 
-    def _bounded(self, x: int, least: int) -> int:
+    def _bound(self, x: int, least: int) -> int:
         """The MAXIMUM of a tensor and of one byte."""
         q = self.tensors[x].quant
         bound = self.tensor((1,), q, data=np.full((1,), least, np.int8))
@@ -201,7 +201,7 @@ class NetBuilder(GraphBuilder):
         assert q is not None
         if q.zero_point == 127:
             x = self.op(OpKind.QUANTIZE, (x,), NO_ATTRS, quant(q.scale, 0))
-        return self._bounded(x, (0 if q.zero_point == 127 else q.zero_point) + 1)
+        return self._bound(x, (0 if q.zero_point == 127 else q.zero_point) + 1)
 
     def pair(self, kind: OpKind, a: int, b: int) -> int:
         """MAXIMUM, MINIMUM, SQUARED_DIFFERENCE, a comparison, or LOGICAL_AND and LOGICAL_OR."""
@@ -248,7 +248,7 @@ class NetBuilder(GraphBuilder):
         assert q is not None
         root = math.sqrt(q.scale * 100)
         spread = 2 * root if kind is OpKind.SQRT else 8 / root
-        least = self._bounded(x, q.zero_point)
+        least = self._bound(x, q.zero_point)
         return self.op(kind, (least,), NO_ATTRS, self._out_quant(spread))
 
     def requantize(self, x: int, dtype: DType = DType.INT8) -> int:

@@ -27,7 +27,7 @@ def _constant(net: NetBuilder, shape: tuple[int, ...], dtype: DType, scale: floa
     return net.tensor(shape, quant(scale), dtype, data)
 
 
-def _kept(net: NetBuilder, kind: OpKind, operands: list[int], states: list[int], y: int, attrs: Attrs) -> int:
+def _add(net: NetBuilder, kind: OpKind, operands: list[int], states: list[int], y: int, attrs: Attrs) -> int:
     """Adds the operator with the new values of its states as outputs behind `y`; returns `y`."""
     made = []
     for before in states:
@@ -54,7 +54,7 @@ def svdf(net: NetBuilder, x: int, units: int, *, rank: int = 1, memory: int = 8,
     spread = min(kept, float(_WIDE)) * _WIDE * math.sqrt(memory * rank)
     added = _constant(net, (units,), DType.INT32, step * over, int(min(spread, 2.0**30))) if bias else -1
     out = net.tensor((batch, units), net.random_quant(spread * step * over / float(2 ** rng.uniform(4, 7))))
-    return _kept(net, OpKind.SVDF, [x, feature, time, added, state], [state], out, g.SvdfAttrs(rank))
+    return _add(net, OpKind.SVDF, [x, feature, time, added, state], [state], out, g.SvdfAttrs(rank))
 
 
 def lstm(
@@ -103,7 +103,7 @@ def lstm(
         *(clips if clipped else (0.0, 0.0)),
     )
     y = net.tensor((first, second, width), out)
-    return _kept(net, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM, operands, states, y, attrs)
+    return _add(net, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM, operands, states, y, attrs)
 
 
 def _gate(

@@ -65,13 +65,13 @@ def picture(key: str, shape: tuple[int, int, int]) -> npt.NDArray[np.int8]:
     total = np.zeros(shape, dtype=np.int64)
     for cells in (2, 4, 8):
         grid = stream_bytes(f"{key}/{cells}", (cells + 1, cells + 1, channels)).astype(np.int64)
-        total += _enlarged(grid, rows, columns) * (16 // cells)
+        total += _enlarge(grid, rows, columns) * (16 // cells)
     total = total // (rows * columns) + stream_bytes(f"{key}/grain", shape).astype(np.int64)
     low, high = int(total.min()), int(total.max())
     return ((total - low) * 255 // max(1, high - low) - 128).astype(np.int8)
 
 
-def _enlarged(grid: npt.NDArray[np.int64], rows: int, columns: int) -> npt.NDArray[np.int64]:
+def _enlarge(grid: npt.NDArray[np.int64], rows: int, columns: int) -> npt.NDArray[np.int64]:
     """`grid` of (n + 1, n + 1, channels) interpolated bilinearly, times rows * columns."""
     for axis, length in ((0, rows), (1, columns)):
         place = np.arange(length) * (grid.shape[axis] - 1)
