@@ -17,7 +17,7 @@ class Place(TypedDict):
 class Source(TypedDict):
     """A file to compile, and what its object is called below the group's folder.
 
-    `reads`: files that it takes in otherwise than by #include.
+    `reads`: files that it reads, but not by #include.
     """
 
     file: Place
@@ -66,9 +66,8 @@ class NetworkFiles(TypedDict):
     """What is made of a network: `emitted` by the request `emit`, the rest by the build and its commands.
 
     `binaries`: the files for flash that are asked for. `weights`: the weight image among the emitted files.
-    `apart`: whether it lies in a memory of its own,
-    so that a build had better link the program with `reserve` as a flag for the assembly, and put the
-    image in where `symbol` is: other weights then link nothing.
+    `apart`: whether it lies in a memory of its own. Then a build should link the program with `reserve` as a
+    flag for the assembly, and put the image where `symbol` is: other weights then need no link.
     """
 
     net: str

@@ -19,8 +19,8 @@ class FedInput(TypedDict):
 class ThroughFirmware(LevelAnswer):
     """The part of a data set that went through the firmware, compared with the reference.
 
-    `inputs_equal`: of the `inputs`, those of which every output is as it should be; the bytes of arena and
-    stack: those really written.
+    `inputs_equal`: how many of the `inputs` have only correct outputs. The bytes of arena and stack are those
+    really written.
     """
 
     compiler: str
@@ -37,7 +37,7 @@ class ThroughFirmware(LevelAnswer):
 
 
 class Share(TypedDict):
-    """Why so many inputs went through the firmware.
+    """Why this many inputs went through the firmware.
 
     `by`: "asked", or "estimate". `instructions`: of an input, `counted` in a run or estimated by the plan;
     `seconds`: what all inputs would take by that at `per_second`. None: nothing was estimated.
@@ -51,7 +51,7 @@ class Share(TypedDict):
 
 
 class DifferingInput(TypedDict):
-    """An output of an input that is not as it should be. `index`: the input's position in the data set."""
+    """A wrong output of an input; `index`: the input's position in the data set."""
 
     index: int
     name: str
@@ -63,7 +63,7 @@ class DifferingInput(TypedDict):
 
 
 class Top1(TypedDict):
-    """How many of so many inputs have the largest value at their label; `top1` is from 0 to 1."""
+    """How many of the inputs have the largest value at their label; `top1`: the share, from 0 to 1."""
 
     inputs: int
     correct: int

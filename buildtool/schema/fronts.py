@@ -48,8 +48,8 @@ class FrontAnswer(TypedDict):
     invokes; `arenas_in`: the memory that holds it, or the two, whose sum is available: points are in one
     piece of that, not divided; `accounting`: in words, what an arena's size counts.
     `search_factor`: 1 where the points are the exact front over live bytes. Where the search's budget ended
-    first it is larger, and proven: every other way of the space has a point that needs at most so many times
-    its live bytes and does at most so many times its work. `placing_ended`: whether the budget of work for
+    first it is larger, and proven: for every other way of the space there is a point that needs and does at
+    most this many times its live bytes and its work. `placing_ended`: whether the budget of work for
     placing plans ended first: then the points are not proven least. `order_status`: null for the given order
     of the operators; for the best one "optimal" (no order keeps less alive) or "feasible" (its own budget
     ended first).

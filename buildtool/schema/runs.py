@@ -29,7 +29,7 @@ class OperatorBound(TypedDict):
 
 
 class ReferenceAnswer(TypedDict):
-    """Who computed what outputs were compared with.
+    """What computed the values that outputs were compared with.
 
     `name`: "litert" (LiteRT's reference kernels) or "numpy" (buildtool's own executor); `version`: LiteRT's
     ("" of our own); `text`: both in words. `inputs_by_own_executor`: for how many of the inputs our own
@@ -69,7 +69,7 @@ class Run(BoardFacts, LevelAnswer):
 
 
 class DifferenceAnswer(TypedDict):
-    """The first tensor that is not as it should be: in which input, where, and by how much."""
+    """The first wrong tensor: in which input, where, and by how much."""
 
     input: int
     tensor: str
@@ -83,7 +83,7 @@ class ValidationAnswer(Run):
     """A run compared with the reference.
 
     `resets`: how often the state was reset on the way. `output_values`: different values among the outputs'
-    bytes, over all inputs; `inputs_equal`: inputs for which every tensor is as it should be;
+    bytes, over all inputs; `inputs_equal`: inputs for which every tensor is correct;
     `elements_different`: of all tensors and inputs together.
     """
 

@@ -164,7 +164,7 @@ class Trail(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Where constants of a region's last group may lie: on the dead rows of `source` before `result`'s.
+    """Where constants of a region's last group may lie: on dead rows of `source`, before those of `result`.
 
     `spare`: bytes that are free there in each of the group's parts, wherever the two are placed.
     """

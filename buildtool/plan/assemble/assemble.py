@@ -166,7 +166,7 @@ def assemble(
     # 4. Offsets as low as found; tensors move between regions where that makes the arena lower.
     placed, moves = _lay(timeline, buffers, extra, spaces, permitted, alignment, enough, session)
 
-    # 5. What it comes to.
+    # 5. Totals.
     moved = [placed.buffers[move.source].size for move in moves]
     return Plan(
         strategy=strategy,

@@ -182,7 +182,7 @@ def _check_brought(plan: Plan, graph: Graph, target: Target, kernels: Sequence[K
 def _is_slice(load: Load, kernel: KernelVariant, graph: Graph, op: Op) -> bool:
     """Whether a kernel can compute an operator's output in slices of the load's channels.
 
-    A slice is some of the channels whose factors belong together, or whole groups of them.
+    A slice is a part of a group of channels whose factors belong together, or consists of whole groups.
     """
     cut, output = channel_bytes(kernel, graph, op), graph.tensors[op.outputs[0]].nhwc
     if cut is None or output[0] != 1 or load.channels % cut.step:
@@ -191,7 +191,7 @@ def _is_slice(load: Load, kernel: KernelVariant, graph: Graph, op: Op) -> bool:
 
 
 def _check_windows(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None]) -> None:
-    """What computes whole tensors only runs alone, in one step."""
+    """An operator whose kernel computes whole tensors only runs alone, in one step."""
     for position in (p for region in plan.regions if region.is_streamed for p in region.ops):
         kernel, op = kernels[position], graph.ops[position]
         if kernel is not None and kernel.windows is Windows.WHOLE and not sums_up(graph, op):

@@ -25,7 +25,7 @@ def check_contents(plan: Plan, graph: Graph) -> None:
 
     Which activations there are, and which of them share their bytes, the graph says alone.
     """
-    # What is only said to people stands in comments of the emitted C and on terminals: it stays there.
+    # These texts go into comments of the emitted C and onto terminals, and must not break out of them.
     names = (buffer.name for buffer in (*plan.buffers, *plan.states))
     for text in (plan.strategy, plan.target, *plan.accounting, *names):
         if not text.isprintable() or "*/" in text or "/*" in text:

@@ -56,7 +56,7 @@ class Problem:
 
     @cached_property
     def granule(self) -> int:
-        """What every offset is a multiple of."""
+        """Every offset is a multiple of this."""
         return gcd(*(item.alignment for item in self.items)) or 1
 
     @cached_property
@@ -110,7 +110,7 @@ def _together(
 ) -> Iterator[tuple[int, int]]:
     """Pairs of items that share a byte at some time; the one that is there first comes first.
 
-    The items alive are kept in the order of their offsets. Those that lie on each other are few, so one is
+    The items alive are kept in the order of their offsets. Few items lie on each other, so an overlap is
     looked for among items that begin below it and are no larger than the largest.
     """
     live = sorted(
@@ -264,7 +264,7 @@ def _chains(problem: Problem, by_output: dict[int, list[Permission]], live: dict
 
 
 def _reaches(problem: Problem, links: Mapping[int, _Link]) -> dict[int, int]:
-    """Item -> where the highest end of the chain from it on is at the least, from its own start.
+    """Item -> a lower bound of the highest end of the chain that begins with it, from its own start.
 
     `_ENDLESS` where the chain goes round.
     """

@@ -185,7 +185,7 @@ def _links(ways: Sequence[Problem]) -> tuple[Ints, Ints, Ints, Ints]:
 
 
 def _orders(problem: Problem) -> Iterator[Ints]:
-    """Orders that do well on networks, by what they put first; ties: size, then later birth, then index."""
+    """Orders that do well on networks; ties: size, then later birth, then index."""
     sizes = _ints(problem.sizes)
     lower, upper = _ints([i.lower for i in problem.items]), _ints([i.upper for i in problem.items])
     crowd, length = _crowds(lower, upper, sizes), upper - lower

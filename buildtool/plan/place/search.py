@@ -16,8 +16,8 @@ built like that, one in which no item could move to a lower place with the other
 - A run may order parts anew as they fall apart: by the most that waits in one of an item's sections.
 - Where it is known which offsets an item can have at all (see `allowed_offsets`), its level is the next
   of these.
-- The levels, and who has been passed over, say all about what can still be done. States that failed
-  are remembered, by 128 bits of hash, for later branches and runs.
+- The levels, and which items have been passed over, are the whole state. States that failed are
+  remembered, by 128 bits of hash, for later branches and runs.
 
 Permitted overlaps are neighbours at less than the item's size; what they can share is taken off the
 sums. An item with such a permission is not passed over by equal offsets, since the two may be equal.

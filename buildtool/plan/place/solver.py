@@ -28,7 +28,7 @@ from buildtool.plan.place.search import Search, Verdict, allowed_offsets, is_sma
 
 LEAST_TABLE_BITS, MOST_TABLE_BITS = 10, 20  # of the table of states known to fail: 16 KiB to 16 MiB
 SETTING_UP = 1000  # units of work an item that any search takes besides its nodes: what its CPU is worth
-LOOK = 100  # nodes before it is found out which offsets are left to the items
+LOOK = 100  # nodes of a first run, before the offsets that are left to the items are computed
 _SCHEMA = 1  # the version of the results that a session keeps
 SHARE = 4  # of the budget that is left, 1 / SHARE is spent on one height
 FIRST_LIMIT = 1000  # nodes of the runs of the first round; doubles from round to round
@@ -77,7 +77,7 @@ class _Solver:
         first = next(order)
         tried = [first]
         if small:
-            # Most problems are easy; where one is not, what is found out about offsets helps.
+            # Most problems are easy; where one is not, knowing the offsets that are left helps.
             tried.insert(0, replace(first, limit=LOOK))
         for run in chain(tried, order):
             if budget <= 0:
@@ -99,7 +99,7 @@ class _Solver:
 
     @property
     def _impossible(self) -> Verdict:
-        """What it means that the search has tried everything."""
+        """The verdict where the search has tried everything."""
         return Verdict.LIMIT if self.instance.capped else Verdict.IMPOSSIBLE
 
     def _solution(self, units: Sequence[int]) -> Solution:

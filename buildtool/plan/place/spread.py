@@ -1,11 +1,11 @@
 """Arena problems over two memories: which items lie in which, and where there.
 
-Each memory has a capacity, and each item a price in each of them. Looked for is the cheapest choice of
-memories that both capacities allow. Items are decided one after the other, those first whose price differs
-most between the memories, each in its cheaper one first; a choice is left where it cannot become cheaper
-than the best so far, or where more is live at once in a memory than it holds. What remains is placed in each
-memory by itself. What is found by placing item after item where it still fits is the first to be bettered.
-Effort is counted, never timed: within it the result is proven, beyond it the best so far.
+Each memory has a capacity, and each item has a price in each memory. The search looks for the cheapest choice
+of memories within both capacities. It decides items one after the other, those with the largest difference in
+price first, each in its cheaper memory first. It leaves a choice that cannot become cheaper than the best so
+far, or with more bytes live at once in a memory than that holds; complete choices are placed in each memory
+by itself. It begins with a placement item after item, each where it still fits. Effort is counted in nodes,
+never in time: within the limit the result is proven, beyond it the best so far.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from buildtool.plan.place.solver import Status, decide
 NODES = 20_000  # choices that are looked at
 PLACEMENTS = 60  # sets of items that are placed
 DECIDE_NODES = 2_000  # of the exact search for one placement
-# Shares of the capacities to aim at: what is live at once is not all that placing takes.
+# Shares of the capacities to aim at: placing takes more than the bytes that are live at once.
 _TIGHTER = (1.0, 0.97, 0.94, 0.9, 0.85)
 
 Prices = Sequence[tuple[int, int]]  # of each item, in the first memory and in the second
@@ -50,7 +50,7 @@ def spread(
     """The cheapest placement within both capacities (bytes), or the best that was found; None for none."""
     search = _Search(problem, prices, capacities)
     worth, sizes = [abs(first - second) for first, second in prices], problem.sizes
-    # first what the choice of the memory is worth most for, by itself, per byte, and by size
+    # the items first whose choice of memory is worth most, then those worth most per byte, then the largest
     per_byte = [w / max(1, size) for w, size in zip(worth, sizes, strict=True)]
     for key in (worth, per_byte, sizes):
         search.one_by_one(sorted(range(len(prices)), key=lambda i: (-key[i], i)))
@@ -73,7 +73,7 @@ def part(problem: arena.Problem, inside: Sequence[int]) -> arena.Problem:
 
 
 class _Search:
-    """Depth first, with the capacities that are aimed at as a bound on what is live at once."""
+    """Depth first; the capacities that are aimed at bound the bytes that are live at once."""
 
     def __init__(self, problem: arena.Problem, prices: Prices, capacities: tuple[int, int]) -> None:
         self.problem, self.prices, self.capacities = problem, prices, capacities
@@ -164,7 +164,7 @@ class _Search:
         self.chosen[item] = memory if sign > 0 else -1
 
     def _place(self) -> None:
-        """Takes the choice where both memories hold what is in them; a limit may end the search for that."""
+        """Takes the choice where both memories hold their items; a limit may end the search for that."""
         self.placements -= 1
         inside = [[i for i, chosen in enumerate(self.chosen) if chosen == memory] for memory in (0, 1)]
         placed = list[arena.Solution]()

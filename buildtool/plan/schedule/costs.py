@@ -46,7 +46,7 @@ class Ranges(NamedTuple):
     high: Numbers
 
     def read(self, axis: Axis, size: int) -> Ranges:
-        """What has to be there of an input of `size` for each of the ranges."""
+        """The ranges of an input of `size` that each of the ranges reads."""
         return Ranges(np.maximum(0, axis.lows(self.low)), np.minimum(size, axis.highs(self.high)))
 
     @property

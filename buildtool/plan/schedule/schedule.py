@@ -83,7 +83,7 @@ class Run:
 
     @property
     def advances(self) -> tuple[Advance, ...]:
-        """What is made in one go, one after the other."""
+        """The rows that are made in one go, in order."""
         groups = self.region.groups
         alone = [group.scheme is Scheme.BRANCHES for group in groups]  # their operators advance by themselves
         lines = _unpacked(self.packed_advances, self.advance_count, 4).tolist()
@@ -309,8 +309,8 @@ def _hand_offs(group: Group, graph: Graph) -> tuple[tuple[int, int, int], ...]:
 def first_column(group: Group, graph: Graph) -> int:
     """Where the columns' loop begins: 0, or so far to the left of it that all operators start empty.
 
-    Begun at 0, the first hand-off would make much more of the first tensors than the later ones do,
-    and their windows had to hold that.
+    If it began at 0, the first hand-off would make much more of the first tensors than the later ones do,
+    and their windows would have to hold that.
     """
     if not group.hand_off or len(group.ops) == 1:
         return 0

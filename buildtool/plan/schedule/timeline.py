@@ -1,6 +1,6 @@
-"""A plan's timeline: the steps of all its regions in order, made once and passed to all who ask when.
+"""A plan's timeline: the steps of all its regions in order, made once and passed on.
 
-What is true of the steps as a whole stands here: where regions begin, when an operator runs first and
+Facts of the steps as a whole stand here: where regions begin, when an operator runs first and
 last, the most columns that one of its calls makes, the pixels that it computes in all.
 
 The groups of a streamed region take turns: a turn begins with the first step of a group after a step of
@@ -170,7 +170,7 @@ def turns(run: Run, graph_ops: int) -> list[Turn]:
 
 
 def parts(run: Run, timeline: Timeline, group: int) -> list[Part]:
-    """What a group makes in one go, one after the other; nothing of a group of branches."""
+    """The parts that a group makes in one go, in order; none for a group of branches."""
     own = run.region.groups[group]
     if own.scheme is Scheme.BRANCHES:
         return []
